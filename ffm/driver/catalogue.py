@@ -101,6 +101,10 @@ class Effect(StrEnum):
     """May destroy a context, with its events, streams and memory."""
     FIND_VARIABLE = "find_variable"
     """Returns the address of a variable of the device code."""
+    LAUNCH_KERNEL = "launch_kernel"
+    """Launches the kernel `handle`."""
+    UNLOAD_CODE = "unload_code"
+    """Unloads device code: other kernels can get the handles of its own."""
 
 
 class Direction(StrEnum):
@@ -175,6 +179,8 @@ SETTINGS = frozenset(
 
 class CatalogueError(FfmError):
     """The table of driver functions does not follow the rules in its header."""
+
+    help = "Correct it: `docs/driver-functions.md` says how."
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,20 +277,20 @@ def _load(path: Path) -> Catalogue:
         document = tomllib.load(file)
     if document.get("version") != FORMAT_VERSION:
         raise CatalogueError(
-            f"{path}: the table has version {document.get('version')}, but this ffm reads {FORMAT_VERSION}"
+            f"{path}: the table has version {document.get('version')}, but this ffm reads {FORMAT_VERSION}."
         )
     functions: list[DriverFunction] = []
     by_name: dict[str, DriverFunction] = {}
     for group in document["group"]:
         for function in _expand(group, len(functions)):
             if function.name in by_name:
-                raise CatalogueError(f"{path}: {function.name} has two rows")
+                raise CatalogueError(f"{path}: {function.name} has two rows.")
             by_name[function.name] = function
             functions.append(function)
     left_out = frozenset(name for names in document.get("left_out", {}).values() for name in names)
     both = sorted(left_out & by_name.keys())
     if both:
-        raise CatalogueError(f"{path}: both watched and left out: {', '.join(both)}")
+        raise CatalogueError(f"{path}: both watched and left out: {', '.join(both)}.")
     digest = hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
     return Catalogue(tuple(functions), left_out, digest, by_name)
 
@@ -293,14 +299,14 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
     """Return the functions of one group; `first` is the index of the first one."""
     unknown = group.keys() - SETTINGS
     if unknown:
-        raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}")
+        raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}.")
     expanded: list[DriverFunction] = []
     for base, versions, arguments in group["functions"]:
         roles = arguments.split()
         positions = {role: place for place, role in enumerate(roles) if role != "_"}
         wrong = sorted(positions.keys() - set(ROLES))
         if wrong or len(positions) != len([role for role in roles if role != "_"]):
-            raise CatalogueError(f"{base}: the roles '{arguments}' are unknown or not unique")
+            raise CatalogueError(f"{base}: the roles '{arguments}' are unknown or not unique.")
         for version in versions.split():
             name = base if version == "-" else f"{base}_{version}"
             per_thread = name.endswith(("_ptsz", "_ptds"))

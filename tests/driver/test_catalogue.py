@@ -219,5 +219,7 @@ def test_what_calls_mean_is_said_of_every_form() -> None:
     assert bases[Effect.END_CONTEXT] == {
         "cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"
     }  # fmt: skip
+    assert bases[Effect.UNLOAD_CODE] == {"cuModuleUnload", "cuLibraryUnload"}
+    assert {base for base in bases[Effect.LAUNCH_KERNEL] if not base.startswith("cuLaunch")} == set()
     for one, other in itertools.combinations(Effect, 2):
         assert not bases[one] & bases[other]

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "sink.h"
 
@@ -12,6 +13,10 @@ typedef int (*uuid_function)(uint8_t *, int32_t);
 static current_function get_current;
 static device_function get_device;
 static uuid_function get_uuid;
+
+/* The calling thread's context at its last call. */
+static __thread uint64_t last __attribute__((tls_model("initial-exec")));
+static __thread uint32_t last_number __attribute__((tls_model("initial-exec")));
 
 static struct {
     pthread_mutex_t lock;
@@ -63,8 +68,6 @@ static void describe(uint32_t number)
 
 static uint32_t number_of_current(uint64_t handle)
 {
-    static __thread uint64_t last __attribute__((tls_model("initial-exec")));
-    static __thread uint32_t last_number __attribute__((tls_model("initial-exec")));
     if (handle == last)
         return last_number;
     pthread_mutex_lock(&contexts.lock);
@@ -105,4 +108,6 @@ void ffm_contexts_after_fork(void)
     pthread_mutex_init(&contexts.lock, NULL);
     ffm_sink_release(&contexts.records);
     contexts.records = (ffm_stream){0};
+    memset(contexts.described, 0, sizeof contexts.described); /* the child's recording describes none yet */
+    last = 0;
 }

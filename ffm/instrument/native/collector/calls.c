@@ -57,7 +57,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         operation->flags |= FFM_OPERATION_CAPTURED;
         return;
     }
-    if (mode & FFM_MODE_RELATIONS) {
+    if (mode & ~FFM_MODE_HOST) {
         thread->bypass++;
         operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
         thread->bypass--;
@@ -70,7 +70,6 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
     }
     if (mode & ~TRACED) {
         thread->bypass++;
-        operation->flags |= (uint16_t)(ffm_context_of(function, operation) << FFM_OPERATION_CONTEXT_SHIFT);
         ffm_boxes_mark(function, arguments, operation);
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_RECORDS))
             operation->flags |= FFM_OPERATION_RECORDS;

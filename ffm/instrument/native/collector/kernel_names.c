@@ -73,17 +73,12 @@ static void forget(void)
     pthread_mutex_unlock(&known.lock);
 }
 
-static bool unloads(const ffm_function *function)
-{
-    return ffm_is_named(function, "cuModuleUnload") || ffm_is_named(function, "cuLibraryUnload");
-}
-
 void ffm_kernel_names_note(const ffm_function *function, const ffm_operation *operation)
 {
-    if (function->kind == FFM_KIND_MODULE && unloads(function))
+    if (function->effect == FFM_EFFECT_UNLOAD_CODE)
         forget(); /* other kernels can get the same handles */
-    if (function->kind != FFM_KIND_LAUNCH || operation->handle == 0 || operation->result != 0 ||
-        !ffm_is_named(function, "cuLaunch") || *place_of(operation->handle) == operation->handle)
+    if (function->effect != FFM_EFFECT_LAUNCH_KERNEL || operation->handle == 0 || operation->result != 0 ||
+        *place_of(operation->handle) == operation->handle)
         return;
     pthread_mutex_lock(&known.lock);
     uint64_t *place = place_of(operation->handle);

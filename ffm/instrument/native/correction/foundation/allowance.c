@@ -1,5 +1,6 @@
 #include "allowance.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "extras.h"
@@ -40,9 +41,17 @@ size_t ffm_allowance_host(void)
     return host;
 }
 
+void ffm_allowance_ask(void)
+{
+    if (largest == 0 || ffm_allowance_device() != 0)
+        return;
+    size_t unknown = 0;
+    const size_t allowed = least(largest, ffm_free_device_memory() / PART_OF_FREE);
+    /* Of two threads that ask at once, the first one's answer stays. */
+    __atomic_compare_exchange_n(&device, &unknown, allowed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 size_t ffm_allowance_device(void)
 {
-    if (device == 0 && largest != 0)
-        device = least(largest, ffm_free_device_memory() / PART_OF_FREE);
-    return device;
+    return __atomic_load_n(&device, __ATOMIC_RELAXED);
 }

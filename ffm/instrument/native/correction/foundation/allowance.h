@@ -11,8 +11,11 @@ void ffm_allowance_open(size_t bytes);
 /* Bytes of pinned host memory for staging, and as many for the own pages of heap blocks. */
 size_t ffm_allowance_host(void);
 
-/* Bytes of device memory for copies of uploads and idle blocks. Asks the driver once how much is free; until that
- * succeeds, 0. Locked. */
+/* Ask the driver how much device memory is free, unless it has answered. Not under ffm_lock: the driver may wait for a
+ * thread that wants that. */
+void ffm_allowance_ask(void);
+
+/* Bytes of device memory for copies of uploads and idle blocks; 0 until the driver has answered. */
 size_t ffm_allowance_device(void);
 
 #endif

@@ -146,6 +146,7 @@ static bool fill(const ffm_content_key *content, uint64_t address, uint64_t from
 
 void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once)
 {
+    ffm_allowance_ask();
     bool possible;
     uint64_t old;
     while ((old = make_room(rounded(content->bytes), at_once, &possible)) != 0)

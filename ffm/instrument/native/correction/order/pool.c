@@ -227,6 +227,7 @@ static void insert(uint64_t address, size_t bytes, ffm_pool_memory memory)
 
 static void return_excess(void)
 {
+    ffm_allowance_ask();
     while (true) {
         pthread_mutex_lock(&ffm_lock);
         uint64_t surplus = excess();
