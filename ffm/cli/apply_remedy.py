@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from ffm.results.stored import Results
 
 
+class DiffersError(FfmError):
+    """A corrected program does something else than the original."""
+
+    help = "Correct its sites one by one, with --site N, to find the one that matters."
+
+
 @click.command(name="apply-remedy", cls=view_command("ffm.remedy.outcome:Outcome"))
 @click.option(
     "--cudaFree-hoist", "hoist", is_flag=True, help="Serve device memory from a pool, so that frees do not wait."
@@ -304,4 +310,4 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        raise FfmError("the corrected program does not behave like the original. " + " ".join(answer.differences))
+        raise DiffersError("the corrected program does not behave like the original. " + " ".join(answer.differences))

@@ -37,7 +37,7 @@ def init(folder: Path, force: bool) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, packaged.read_bytes(), SHARED)
         except OSError as error:
-            raise FfmError(f"{target} cannot be written: {error.strerror}.") from error
+            raise FfmError(f"{target} cannot be written: {error.strerror}. Name another folder.") from error
         click.echo(f"wrote {target}")
     there = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     click.echo(f"Measure: {there}snakemake --config app=./program")

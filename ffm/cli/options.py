@@ -195,7 +195,7 @@ def chosen_folder(folder: Path | None) -> Path:
         DocumentError: No such folder exists.
     """
     if folder is not None and not folder.is_dir():
-        raise DocumentError(f"the results folder {folder} does not exist.")
+        raise DocumentError(f"the results folder {folder} does not exist: name another with --results.")
     return folder or newest_results(RESULTS)
 
 

@@ -20,7 +20,7 @@ from ffm.cli.options import (
     require_time,
     scheduler_option,
 )
-from ffm.errors import FfmError
+from ffm.errors import FfmError, UnreadableError
 
 LIMITED_SUFFIX = "-sites"
 """Of the folder for a measurement that is limited to some sites."""
@@ -174,7 +174,9 @@ def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[s
             "trace the program by `ffm run --quick`, and leave out --sites-of."
         )
     if analysis.origin != "quick":
-        raise FfmError(f"{source} does not hold results of quick mode: --sites-of names a folder of `ffm run --quick`.")
+        raise FfmError(
+            f"{source} does not hold results of quick mode: name a folder of `ffm run --quick` with --sites-of."
+        )
     folder = ResultsFolder(Path(checked.results if "results" in settings else checked.results + LIMITED_SUFFIX))
     chosen = choose(analysis, which)
     folder.make()
@@ -191,11 +193,13 @@ def _read(files: tuple[Path, ...]) -> dict[str, Any]:
         try:
             read = yaml.safe_load(file.read_text())
         except OSError as error:
-            raise FfmError(f"the file of settings {file} cannot be read: {error.strerror}.") from error
+            raise UnreadableError(f"the file of settings {file}", error) from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise FfmError(f"the file of settings {file} is not YAML: {' '.join(str(error).split())}.") from error
+            raise FfmError(
+                f"the file of settings {file} is not YAML: {' '.join(str(error).split())}. Correct it."
+            ) from error
         if not isinstance(read, dict):
-            raise FfmError(f"the file of settings {file} contains no settings, such as `app: ./program`.")
+            raise FfmError(f"the file of settings {file} contains no settings: write some, such as `app: ./program`.")
         settings |= read
     return settings
 

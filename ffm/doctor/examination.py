@@ -15,7 +15,7 @@ from ffm.driver.analysis import identity_of
 from ffm.driver.catalogue import Catalogue, Kind, load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.versions import form_of
-from ffm.errors import InstrumentError
+from ffm.errors import ConfinedError
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.runner import Instruments, run_instrumented
 
@@ -141,20 +141,20 @@ class _NoWait:
 
 
 def try_attaching() -> None:
-    """Start a child process with the instruments in place but no driver. Raises `InstrumentError`."""
+    """Start a child process with the instruments in place but no driver. Raises `ConfinedError`."""
     with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
         output = Path(scratch) / "output"
         instruments = Instruments(Path(scratch), [], 0, None, lambda _driver: _NoWait())
         outcome = run_instrumented([sys.executable, "-c", ""], instruments, output=output, timeout_s=SECONDS)
         if not outcome.ending.sound:
-            raise InstrumentError(f"A child process with the instruments in place {outcome.ending}.")
+            raise ConfinedError(f"A child process with the instruments in place {outcome.ending}.")
 
 
 def examine_driver(library: str) -> Examination:
     """Load `library` (a path, or a name for the dynamic linker) in a child process with all functions hooked.
 
     Raises:
-        InstrumentError: Nothing can attach to a child, the child ended early, or the driver cannot be loaded.
+        ConfinedError: Nothing can attach to a child, the child ended early, or the driver cannot be loaded.
         DriverFileError: The driver's file cannot be read.
     """
     catalogue = load_catalogue()
@@ -175,16 +175,16 @@ def examine_driver(library: str) -> Examination:
         )
         if not answer_file.exists():
             said = output.read_text(errors="replace").strip().splitlines()
-            raise InstrumentError(
+            raise ConfinedError(
                 f"The process that loads {library} with all hooks in place {outcome.ending}"
                 + (f" ({said[-1]})." if said else ".")
             )
         answer = msgspec.json.decode(answer_file.read_bytes(), type=Answer)
         if answer.error:
-            raise InstrumentError(f"{answer.error[0].upper()}{answer.error[1:]}.")
+            raise ConfinedError(f"{answer.error[0].upper()}{answer.error[1:]}.")
         process = outcome.processes[0] if outcome.processes else None
         if process is None or process.failure:
-            raise InstrumentError(
+            raise ConfinedError(
                 f"The driver {answer.path} was loaded, and no hooks were made"
                 + (f": {process.failure}." if process else ".")
             )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ffm.driver.library import read_library
-from ffm.errors import InstrumentError
+from ffm.errors import ConfinedError
 from ffm.instrument.probing.probe_session import importing_environment
 from ffm.instrument.session.frida_home import local_device
 
@@ -77,13 +77,13 @@ def _outcomes(process: subprocess.Popen[str], offsets: list[int], library: Path)
     greeting = process.stdout.readline().split(maxsplit=1)
     if not greeting:
         said = process.stderr.read().strip().splitlines()
-        raise InstrumentError(f"{library} cannot be loaded: {said[-1] if said else 'the process ended'}")
+        raise ConfinedError(f"{library} cannot be loaded: {said[-1] if said else 'the process ended'}.")
     try:
         session = local_device().attach(process.pid)
         script = session.create_script(_AGENT.read_text(), name="trial", runtime="qjs")
         script.load()
         outcomes: Any = script.exports_sync.try_all(hex(int(greeting[0])), offsets)
     except Exception as error:
-        raise InstrumentError(f"Frida could not try the hooks of {library}: {error}") from error
+        raise ConfinedError(f"Frida could not try the hooks of {library}: {error}.") from error
     # Frida's text contains an address in this very process.
     return [[how, re.sub(r" at 0x[0-9a-f]+; please file a bug", "", reason)] for how, reason in outcomes]

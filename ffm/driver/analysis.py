@@ -117,7 +117,7 @@ def cache_folder() -> Path | None:
 def _candidates(library: Library, graph: CallGraph) -> list[int]:
     missing = [name for name in WAITING_CALLS if name not in library.exports]
     if missing:
-        raise DriverFileError(f"{library.path} is not a CUDA driver: it does not export {', '.join(missing)}")
+        raise DriverFileError(f"{library.path} is not a CUDA driver: it does not export {', '.join(missing)}.")
     addresses = np.array([library.exports[name] for name in WAITING_CALLS], dtype=np.int64)
     roots = graph.functions.containing(addresses).tolist()
     common = set.intersection(*(graph.reachable({root}) for root in roots))

@@ -41,6 +41,8 @@ _RELA = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 class DriverFileError(FfmError):
     """The driver's file cannot be read as a shared library for this machine."""
 
+    help = "Name NVIDIA's driver for x86-64, `libcuda.so.1`."
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -115,7 +117,7 @@ def read_library(path: Path) -> Library:
         status = path.stat()
         return _read_once(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, ELFError) as error:
-        raise DriverFileError(f"{path} cannot be read as a shared library: {error}") from error
+        raise DriverFileError(f"{path} cannot be read as a shared library: {error}.") from error
 
 
 @functools.lru_cache(maxsize=2)
@@ -127,7 +129,7 @@ def _read_once(path: Path, _state: tuple[int, ...]) -> Library:
 def _read(path: Path, content: bytes) -> Library:
     elf = ELFFile(io.BytesIO(content))
     if elf["e_machine"] != "EM_X86_64" or elf["e_type"] != "ET_DYN":
-        raise DriverFileError(f"{path} is not an x86-64 shared library")
+        raise DriverFileError(f"{path} is not an x86-64 shared library.")
     image = _image(elf, np.frombuffer(content, dtype=np.uint8))
     code: list[Code] = []
     unwind_index = 0
@@ -146,7 +148,7 @@ def _read(path: Path, content: bytes) -> Library:
         elif kind == "PT_DYNAMIC":
             dynamic = segment
     if dynamic is None:
-        raise DriverFileError(f"{path} has no dynamic segment")
+        raise DriverFileError(f"{path} has no dynamic segment.")
     entries = {tag.entry.d_tag: tag.entry.d_val for tag in dynamic.iter_tags()}
     first = entries["DT_SYMTAB"]
     symbols = image[first : first + dynamic.num_symbols() * _SYMBOL.itemsize].view(_SYMBOL)

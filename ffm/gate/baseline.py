@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import orjson
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, UnreadableError
 from ffm.gate.problems import UNPROVED, CallSite, Identity
 from ffm.regular_file import read_regular
 from ffm.results.documents import Number, Record
@@ -20,7 +20,11 @@ FORMAT = "ffm.gate-baseline"
 VERSION = 1
 MOST_BYTES = 1 << 28
 
-_ANEW = "Store it anew with `ffm check --update`."
+
+class BaselineError(DocumentError):
+    """A baseline is of another version, or damaged."""
+
+    help = "Store it anew with `ffm check --update`."
 
 
 class KnownSites(Record, frozen=True, kw_only=True):
@@ -114,20 +118,19 @@ def read_baseline(path: Path) -> list[KnownSites] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DocumentError(f"the baseline {path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(f"the baseline {path}", error) from error
     except orjson.JSONDecodeError as error:
-        raise DocumentError(f"the baseline {path} is not JSON ({error}). {_ANEW}") from error
+        raise BaselineError(f"the baseline {path} is not JSON ({error}).") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DocumentError(f"{path} is not a baseline of `ffm check`. {_ANEW}")
+        raise BaselineError(f"{path} is not a baseline of `ffm check`.")
     if content.get("version") != VERSION:
-        raise DocumentError(
-            f"the baseline {path} has version {content.get('version')!r:.40}, but this ffm reads version {VERSION}. "
-            + _ANEW
+        raise BaselineError(
+            f"the baseline {path} has version {content.get('version')!r:.40}, but this ffm reads version {VERSION}."
         )
     try:
         return msgspec.convert(content.get("known"), list[KnownSites])
     except msgspec.ValidationError as error:
-        raise DocumentError(f"the baseline {path} is not as this ffm writes it ({error}). {_ANEW}") from error
+        raise BaselineError(f"the baseline {path} is not as this ffm writes it ({error}).") from error
 
 
 def _line(site: CallSite) -> str:

@@ -30,6 +30,8 @@ _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 class RulesError(FfmError):
     """The configuration of the gate cannot be read."""
 
+    help = "Correct it, or name another with --config."
+
 
 def read_rules(path: Path | None, folder: Path) -> tuple[Rules, Path]:
     """Return the rules in a file, or in the configuration of a folder; also the folder that they belong to.

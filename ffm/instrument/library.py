@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ffm
 import ffm.instrument
-from ffm.errors import InstrumentError
+from ffm.errors import BuildError
 
 COLLECTOR = "libffm_collector.so"
 """What records the program's calls."""
@@ -28,7 +28,7 @@ def native_library(name: str) -> Path:
     """Return the path of a compiled library, such as `libffm_collector.so`.
 
     Raises:
-        InstrumentError: It was not built, or it was built from other sources than the current ones.
+        BuildError: It was not built, or it was built from other sources than the current ones.
     """
     for folder in ffm.instrument.__path__:
         candidate = Path(folder) / "lib" / name
@@ -36,7 +36,7 @@ def native_library(name: str) -> Path:
             library = candidate.resolve()
             _check(library, library.stat().st_mtime_ns)
             return library
-    raise InstrumentError(f"{name} is not built. Run `make setup`.")
+    raise BuildError(f"{name} is not built.")
 
 
 @cache
@@ -46,7 +46,7 @@ def _check(library: Path, _modified: int) -> None:
     changed = [name for name, _, digest in (part.rpartition("=") for part in parts) if _digest(name) != digest]
     if changed or not parts:
         why = f": {', '.join(changed)} changed since" if changed else ""
-        raise InstrumentError(f"{library} was built from other sources than this ffm{why}. Run `make setup`.")
+        raise BuildError(f"{library} was built from other sources than this ffm{why}.")
 
 
 def _digest(name: str) -> str:

@@ -158,7 +158,7 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
                     program.wait()
             wall_s = time.monotonic() - began
     except OSError as error:
-        raise ProgramError(str(error)) from error
+        raise ProgramError(f"{command[0]} cannot be run: {error.strerror}. Try it without ffm.") from error
     code = program.returncode
     ending = ending_of(code << 8 if code >= 0 else -code, timed_out=timed_out)
     return ProgramRun(wall_s, ending, output.read_bytes(), _digests(files, before))

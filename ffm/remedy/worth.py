@@ -73,7 +73,7 @@ def machine_of(analysis: Analysis) -> Machine:
     except OSError:
         measured = None
     if measured is None:
-        raise FfmError("there is too little free memory to measure what corrections cost (some 100 MiB are needed).")
+        raise FfmError("there is too little memory to measure what corrections cost: free some 100 MiB.")
     return Machine(*measured, pin_s)
 
 

@@ -90,7 +90,9 @@ def check_sequence(analysis: Analysis, number: int) -> None:
     if 1 <= number <= last:
         return
     if last == 0:
-        raise FfmError(f"{analysis.application} has no sequence of unnecessary operations.")
+        raise FfmError(
+            f"{analysis.application} has no sequence of unnecessary operations: `ffm report` shows what it has."
+        )
     which = f"they are numbered 1 to {last}" if last > 1 else "there is only sequence 1"
     raise FfmError(f"{analysis.application} has no sequence {number}: {which}; `ffm report --all` lists all sequences.")
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ffm.errors import CauseError
+
 MAGIC = b"ARROW1"
 _BEGIN = 8
 """Bytes before the first message."""
@@ -35,7 +37,7 @@ _BATCH_LENGTH, _BATCH_BUFFERS, _BATCH_COMPRESSION = 0, 2, 3
 """Numbers of fields in the tables `Message` and `RecordBatch`."""
 
 
-class BatchError(ValueError):
+class BatchError(CauseError):
     """A batch declares what its rows and schema do not allow."""
 
 

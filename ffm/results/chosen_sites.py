@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError, FfmError
+from ffm.errors import DocumentError, FfmError, UnreadableError
 from ffm.regular_file import read_regular
 from ffm.results.analysis_document import Analysis
 from ffm.results.documents import Record, StackKey
@@ -48,11 +48,13 @@ def choose(analysis: Analysis, which: str) -> ChosenSites:
     wrong = next((site for site in sites if site not in known), None)
     if wrong is not None:
         raise FfmError(
-            f"site {wrong + 1} of {analysis.application} is none that waits or transfers: `ffm report --all` on the "
-            "results of quick mode lists those that do."
+            f"site {wrong + 1} of {analysis.application} neither waits nor transfers: see `ffm report --all` on the "
+            "results of quick mode for those that do."
         )
     if not sites:
-        raise FfmError(f"quick mode found nothing in {analysis.application} that waits or transfers.")
+        raise FfmError(
+            f"quick mode found nothing in {analysis.application} that waits or transfers. There is nothing to measure."
+        )
     keys = dict.fromkeys(analysis.stacks[analysis.sites[site].stack].key for site in sites)
     return ChosenSites(stacks=list(keys))
 
@@ -77,7 +79,7 @@ def read_choice(path: Path) -> ChosenSites:
     try:
         return msgspec.json.decode(read_regular(path, MOST_BYTES), type=ChosenSites)
     except OSError as error:
-        raise DocumentError(f"the chosen sites {path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(f"the chosen sites {path}", error) from error
     except (msgspec.MsgspecError, ValueError) as error:
         raise DocumentError(f"the chosen sites {path} are damaged ({error}). Choose anew with --sites.") from error
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.errors import CauseError
+
 Columns = dict[str, NDArray[Any]]
 """Columns of equal length by name."""
 
@@ -23,7 +25,7 @@ MANY = 1 << 20
 """No run has more processes, or threads per process. One of each, with as many stacks, fits into 64 bits together."""
 
 
-class ColumnError(ValueError):
+class ColumnError(CauseError):
     """A column violates what its table promises; the message says which column, and how."""
 
 

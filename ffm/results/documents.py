@@ -564,7 +564,7 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     except FileNotFoundError:
         raise missing(path, _stage(kind)) from None
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind) from error
     content = _decoded(kind, path, data)
     seal = take_seal(content)
     if not is_whole(data, seal):
@@ -576,16 +576,35 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
             document = msgspec.structs.replace(document, stacks=stacks)
         document.check()
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{path} is not as this ffm writes it ({error}). {make_anew(kind)}") from error
+        raise StoredError(f"{path} is not as this ffm writes it ({error}).", kind) from error
     return document, is_signed(data, seal, own_secret())
+
+
+class StoredError(DocumentError):
+    """A document of some kind, or one of its tables, is damaged or lost."""
+
+    help = "Measure again."
+
+    def __init__(self, what: str, kind: type[Document]) -> None:
+        super().__init__(what)
+        self.help = _make_anew(kind)
+
+
+class OtherVersionError(StoredError):
+    """A document was written by another version of ffm. Then those of the other stages were, too."""
+
+    def __init__(self, what: str, kind: type[Document]) -> None:
+        super().__init__(what, kind)
+        if kind.format != "ffm.analysis":
+            self.help = "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
 
 
 def edited(kind: type[Document], path: Path) -> DocumentError:
     """Return the error that a file, a document of this kind or one of its tables, was changed after it was written."""
-    return DocumentError(f"{path} was edited or truncated. {make_anew(kind)}")
+    return StoredError(f"{path} was edited or truncated.", kind)
 
 
-def make_anew(kind: type[Document]) -> str:
+def _make_anew(kind: type[Document]) -> str:
     """Return which command recreates a document of this kind; that of all, if the kind is just `Document`."""
     if kind is Document:
         return "Measure again."
@@ -607,11 +626,9 @@ def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         raise edited(kind, path) from None
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:
-        raise DocumentError(f"{path} is not a document of the format {kind.format}. {make_anew(kind)}")
+        raise StoredError(f"{path} is not a document of the format {kind.format}.", kind)
     if content.get("version") != kind.written:
-        anew = "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
-        raise DocumentError(
-            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {kind.written}. "
-            + (make_anew(kind) if kind.format == "ffm.analysis" else anew)
+        raise OtherVersionError(
+            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {kind.written}.", kind
         )
     return content

@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from ffm.errors import DocumentError
 from ffm.regular_file import open_regular
-from ffm.results.arrow_batches import Batches
+from ffm.results.arrow_batches import BatchError, Batches
 from ffm.results.columns import ColumnError, Columns, Table
-from ffm.results.documents import Document, edited, make_anew
+from ffm.results.documents import Document, StoredError, edited
 from ffm.results.sealing import digest
 from ffm.whole_file import whole_file
 
@@ -73,7 +72,7 @@ def stored_table(
     try:
         table.check(columns, {**counts_of(document), **(counts or {})})
     except ColumnError as error:
-        raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(type(document))}") from error
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", type(document)) from error
     release(content)
     return MappedColumns(columns, content)
 
@@ -103,7 +102,7 @@ def _mapped_columns(path: Path, kind: type[Document], content: mmap.mmap | bytes
         batches = Batches(content)
         table = pa.Table.from_batches(batches, batches.schema)
         table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, BatchError, OSError, ValueError) as error:
         raise edited(kind, path) from error
     if any(column.null_count for column in table.columns):
         raise edited(kind, path)
@@ -121,9 +120,9 @@ def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.
             empty = not os.fstat(file.fileno()).st_size
             content = b"" if empty else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist. {make_anew(kind)}") from None
+        raise StoredError(f"{path} does not exist.", kind) from None
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}. {make_anew(kind)}") from error
+        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind) from error
     if checksum is not None and digest(content) != checksum:
         raise edited(kind, path)
     return content

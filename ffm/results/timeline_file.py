@@ -15,12 +15,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError
 from ffm.model.device import MOST_DEVICES, Action, DeviceWork, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
 from ffm.results.columns import LONGEST, MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
-from ffm.results.documents import Number, edited, make_anew
+from ffm.results.documents import Number, StoredError, edited
 
 if TYPE_CHECKING:
     from ffm.results.arrow_batches import Batches
@@ -125,7 +124,7 @@ def load_results_timeline(
     """
     import pyarrow as pa
 
-    from ffm.results.arrow_batches import Batches
+    from ffm.results.arrow_batches import BatchError, Batches
     from ffm.results.tables import mapped_file
 
     content = mapped_file(path, Analysis, checksum)
@@ -133,18 +132,16 @@ def load_results_timeline(
         batches = Batches(content, compressed_rows=BATCH_ROWS)
         metadata = batches.schema.metadata or {}
         if metadata.get(b"ffm.timeline") != VERSION:
-            raise DocumentError(
-                f"{path} is not a timeline of version {VERSION.decode()} of this ffm. {make_anew(Analysis)}"
-            )
+            raise StoredError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm.", Analysis)
         described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
         table = TIMELINE if described is None else TIMELINE_WITH_WORK
         columns = _read_columns(batches, table)
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
         raise edited(Analysis, path) from error
     try:
         table.check(columns, _counts(columns, described, counts))
     except ColumnError as error:
-        raise DocumentError(f"{path} is not as this ffm writes it: {error}. {make_anew(Analysis)}") from error
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis) from error
     line = columns["line"]
     timeline = Timeline(**{field.name: columns[field.name] for field in fields(Timeline)})
     if described is None:

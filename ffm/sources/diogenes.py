@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, SourceError, UnreadableError
 from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.regular_file import read_regular
@@ -123,14 +123,14 @@ def read_records(folder: Path) -> list[Record]:
             f"{path} does not exist: name the folder that contains Diogenes's {STACKS_FILE} and {TIME_FILE}."
         ) from None
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(str(path), error) from error
     except msgspec.ValidationError as error:
-        raise DocumentError(f"{path} does not contain Diogenes's records of call stacks ({error}).") from error
+        raise SourceError(f"{path} does not contain Diogenes's records of call stacks ({error}).") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"{path} is not complete JSON ({error}): copy it again.") from error
     traced = sorted((record for record in records if record.count > 0), key=lambda record: record.order)
     if not traced:
-        raise DocumentError(f"{path} contains no traced operation, so there is nothing to show.")
+        raise SourceError(f"{path} contains no traced operation, so there is nothing to show.")
     return traced
 
 
@@ -144,13 +144,13 @@ def read_wall_time(folder: Path) -> float:
     try:
         seconds = float(read_regular(path, MOST_BYTES).decode())
     except FileNotFoundError:
-        raise DocumentError(f"{path} does not exist: it must contain the run time in seconds.") from None
+        raise SourceError(f"{path} does not exist: it must contain the run time in seconds.") from None
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(str(path), error) from error
     except ValueError:
-        raise DocumentError(f"{path} must contain the run time in seconds, one number.") from None
+        raise SourceError(f"{path} must contain the run time in seconds, one number.") from None
     if not 0 < seconds < 1e9:
-        raise DocumentError(f"{path} gives a run time of {seconds} s; it must be positive.")
+        raise SourceError(f"{path} gives a run time of {seconds} s; it must be positive.")
     return seconds
 
 

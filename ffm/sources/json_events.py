@@ -16,7 +16,7 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, SourceError, UnreadableError
 from ffm.model.compiled import run
 from ffm.sources import json_events_kernels as kernels
 
@@ -69,7 +69,7 @@ class EventReader(Generic[Event, About]):
                 f"{self._path} cannot be decompressed to its end ({error}): copy or record it again."
             ) from None
         except OSError as error:
-            raise DocumentError(f"{self._path} cannot be read: {error.strerror or error}.") from error
+            raise UnreadableError(str(self._path), error) from error
 
     def _read(self, stream: BinaryIO) -> Iterator[list[Event]]:
         inside, kept = False, b""
@@ -81,7 +81,7 @@ class EventReader(Generic[Event, About]):
                 view = np.frombuffer(text, np.uint8)
                 at, reason = run(kernels.scan, len(data) // BYTES_PER_ROW, view, at, inside, self._state)
                 if reason == kernels.TOO_DEEP:
-                    raise DocumentError(
+                    raise SourceError(
                         f"{self._path} is nested more than {kernels.DEEPEST} deep: it is not {self._meant}."
                     )
                 if inside:
@@ -127,12 +127,12 @@ class EventReader(Generic[Event, About]):
         try:
             return self._events.decode(_as_json(whole))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise DocumentError(
+            raise SourceError(
                 f"{self._path} has events that cannot be read ({error}): it is damaged, or not {self._meant}."
             ) from None
 
     def _no_trace(self) -> DocumentError:
-        return DocumentError(f"{self._path} is not {self._meant}: it has no list of events.")
+        return SourceError(f"{self._path} is not {self._meant}: it has no list of events.")
 
 
 def _as_json(text: bytes) -> bytes:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, SourceError, UnreadableError
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.profile import (
     NO_STREAM,
@@ -79,7 +79,7 @@ def read_nsight(path: Path) -> Profile:
             f"{path} cannot be read as a report of Nsight Systems ({error}): export it again."
         ) from None
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}.") from error
+        raise UnreadableError(str(path), error) from error
 
 
 class _Report:
@@ -99,7 +99,7 @@ class _Report:
             )
         rows = self._rows(CALLS, ("start", "end", "globalTid", "correlationId", "nameId"), ("callchainId",))
         if not len(rows["start"]):
-            raise DocumentError(f"{self._path} contains no calls of CUDA.")
+            raise SourceError(f"{self._path} contains no calls of CUDA.")
         self._check_times(CALLS, rows)
         process, thread = rows["globalTid"] >> 24, rows["globalTid"] & 0xFFFFFF
         chosen, holder = outermost(process, thread, rows["start"], rows["end"])
@@ -141,7 +141,7 @@ class _Report:
         try:
             read = np.array([[-1 if value is None else value for value in row] for row in values], np.int64)
         except (TypeError, ValueError, OverflowError):
-            raise DocumentError(f"{self._path}: its table {table} holds something other than whole numbers.") from None
+            raise SourceError(f"{self._path}: its table {table} holds something other than whole numbers.") from None
         read = read.reshape(-1, len(wanted))
         found = {column: read[:, place] for place, column in enumerate(wanted)}
         nothing = np.full(len(read), -1, np.int64)

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, SourceError
 from ffm.sources.json_events import EventReader
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.profile import (
@@ -173,7 +173,7 @@ class _Trace:
         if self._base is None:
             self._base = base
         if not -LARGEST < base - self._base < LARGEST:
-            raise DocumentError(f"{path} has times that no clock shows: it is damaged, or not {MEANT}.")
+            raise SourceError(f"{path} has times that no clock shows: it is damaged, or not {MEANT}.")
         for columns, begin in zip((self._calls, self._spans, self._work), before, strict=True):
             for name in ("start", "end"):
                 columns.shift(name, begin, base - self._base)
@@ -209,12 +209,12 @@ class _Trace:
         try:
             found = self._arguments.decode(event.args)
         except msgspec.DecodeError as error:
-            raise DocumentError(
+            raise SourceError(
                 f"{path}: the arguments of its event {event.name[:60]!r} cannot be read ({error}): it is damaged, or "
                 f"not {MEANT}."
             ) from None
         if not all(-LARGEST < value < LARGEST for value in msgspec.structs.astuple(found)):
-            raise DocumentError(f"{path}: its event {event.name[:60]!r} has numbers that no trace has.")
+            raise SourceError(f"{path}: its event {event.name[:60]!r} has numbers that no trace has.")
         return found
 
     def _name(self, name: str) -> int:

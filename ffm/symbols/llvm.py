@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from ffm.errors import CauseError
 from ffm.symbols.demangle import without_clone_suffix
 from ffm.symbols.locations import SourceFrame
 
@@ -36,7 +37,7 @@ def find_llvm_symbolizer() -> str | None:
     return versions[max(versions)] if versions else None
 
 
-class SymbolizerError(Exception):
+class SymbolizerError(CauseError):
     """llvm-symbolizer failed; the message is one phrase."""
 
 

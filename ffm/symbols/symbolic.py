@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ffm.errors import CauseError
 from ffm.symbols.demangle import demangle
 from ffm.symbols.locations import SourceFrame
 
 
-class DebugInformationError(Exception):
+class DebugInformationError(CauseError):
     """The debug information of a module cannot be read; the message is one phrase."""
 
 

@@ -13,10 +13,12 @@ from ffm.errors import FfmError
 class NotBuiltError(FfmError):
     """A part of the virtual GPU has not been built."""
 
+    help = "Run `make setup`."
+
     def __init__(self, name: str, folders: list[Path]) -> None:
         """Name the part and the folders that were searched."""
         searched = ", ".join(str(folder) for folder in folders)
-        super().__init__(f"{name} of the virtual GPU is not built (looked in {searched}); run `make setup`.")
+        super().__init__(f"{name} of the virtual GPU is not built (looked in {searched}).")
 
 
 def library_folder() -> Path:

@@ -113,7 +113,7 @@ def test_tables_survive_their_files(tmp_path: Path, rows: int, kind: type[np.gen
 def test_a_file_cut_anywhere_is_refused(path: Path) -> None:
     content = path.read_bytes()
     for end in range(0, len(content), 97):
-        with pytest.raises((ValueError, OSError, pa.ArrowException)):
+        with pytest.raises((BatchError, ValueError, OSError, pa.ArrowException)):
             list(Batches(content[:end], ROWS))
 
 

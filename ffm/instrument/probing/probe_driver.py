@@ -6,11 +6,13 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
+from ffm.errors import CauseError
+
 _PR_SET_PTRACER = 0x59616D61
 _PR_SET_PTRACER_ANY = ctypes.c_ulong(-1).value
 
 
-class ProbeError(Exception):
+class ProbeError(CauseError):
     """The driver refused something that the probe needs."""
 
 

@@ -17,13 +17,14 @@ from typing import Any, Self
 import frida
 
 import ffm
+from ffm.errors import CauseError
 from ffm.instrument.probing.blocked_stack import Stack, read_stack
 from ffm.instrument.session.frida_home import local_device
 
 _AGENT = Path(__file__).with_name("probe_agent.js")
 
 
-class ProbeSessionError(Exception):
+class ProbeSessionError(CauseError):
     """The probe could not do its work; the message is one sentence that says why."""
 
 

@@ -88,7 +88,7 @@ def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str],
             steps.occupied_by = session.occupied_by
             steps.run(session)
     except ProbeSessionError as failure:
-        steps.reason = str(failure)
+        steps.reason = failure.what
         steps.found = []
     return steps.result()
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.errors import CauseError
 from ffm.instrument.recording.layout import constant, record_type
 
 CONTROL = np.dtype("<u4")
@@ -17,7 +18,7 @@ SIZES = np.array([0, 2, 4, 8], np.int64)
 Words = NDArray[np.uint64]
 
 
-class PackingError(Exception):
+class PackingError(CauseError):
     """What is wrong with a chunk, as a phrase."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.errors import InstrumentError
+from ffm.errors import CauseError, RecordingError
 from ffm.instrument.recording.checks import LARGEST, flaw
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import PackingError, unpack
@@ -172,7 +172,7 @@ def read_recording(path: Path) -> Recording:
     """Read one recording.
 
     Raises:
-        InstrumentError: The file is not a recording, is of another version, or was edited or truncated.
+        RecordingError: The file is not a recording, is of another version, or was edited or truncated.
     """
     header_bytes, layout = constant("FFM_HEADER_BYTES"), record_type("ffm_header")
     try:
@@ -180,19 +180,15 @@ def read_recording(path: Path) -> Recording:
             start = file.read(header_bytes)  # before it is mapped: the writer may be active
             data = np.memmap(file, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:
-        raise InstrumentError(f"{path} cannot be read as a recording ({error}). Run the stage again.") from error
+        raise RecordingError(f"{path} cannot be read as a recording ({error}).") from error
     if len(start) < header_bytes or start[: len(MAGIC)] != MAGIC:
-        raise InstrumentError(f"{path} is not a recording of ffm. Run the stage again.")
+        raise RecordingError(f"{path} is not a recording of ffm.")
     header = np.frombuffer(start, layout, count=1)[0]
     if header["version"] != constant("FFM_VERSION"):
-        raise InstrumentError(
-            f"{path} has version {header['version']}, but this ffm reads {constant('FFM_VERSION')}. Run the stage "
-            "again."
-        )
+        raise RecordingError(f"{path} has version {header['version']}, but this ffm reads {constant('FFM_VERSION')}.")
     if header["catalogue_digest"].decode(errors="replace") != load_catalogue().digest:
-        raise InstrumentError(
-            f"{path} was recorded with another table of driver functions. Rebuild with `make setup`, and run the "
-            "stage again."
+        raise RecordingError(
+            f"{path} was recorded with another table of driver functions. Rebuild ffm with `make setup`."
         )
     try:
         chunks = _chunks(data, header_bytes, int(header["file_bytes"]))
@@ -200,10 +196,10 @@ def read_recording(path: Path) -> Recording:
             chunks.sort(key=lambda chunk: int(chunk[0]["first"]))
         return _decoded(path, header, chunks)
     except (_DamageError, PackingError) as damage:
-        raise InstrumentError(f"{path} was edited or truncated: {damage}. Run the stage again.") from damage
+        raise RecordingError(f"{path} was edited or truncated: {damage}.") from damage
 
 
-class _DamageError(Exception):
+class _DamageError(CauseError):
     """What is wrong with a recording, as a phrase."""
 
 

@@ -52,7 +52,9 @@ def attaching(process_id: int) -> Iterator[None]:
             "allows it."
         ) from error
     except _FAILURES as error:
-        raise InstrumentError(f"Frida could not attach to {process}: {error}.") from error
+        raise InstrumentError(
+            f"Frida could not attach to {process}: {error}. `ffm doctor` says what this machine allows."
+        ) from error
     finally:
         over.set()
 

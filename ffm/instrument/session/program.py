@@ -79,12 +79,12 @@ def resolve_program(command: list[str]) -> Path:
         found = shutil.which(name)
         if found is None:
             hint = f" Did you mean ./{name}?" if path.exists() else ""
-            raise InstrumentError(f"The program {name} was not found on the PATH.{hint}")
+            raise InstrumentError(f"The program {name} was not found on the PATH: name it by its path.{hint}")
         path = Path(found)
     if not path.exists():
-        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}).")
+        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}): name it by its path.")
     if path.is_dir():
-        raise InstrumentError(f"{name} is a folder, not a program.")
+        raise InstrumentError(f"{name} is a folder: name a program in it.")
     if not os.access(path, os.X_OK):
         raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
     _require_this_machine(name, path)

@@ -191,7 +191,9 @@ def run_instrumented(
     resolved = resolve_program(command)
     tracing = check_tracing()
     if not tracing.good:
-        raise InstrumentError(f"No process can be instrumented on this machine: {tracing.says}.")
+        raise InstrumentError(
+            f"No process can be instrumented on this machine: {tracing.says}. `ffm doctor` says what it needs."
+        )
     run = _Run(instruments)
     cut = Cut(instruments.folder, run.ask_to_end, run.kill, run.leave if instruments.leave else None)
     with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
@@ -215,7 +217,9 @@ def run_instrumented(
         )
     if not run.arrived:
         why = reason_unreached(resolved, end.status, output)
-        raise InstrumentError(f"The program {command[0]} could not be instrumented: {why}.")
+        raise InstrumentError(
+            f"The program {command[0]} could not be instrumented: {why}. `ffm doctor` says whether others can."
+        )
     held = run.held()
     return Outcome(
         command=command,
@@ -305,7 +309,9 @@ class _Run:
                 start_new_session=True,  # so that the time limit can stop everything it started
             )
         except OSError as error:
-            raise InstrumentError(f"The program {command[0]} cannot be started: {error.strerror}.") from error
+            raise InstrumentError(
+                f"The program {command[0]} cannot be started: {error.strerror}. Try it without ffm."
+            ) from error
         self.root = program.pid
         return program
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffm.errors import FfmError
+
 HERE = Path(__file__).parent
 SUFFIXES = (".cu", ".h", ".cpp", ".py")
 
@@ -143,8 +145,10 @@ class CallSite:
     twin: str | None  # the corrected program, if there is one
 
 
-class UnreadableMarksError(ValueError):
+class UnreadableMarksError(FfmError):
     """A mark is unknown, or no CUDA call follows it."""
+
+    help = "Correct the mark: `ffm/vgpu/samples/truth.py` lists them."
 
 
 def call_sites(folder: Path) -> list[CallSite]:
