@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("modules", nargs="*", default=MODULES)
     parser.add_argument("--limit", type=float, default=600.0, metavar="S", help="for one module [%(default)s]")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     total: Counter[str] = Counter()
     for module in arguments.modules:
         total += count(arguments.checkout, module, arguments.limit)
