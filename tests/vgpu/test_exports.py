@@ -15,7 +15,7 @@ from ffm.vgpu.paths import library_folder
 
 LEGACY, PER_THREAD = 1, 2
 SUCCESS, SYMBOL_NOT_FOUND, VERSION_NOT_SUFFICIENT = 0, 1, 2
-NOT_FOUND = 500
+NOT_FOUND, NOT_SUPPORTED = 500, 801
 
 
 def driver_file() -> ELFFile:
@@ -113,6 +113,21 @@ def test_calls_before_initialisation_are_refused() -> None:
     assert load().cuInit(0) == 0
     assert load().cuDeviceGetCount(ctypes.byref(count)) == 0
     assert count.value == 1
+
+
+MIPMAPS = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[1])
+driver.cuInit(0)
+print(driver.cuMipmappedArrayCreate((ctypes.c_char * 8)(), (ctypes.c_char * 40)(), 3))
+"""
+
+
+def test_mipmapped_arrays_are_refused_by_name() -> None:
+    program = [sys.executable, "-c", MIPMAPS, str(library_folder() / "libcuda.so.1")]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == NOT_SUPPORTED
+    assert done.stderr == "vgpu: cuMipmappedArrayCreate is refused: mipmapped arrays are not implemented\n"
 
 
 @pytest.mark.virtual_gpu

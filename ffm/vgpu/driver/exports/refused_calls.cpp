@@ -1,5 +1,7 @@
 /* Calls for features that this GPU lacks, so that programs that look them up can load. Each returns
  * CUDA_ERROR_NOT_SUPPORTED. */
+#include <cstdio>
+
 #include "contexts/context.h"
 
 /* The arguments are ignored. */
@@ -10,7 +12,15 @@
         return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
     }
 
-/* Mipmapped arrays. */
+/* Mipmapped arrays. Programs ask for them in the middle of their work and hardly ever look at the error: it is told. */
+DRIVER_CALL(cuMipmappedArrayCreate)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int)
+{
+    const CUresult result = vgpu::enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    std::fprintf(stderr, "vgpu: cuMipmappedArrayCreate is refused: mipmapped arrays are not implemented\n");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
 REFUSED(cuMipmappedArrayDestroy)
 REFUSED(cuMipmappedArrayGetLevel)
 
