@@ -14,9 +14,27 @@ std::uint32_t argument(const WaitPoint &point, const WarpRecord &record, int ind
     return static_cast<std::uint32_t>(given.known ? given.value : record.arguments[index][lane]);
 }
 
+/* Between all lanes of a whole warp, where all name the same lane or distance, as in sums over a warp. */
+template <Shuffle mode> void exchange_alike(const WaitPoint &point, WarpRecord &record)
+{
+    const auto b = static_cast<std::uint32_t>(point.arguments[2].value),
+               c = static_cast<std::uint32_t>(point.arguments[3].value);
+    std::uint32_t values[warp_size];
+    for (int lane = 0; lane < warp_size; ++lane)
+        values[lane] = argument(point, record, 1, lane);
+    for (int lane = 0; lane < warp_size; ++lane) {
+        int source;
+        bool inside = source_lane<mode>(lane, b, c, source);
+        record.result[lane] = static_cast<std::uint64_t>(inside) << 32 | values[source];
+    }
+}
+
 /* Like BlockRun::exchange, between all lanes of a warp that are alive. */
 template <Shuffle mode> void exchange(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
 {
+    const WaitArgument *given = point.arguments;
+    if (given[2].known && given[3].known && given[4].known && (given[4].value & alive & UINT32_MAX) == UINT32_MAX)
+        return exchange_alike<mode>(point, record);
     std::uint32_t values[warp_size];
     for (int lane = 0; lane < warp_size; ++lane)
         values[lane] = argument(point, record, 1, lane);
