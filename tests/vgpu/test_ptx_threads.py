@@ -310,6 +310,30 @@ done:
     assert found.tolist() == [count * (count + 1) // 2 for count in range(100)]
 
 
+def test_arrays_at_known_places_and_at_chosen_ones_hold_the_same_bytes() -> None:
+    found = run(
+        """
+        .local .align 16 .b8 table[32];
+        .local .align 4 .b8 other[8];
+        .reg .b64 %near, %far, %moved, %either;
+        mov.u64 %near, table; cvta.local.u64 %far, %near; add.u64 %moved, %far, 8;
+        st.local.v4.u32 [%near], {%r0, %r0, %r0, %r0};
+        st.local.v2.u32 [%near+16], {%r0, %r0}; st.local.u64 [%near+24], 0;
+        mov.u64 %either, other; st.local.u32 [%either], 7; st.local.u32 [%either+4], 70;
+        and.b32 %r1, %r0, 1; setp.eq.u32 %p, %r1, 1;
+        @%p mov.u64 %either, table;
+        st.u32 [%moved], 1000; st.u8 [%moved+4], 255; // the words 2 and 3 of the table
+        ld.local.u32 %r2, [%either+4];                // 70, or the table's word 1
+        and.b32 %r3, %r0, 3; mad.wide.u32 %w1, %r3, 4, %near; ld.local.u32 %r4, [%w1];
+        mad.lo.u32 %r2, %r2, 10000, %r4; st.global.u32 [%w0], %r2;
+    """,
+        100,
+    )
+    words = [[thread, thread, 1000, thread | 255] for thread in range(100)]
+    chosen = [thread if thread % 2 else 70 for thread in range(100)]
+    assert found.tolist() == [chosen[thread] * 10000 + words[thread][thread % 4] for thread in range(100)]
+
+
 def test_local_memory_outlasts_barriers() -> None:
     found = run(
         """

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "../analysis/liveness.h"
+#include "../analysis/local_places.h"
 #include "unit.h"
 
 namespace vgpu::ptx
 {
+
+constexpr std::size_t least_local_alignment = 16; /* of variables in local memory, bytes */
 
 /* A name as LLVM's assembly language takes it, whatever characters it has. */
 inline std::string quoted(const std::string &name)
@@ -188,6 +191,7 @@ class Emitter
     std::string checked(const std::string &address, Space space, int bytes);
     static Space space_of(const std::string &word);
     std::string parameter_pointer(const Operand &operand);
+    std::string local_pointer(const Operand &operand, int bytes);
     std::string unchecked_address(const Operand &operand);
 
     /* atomic.cpp */
@@ -245,6 +249,7 @@ class Emitter
     std::map<std::string, std::size_t> labels_; /* the instruction's place in the body */
     std::size_t place_ = 0;                     /* of the instruction that is translated */
     int next_ = 0;
+    const std::map<std::string, LocalPlace> local_places_;
     std::map<std::string, Operand> constants_;    /* registers that are written once, with a number */
     std::map<std::size_t, Kept> kept_;            /* of regions, by place in the body */
     std::map<std::string, std::size_t> in_frame_; /* where registers and local variables lie in a warp's frame, bytes */

@@ -70,7 +70,8 @@ std::string fiber_entry(const std::string &body)
 
 } // namespace
 
-Emitter::Emitter(const Unit &unit, const Function &function) : unit_(unit), function_(function)
+Emitter::Emitter(const Unit &unit, const Function &function)
+    : unit_(unit), function_(function), local_places_(local_places(function))
 {
     for (const auto *list : {&function.parameters, &function.results, &function.variables})
         for (const Variable &variable : *list)
@@ -124,7 +125,7 @@ void Emitter::emit_slots()
             line(name + " = alloca " + variable.type.llvm());
         else
             line(name + " = alloca [" + std::to_string(std::max<std::size_t>(variable.size, 1)) + " x i8], align " +
-                 std::to_string(std::max<std::size_t>(variable.alignment, 16)));
+                 std::to_string(std::max(variable.alignment, least_local_alignment)));
     }
     line("%carry = alloca i1");
     line("%image = alloca i128");

@@ -82,10 +82,31 @@ std::string Emitter::parameter_pointer(const Operand &operand)
     return operation("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset));
 }
 
+/* Into a local variable, where it is known that it lies inside and is aligned: LLVM then keeps the variable in
+ * registers if it can. Empty where it is not known. */
+std::string Emitter::local_pointer(const Operand &operand, int bytes)
+{
+    auto found = local_places_.find(operand.name);
+    if (found == local_places_.end())
+        return "";
+    const Variable &variable = *found->second.variable;
+    std::int64_t offset = found->second.offset + operand.value;
+    auto alignment = static_cast<std::int64_t>(std::max(variable.alignment, least_local_alignment));
+    if (offset < 0 || offset + bytes > static_cast<std::int64_t>(variable.size) || offset % bytes != 0 ||
+        alignment % bytes != 0)
+        return "";
+    return operation("getelementptr i8, ptr %" + quoted(variable.name) + ", i64 " + std::to_string(offset));
+}
+
 std::string Emitter::pointer(const Operand &operand, Space space, int bytes)
 {
     if (space == Space::parameter || space == Space::none) {
         std::string direct = parameter_pointer(operand);
+        if (!direct.empty())
+            return direct;
+    }
+    if (space == Space::local || space == Space::none) {
+        std::string direct = local_pointer(operand, bytes);
         if (!direct.empty())
             return direct;
     }

@@ -124,7 +124,7 @@ void Emitter::lay_out_frame()
     std::size_t lane = 0;
     for (const Variable &variable : function_.variables)
         if (variable.space == Space::local) {
-            std::size_t alignment = std::max<std::size_t>(variable.alignment, 16);
+            std::size_t alignment = std::max(variable.alignment, least_local_alignment);
             lane = (lane + alignment - 1) / alignment * alignment;
             in_frame_[variable.name] = frame_size_ + lane;
             lane += variable.size;
