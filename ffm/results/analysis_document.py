@@ -155,6 +155,8 @@ class Site(Record, frozen=True, kw_only=True):
     wait_s: Seconds
     gap_s: Seconds
     bytes: Count
+    copy_ns: Count = 0
+    """How long the GPU copies at least for one of its transfers; 0 for other calls, and if nothing shows it."""
     problem_count: Count
     """Occurrences with any problem."""
     synchronization: list[Verdict]
@@ -346,7 +348,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 6
+    written: ClassVar[int] = 7
     tables: ClassVar[tuple[str, ...]] = ("timeline", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.bound import bound_by_stack
-from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.replay import Replayed
 from ffm.model.sequences import Membership, offsets_of
@@ -104,13 +103,7 @@ class Results:
     @functools.cached_property
     def copy_time(self) -> NDArray[np.int64]:
         """For each site, the minimum nanoseconds that the GPU copies for one of its transfers."""
-        sites = self.document.sites
-        return copy_times(
-            np.array([site.bytes if site.kind == "transfer" else 0 for site in sites], np.int64),
-            np.array([site.count for site in sites], np.int64),
-            np.array([site.total_s for site in sites]),
-            np.array([site.wait_s for site in sites]),
-        )
+        return np.array([site.copy_ns for site in self.document.sites], np.int64)
 
     @functools.cached_property
     def bound_s(self) -> NDArray[np.float64]:

@@ -419,6 +419,7 @@ def _sites(
             wait_s=float(sums.wait[index]),
             gap_s=float(sums.gap[index]),
             bytes=description.bytes,
+            copy_ns=int(copy_time[index]),
             problem_count=int(sums.problems[index]),
             synchronization=description.synchronization,
             transfer=description.transfer,

@@ -7,7 +7,6 @@ from hypothesis import given
 from simulator import Call, Member, families, traced, traced_together
 
 from ffm.model.device import Action
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import Blame, find_blame
@@ -15,6 +14,7 @@ from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams
 from ffm.model.waiting.path import Part
 from ffm.model.waiting.patterns import find_patterns
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

@@ -12,9 +12,9 @@ from simulator import Call, Member, live, programs, traced, traced_together
 
 from ffm.model.device import Action
 from ffm.model.faster import Faster
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

@@ -8,12 +8,12 @@ from simulator import SYNC, Call, live, programs, traced
 from whole_path import find_path
 
 from ffm.model.device import Action
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.path import Part, Path
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

@@ -16,7 +16,6 @@ from whole_path import find_path
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.faster import Faster
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame
@@ -25,6 +24,7 @@ from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
 from ffm.model.waiting.path import Part, Path
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

@@ -15,13 +15,14 @@ from whole_path import find_path
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, ThreadLives
-from ffm.model.gpu_times.inference import given_gpu_times, infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
 from ffm.model.waiting import path as path_module
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
 from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_stretches, places_of
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

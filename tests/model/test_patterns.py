@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from simulator import Call, traced
 
 from ffm.model.device import Action
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, Union, find_patterns
+from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
 

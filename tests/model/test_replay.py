@@ -12,9 +12,10 @@ from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs
 
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times.inference import WAITED_NS, given_gpu_times, infer_gpu_times
+from ffm.model.gpu_times.inference import WAITED_NS, infer_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem, Timeline
+from tests.model.given_times import given_gpu_times
 
 SECOND = 1_000_000_000
 

@@ -13,7 +13,6 @@ from timelines import simple_device_work
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times.inference import given_gpu_times
 from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
@@ -25,6 +24,7 @@ from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.timelines import longer_by
+from tests.model.given_times import given_gpu_times
 
 
 def measured(timeline: Timeline | None = None) -> Findings:

@@ -211,7 +211,7 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
 
 def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tuple[_Shown, NDArray[np.int64]]:
     """Find the segments, compare them, and tell the latencies; also return `room` as `find_segments` fills it in."""
-    order = _order(timeline, work)
+    order = visiting_order(timeline, work)
     segment = np.empty(len(timeline), np.int32)
     room = np.empty(len(timeline), np.int64)
     length, key, size = run(
@@ -240,7 +240,7 @@ def _slow(timeline: Timeline, work: DeviceWork, shown: _Shown, works: _Works, li
     gpu = _expect(timeline, work, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
     gpu.clip(0, out=gpu)
     gpu[works.rows[likely.gpu[works.rows] < 0]] = ENDLESS_NS
-    return _fit(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
+    return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
 
 
 def _likely(
@@ -260,12 +260,12 @@ def _likely(
         most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
         gpu[unseen] = guess_unseen(timeline.site, work, room, unseen, most, expected.gpu)
     allowed = _allowed(work, shown, expected)
-    first = _fit(timeline, work, shown.order, gpu.copy(), shown.usual, allowed)
+    first = fit_times(timeline, work, shown.order, gpu.copy(), shown.usual, allowed)
     late = _often_late(timeline, first.latency, ALIKE_TIMES * shown.usual)
     if not late.any():
         return first
     del first
-    return _fit(timeline, work, shown.order, gpu, shown.usual, allowed, np.where(late, shown.usual, ENDLESS_NS))
+    return fit_times(timeline, work, shown.order, gpu, shown.usual, allowed, np.where(late, shown.usual, ENDLESS_NS))
 
 
 def _fast(
@@ -286,7 +286,7 @@ def _fast(
         gpu[part] = np.where(likely < 0, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
         late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
         allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
-    return _fit(timeline, work, shown.order, gpu, shown.most, allowed)
+    return fit_times(timeline, work, shown.order, gpu, shown.most, allowed)
 
 
 def _allowed(work: DeviceWork, shown: _Shown, expected: _Expected) -> NDArray[np.int64]:
@@ -344,14 +344,7 @@ def _latencies(
     return latencies
 
 
-def given_gpu_times(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> Inference:
-    """Use times given by a driver or a simulation: shape (n,), nanoseconds, 0 for rows that enqueue nothing."""
-    order = _order(timeline, work)
-    times = _fit(timeline, work, order, gpu.astype(np.int64), 0, np.full(len(timeline), ENDLESS_NS))
-    return Inference(order, times, times, times, 0, 0)
-
-
-def _order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
+def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
     """Return the rows by process, then start. Rows are sorted by thread, and threads by process."""
     if work.processes == len(work.process_of_thread):
         return np.arange(len(timeline))
@@ -492,7 +485,7 @@ def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray
     return medians
 
 
-def _fit(
+def fit_times(
     timeline: Timeline,
     work: DeviceWork,
     order: NDArray[np.int64],
