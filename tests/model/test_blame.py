@@ -12,7 +12,7 @@ from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import Blame, find_blame
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams
-from ffm.model.waiting.path import Part
+from ffm.model.waiting.path import Part, cut_path
 from ffm.model.waiting.patterns import find_patterns
 from tests.model.given_times import given_gpu_times
 
@@ -34,11 +34,13 @@ def blamed(calls: list[Call]) -> tuple[Graph, Blame]:
     return graph, find_blame(timeline, work, graph, Meetings.none())
 
 
-def idle(blame: Blame) -> list[tuple[int, str, int]]:
+def idle(calls: list[Call]) -> list[tuple[int, str, int]]:
     """Return each piece's row, its part and its milliseconds."""
-    parts = (Part(part).name for part in blame.idle.part.tolist())
-    lasting = ((blame.idle.end - blame.idle.begin) // MS).tolist()
-    return list(zip(blame.idle.row.tolist(), parts, lasting, strict=True))
+    timeline, work, _ = traced(calls)
+    graph, blame = blamed(calls)
+    pieces = cut_path(timeline, work, graph, blame.idle)
+    parts = (Part(part).name for part in pieces.part.tolist())
+    return list(zip(pieces.row.tolist(), parts, ((pieces.end - pieces.begin) // MS).tolist(), strict=True))
 
 
 def test_kernels_are_blamed_for_waits_and_the_host_for_the_idle_gpu() -> None:
@@ -46,9 +48,10 @@ def test_kernels_are_blamed_for_waits_and_the_host_for_the_idle_gpu() -> None:
     kernels are to blame for 0.3 s each. Figure 6.5 shares the 0.3 s of idle GPU in thirds, because CASITA walks past
     the wait to the launch before; 4.1.2 stops at the wait, so that all of it is that of `blame_host`.
     """
-    _, blame = blamed([launch(600, gap=300), wait(gap=300), launch(600, gap=300), wait(gap=300)])
+    calls = [launch(600, gap=300), wait(gap=300), launch(600, gap=300), wait(gap=300)]
+    _, blame = blamed(calls)
     assert blame.work.tolist() == [300 * MS, 0, 300 * MS, 0]
-    assert idle(blame) == [(1, "WORK", 300)]
+    assert idle(calls) == [(1, "WORK", 300)]
 
 
 def test_a_wait_is_shared_by_the_runtime_of_the_work() -> None:

@@ -21,7 +21,7 @@ from ffm.model.waiting import blame_kernels
 from ffm.model.waiting.graph import Graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings
-from ffm.model.waiting.path import Path, path_on_threads
+from ffm.model.waiting.path import Stretches
 from ffm.model.waiting.patterns import Union
 
 
@@ -31,8 +31,8 @@ class Blame:
 
     work: NDArray[np.int64]
     """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
-    idle: Path
-    """What threads did while the GPU was idle. Not a path: pieces do not join where the GPU worked."""
+    idle: Stretches
+    """Which threads left the GPU idle, and when; `ffm.model.waiting.path.cut_in_parts` tells what they did then."""
     threads: Shared
     """What threads did that others waited for."""
     passed_on: Shared
@@ -62,10 +62,7 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Mee
         begins.append(busy.end[:-1])
         ends.append(busy.begin[1:])
     nothing = np.zeros(0, np.int64)
-    idle = path_on_threads(
-        timeline,
-        work,
-        graph,
+    idle = Stretches.on_threads(
         np.concatenate([nothing, *threads]),
         np.concatenate([nothing, *begins]),
         np.concatenate([nothing, *ends]),

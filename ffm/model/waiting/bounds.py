@@ -32,7 +32,7 @@ class Bounds:
 def find_bounds(
     timeline: Timeline,
     graph: Graph,
-    of_gpu: NDArray[np.int64],
+    of_gpu: NDArray[np.int32],
     meetings: Meetings,
     shared: Shared,
     of_piece: NDArray[np.int64],

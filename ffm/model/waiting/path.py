@@ -105,6 +105,12 @@ class Stretches:
         return cls(kind, where, begin, end, lane)
 
     @classmethod
+    def on_threads(cls, thread: NDArray[np.integer], begin: Times, end: Times) -> Stretches:
+        """Return stretches on threads, which need not join; the arguments have one entry for each."""
+        where = thread.astype(np.int64)
+        return cls(np.full(len(thread), StretchKind.ON_HOST, np.uint8), where, begin, end, where)
+
+    @classmethod
     def nothing(cls) -> Stretches:
         """Return no stretch."""
         nothing = np.zeros(0, np.int64)
@@ -242,9 +248,7 @@ def path_on_threads(
     end: NDArray[np.int64],
 ) -> Path:
     """Return what threads did in some stretches of time, which need not join; the arguments have one entry for each."""
-    kind = np.full(len(thread), path_kernels.ON_HOST, np.uint8)
-    where = thread.astype(np.int64)
-    return cut_path(timeline, work, graph, Stretches(kind, where, begin, end, where))
+    return cut_path(timeline, work, graph, Stretches.on_threads(thread, begin, end))
 
 
 def cut_path(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Path:

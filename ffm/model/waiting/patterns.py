@@ -153,8 +153,10 @@ class Union:
     @classmethod
     def of(cls, begin: Times, end: Times) -> Union:
         """Join intervals, in any order."""
-        order = np.argsort(begin, kind="stable")
-        first, last = begin[order], np.maximum.accumulate(end[order]) if len(end) else end
+        if (begin[1:] < begin[:-1]).any():
+            order = np.argsort(begin, kind="stable")
+            begin, end = begin[order], end[order]
+        first, last = begin, np.maximum.accumulate(end) if len(end) else end
         starts = np.ones(len(first), bool)
         starts[1:] = first[1:] > last[:-1]
         whole = np.flatnonzero(starts)

@@ -50,7 +50,7 @@ class _Spans:
     begin: Times
     end: Times
     kind: Times
-    name: Times
+    name: NDArray[np.integer]
     count: Times
 
     @classmethod

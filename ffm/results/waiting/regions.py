@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.faster import Faster
+from ffm.model.grouping import numbered, parts
 from ffm.model.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
-from ffm.model.waiting.path import Part, Path
+from ffm.model.waiting.path import Part, Path, cut_in_parts
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
@@ -47,10 +48,10 @@ _NS = 1e9
 class _Cells:
     """The cells of the rows of a run, and of pieces of its path."""
 
-    of_call: NDArray[np.int64]
+    of_call: NDArray[np.int32]
     """For each row, the cell of its call; -1 if there is none."""
-    of_gpu: NDArray[np.int64]
-    after: NDArray[np.int64]
+    of_gpu: NDArray[np.int32]
+    after: NDArray[np.int32]
     """For each row, the cell of the CPU work after it."""
     before: int
     """The cell of what comes before a thread's first call."""
@@ -72,9 +73,9 @@ class Regions:
     """All regions of a run, those with most seconds on the path first, and which rows belong to which."""
 
     regions: list[Region]
-    of_call: NDArray[np.int64]
+    of_call: NDArray[np.int32]
     """For each row, the region of its call; -1 if there is none."""
-    of_gpu: NDArray[np.int64]
+    of_gpu: NDArray[np.int32]
     split: Split
     """How the cells of CPU work share out to regions."""
     cells: _Cells
@@ -149,7 +150,7 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     place_in = np.full(count, -1, np.int64)
     place_in[listed] = np.arange(len(listed))
     split = split.renumbered(place_in)
-    number = np.append(split.largest(cells.count), -1)
+    number = np.append(split.largest(cells.count), -1).astype(np.int32)
     return Regions(
         regions,
         number[cells.of_call],
@@ -177,18 +178,18 @@ class _Table:
         self.lines: list[set[int]] = []
         self.sampled_lines: list[dict[int, int]] = []
         self.sites: list[set[int]] = []
-        site, works = run.timeline.site.astype(np.int64), run.graph.works
+        site, works = run.timeline.site, run.graph.works
         after = self._between_calls(site, len(analysis.sites))
-        of_site = np.full((2, len(analysis.sites)), -1, np.int64)
-        working = set(np.unique(site[works]).tolist())
-        transfers = set(np.unique(site[run.timeline.kind == Kind.TRANSFER]).tolist())
-        for one in np.unique(site).tolist():
+        of_site = np.full((2, len(analysis.sites)), -1, np.int32)
+        working = set(_distinct(site[works]))
+        transfers = set(_distinct(site[run.timeline.kind == Kind.TRANSFER]))
+        for one in _distinct(site):
             of_site[0, one] = self._cell("call", *self._names.call(one), one)
             if one in working:
                 kind: RegionKind = "transfer" if one in transfers else "kernel"
                 of_site[1, one] = self._cell(kind, *self._names.work(one), one)
         before = self._cell("CPU", BEFORE, "", int(site[0]))
-        of_gpu = np.where(works, of_site[1, site], -1)
+        of_gpu = np.where(works, of_site[1, site], np.int32(-1))
         self.cells = _Cells(of_site[0, site], of_gpu, after, before, len(self._region_of_cell))
 
     @property
@@ -241,22 +242,21 @@ class _Table:
             counts += np.bincount(owner[has], minlength=count)
         return total_s, counts
 
-    def _between_calls(self, site: NDArray[np.int64], sites: int) -> NDArray[np.int64]:
+    def _between_calls(self, site: NDArray[np.int32], sites: int) -> NDArray[np.int32]:
         """Number the CPU work after each row, by the pair of sites around it."""
         timeline = self._run.timeline
-        after = np.full(len(site), sites, np.int64)
-        after[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], sites)
-        pairs, pair = np.unique(site * (sites + 1) + after, return_inverse=True)
-        of_pair = np.empty(len(pairs), np.int64)
-        for index, one in enumerate(pairs.tolist()):
-            first, second = divmod(one, sites + 1)
+        after = np.full(len(site), sites, np.int32)
+        after[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], np.int32(sites))
+        pair, example = numbered(site, after)
+        of_pair = np.empty(len(example), np.int32)
+        for index, (first, second) in enumerate(zip(site[example].tolist(), after[example].tolist(), strict=True)):
             following = second if second < sites else None
             name, file, lines = self._names.between(first, following)
             sampled = None if following is None else self._sampled.get((first, following))
             of_pair[index] = self._cell("CPU", name, file, first, sampled)
             if sampled is None:
                 self.lines[self._region_of_cell[of_pair[index]]] |= lines
-        of_row: NDArray[np.int64] = of_pair[pair.reshape(-1)]
+        of_row: NDArray[np.int32] = of_pair[pair]
         return of_row
 
     def _cell(self, kind: RegionKind, name: str, where: str, site: int, sampled: SampledPair | None = None) -> int:
@@ -293,24 +293,37 @@ class _Shares:
 
     @classmethod
     def of(cls, run: RunPath, cells: _Cells) -> _Shares:
-        count, works = cells.count, run.graph.works
+        count = cells.count
         blame = find_blame(run.timeline, run.work, run.graph, run.meetings)
 
         def of_work(nanoseconds: NDArray[np.int64]) -> NDArray[np.float64]:
-            return _weighted(cells.of_gpu[works], nanoseconds[works], count)
+            sums = np.zeros(count)
+            for part in parts(len(nanoseconds)):
+                cell = cells.of_gpu[part]
+                sums += _weighted(cell[cell >= 0], nanoseconds[part][cell >= 0], count)
+            return sums
 
         def of_threads(shared: Shared) -> NDArray[np.float64]:
             return _weighted(cells.of_pieces(shared.pieces), shared.blame, count)
 
-        idle = cells.sums(blame.idle)
+        idle = np.zeros(count)
+        for part in cut_in_parts(run.timeline, run.work, run.graph, blame.idle):
+            idle += cells.sums(part)
         work, threads = of_work(blame.work), of_threads(blame.threads)
-        passed_on = of_work(blame.work_passed_on) - work + of_threads(blame.passed_on) - threads
+        indirect = work if blame.work_passed_on is blame.work else of_work(blame.work_passed_on)
+        passed_on = indirect - work + of_threads(blame.passed_on) - threads
         of_piece = cells.of_pieces(blame.threads.pieces)
         bounds = find_bounds(run.timeline, run.graph, cells.of_gpu, run.meetings, blame.threads, of_piece, count)
         return cls(work + idle, threads, passed_on.clip(0), bounds.faster + idle, bounds.even.astype(np.float64))
 
 
-def _weighted(number: NDArray[np.int64], weights: NDArray[Any], count: int) -> NDArray[np.float64]:
+def _distinct(site: NDArray[np.int32]) -> list[int]:
+    """Return the distinct sites of some rows, ascending."""
+    found: list[int] = np.flatnonzero(np.bincount(site)).tolist()
+    return found
+
+
+def _weighted(number: NDArray[np.integer], weights: NDArray[Any], count: int) -> NDArray[np.float64]:
     """Return the sum of the weights of each number below `count`."""
     sums: NDArray[np.float64] = np.bincount(number, weights=weights, minlength=count).astype(np.float64)
     return sums
