@@ -193,8 +193,10 @@ def analyse(
     run = likely_path(timeline, findings.work, inference, threads)
     if files is not None:
         files.write(run.graph, run.stretches, run.meetings)
+    give_back()
     waiting, path, places = summarize(analysis, run, tried), run.shares(), places_of(run.stretches)
     del run, tried
+    give_back()
     agreed = agreed_share(timeline, findings.work, inference, threads, places)
     path = msgspec.structs.replace(path, agreed=agreed)
     return msgspec.structs.replace(analysis, path=path, waiting=waiting), membership
