@@ -280,7 +280,10 @@ def main() -> int:
     parser = sample_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="runs of each program [15]")
     parser.add_argument(
-        "--measurements", type=int, default=5, help="runs of stage 2 between them, at most one a round [5]"
+        "--measurements",
+        type=int,
+        default=5,
+        help="runs of stage 2 between them, at most one a round [5]; with --perturb, it is one",
     )
     parser.add_argument(
         "--perturb",
@@ -351,7 +354,7 @@ def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Non
         parser.error(f"--perturb {arguments.perturb}: at least one virtual GPU is needed")
     if arguments.rounds < 1:
         parser.error(f"--rounds {arguments.rounds}: at least one round is needed")
-    if not 1 <= arguments.measurements <= arguments.rounds:
+    if arguments.perturb is None and not 1 <= arguments.measurements <= arguments.rounds:
         parser.error(
             f"--measurements {arguments.measurements}: there is at most one a round, so 1 to {arguments.rounds} "
             "(--rounds) of them"

@@ -3,10 +3,12 @@
     python benchmarks/strangers HECBENCH/src                          # 60 programs, spread over the alphabet, all steps
     python benchmarks/strangers HECBENCH/src --only bare --count 0    # build and run all programs
     python benchmarks/strangers HECBENCH/src --programs adam heat     # these two
+    python benchmarks/strangers RODINIA --suite benchmarks/strangers/suites/rodinia.toml --work build/rodinia
 
 Programs are built by their own Makefiles and run with the arguments that these name, made smaller where the CPU is too
-slow for them. Each step of each program is done once: what a work folder holds already is kept, so that an interrupted
-call can be repeated. Prints a table; the JSON next to it has all figures.
+slow for them. Those of other suites are built and run as a file in `suites/` says. Each step of each program is done
+once: what a work folder holds already is kept, so that an interrupted call can be repeated. Prints a table; the
+JSON next to it has all figures.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import program_steps as steps
 import sources
+import suites
 import table
 import toolchain
 from goals import goals
@@ -77,6 +80,9 @@ def main() -> int:
     parser.add_argument(
         "--work", type=Path, default=Path("build/strangers"), help="folder for everything [%(default)s]"
     )
+    parser.add_argument(
+        "--suite", type=Path, metavar="FILE", help="what the checkout holds, if it is not HeCBench: a file of suites/"
+    )
     parser.add_argument("--programs", nargs="+", metavar="NAME", help="only these, without -cuda")
     parser.add_argument(
         "--letters", nargs=2, default=("a", "z"), metavar=("FIRST", "LAST"), help="first letters of names [a z]"
@@ -98,12 +104,13 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="do nothing, show what the work folder holds")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
-    chosen = selected(sources.names(arguments.checkout), arguments)
+    suite = suites.read(arguments.suite) if arguments.suite else None
+    chosen = selected(sorted(suite.programs) if suite else sources.names(arguments.checkout), arguments)
     if not chosen:
         parser.error(f"no programs in {arguments.checkout}")
     prepared = toolchain.prepare(work / "bin")
     checkout = arguments.checkout.resolve()
-    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, arguments.kernels_last)
+    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last)
     wanted = list(steps.STEPS)
     if arguments.only:
         wanted = wanted[: wanted.index(arguments.only) + 1]

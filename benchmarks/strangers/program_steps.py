@@ -15,6 +15,8 @@ from outputs import first_difference, own_check
 from processes import Ended, call
 from scaling import LAST_LEVEL, scaled
 from sources import Command, build, commands, copy
+from suites import Suite
+from suites import build as build_of_suite
 from toolchain import Toolchain
 
 from ffm.remedy.selection import Remedy
@@ -48,6 +50,8 @@ class Place:
     toolchain: Toolchain
     limit_s: float
     runs: int
+    suite: Suite | None = None
+    """What the checkout holds, if it is not laid out like HeCBench."""
     kernel_us: float | None = None
     """How long kernels last that then compute nothing, so that programs' own checks are not asked; None if they
     compute.
@@ -69,15 +73,22 @@ class Place:
 
 
 def built(name: str, place: Place) -> Found:
-    """Build a program, and read from its Makefile how to run it."""
+    """Build a program, and read from its Makefile, or from the suite's file, how to run it."""
+    if place.suite is not None:
+        program = place.suite.programs[name]
+        ended, command = build_of_suite(program, place.checkout, place.work / "src", place.toolchain, LONGEST_BUILD_S)
+        return _built(ended, [command])
     folder = copy(place.checkout, name, place.work / "src")
     ended = build(folder, place.toolchain, LONGEST_BUILD_S)
+    return _built(ended, commands(folder, place.toolchain) if ended.well else [])
+
+
+def _built(ended: Ended, listed: list[Command]) -> Found:
     found: Found = {"ok": ended.well, "seconds": round(ended.seconds, 1)}
     if not ended.well:
         absent = _ABSENT.search(ended.output)
         found["cause"] = f"absent: {next(filter(None, absent.groups()))}" if absent else cause(ended)
         return found
-    listed = commands(folder, place.toolchain)
     if not listed:
         return found | {"ok": False, "cause": "its Makefile has no target `run` that starts what was built"}
     return found | {"folder": str(listed[0].folder), "words": listed[0].words, "commands": len(listed)}
