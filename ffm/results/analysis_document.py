@@ -272,6 +272,8 @@ class StageCost(Record, frozen=True, kw_only=True):
     ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     delayed_s: Seconds = 0.0
     """How long the program's main thread was ready to run but had no processor; 0 if it is unknown."""
+    waiting_span_s: Seconds | None = None
+    """As in `ffm.results.documents.Run`."""
 
 
 class Matching(Record, frozen=True, kw_only=True):

@@ -281,6 +281,11 @@ class Run(Record, frozen=True, kw_only=True):
     """How long the program's main thread was ready to run but had no processor, because others had it; None if the
     kernel does not tell.
     """
+    waiting_span_s: Seconds | None = None
+    """From the end of the second wait for the GPU to that of the last one, in the process in which that is longest: the
+    first may be anywhere in a call that creates a context. None if there are none, or only a part of the run was
+    recorded.
+    """
     status: ExitStatus
     processes: list[ProcessRecord]
     unrecorded: Count = 0

@@ -433,7 +433,11 @@ def _cost(document: Document, baseline: Baseline) -> StageCost:
     if run is None or first is None:
         raise DocumentError("A stage's document describes no run. Run the stages again.")
     return StageCost(
-        stage=run.stage, wall_s=run.wall_s, ratio=run.wall_s / first.wall_s, delayed_s=run.delayed_s or 0.0
+        stage=run.stage,
+        wall_s=run.wall_s,
+        ratio=run.wall_s / first.wall_s,
+        delayed_s=run.delayed_s or 0.0,
+        waiting_span_s=run.waiting_span_s,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from ffm.driver.analysis import analyse_driver
 from ffm.errors import ProgramError
@@ -133,7 +134,8 @@ def measure(
         measured = measured_portion(portion, recordings, folder, request.command[0])
         if measured is not None and run.status.left:
             measured = msgspec.structs.replace(measured, left=True)
-        run = msgspec.structs.replace(run, portion=measured)
+        if measured is not None:
+            run = msgspec.structs.replace(run, portion=measured, waiting_span_s=None)
     return Measurement(run, recordings, runs)
 
 
@@ -259,6 +261,7 @@ def _describe(
         user_s=outcome.user_s,
         system_s=outcome.system_s,
         delayed_s=outcome.delayed_s,
+        waiting_span_s=None if outcome.ending.cut or request.last_s else _waiting_span_s(recordings),
         status=ExitStatus(
             code=outcome.ending.code,
             signal=outcome.ending.signal,
@@ -287,6 +290,17 @@ def _describe(
         hooks=[HookOutcome(function=name, how=how, reason=reason) for name, how, reason in hooks],
         driver=None if driver_path is None else _driver(driver_path, found.get(driver_path)),
     )
+
+
+def _waiting_span_s(recordings: list[Recording]) -> float | None:
+    """Return `Run.waiting_span_s`. Waits are what all stages record; what getting into the program takes is outside."""
+    spans = []
+    for recording in recordings:
+        waits = recording.operations[recording.operations["wait"] > 0]
+        ends = waits["start"].astype(np.int64) + waits["duration"].astype(np.int64)
+        if len(ends) > 1:
+            spans.append(int(ends.max() - ends[np.argsort(waits["start"], kind="stable")[1]]) / 1e9)
+    return max(spans, default=None)
 
 
 def _driver(path: Path, found: WaitFunction | None) -> Driver:

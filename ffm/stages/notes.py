@@ -10,7 +10,7 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.session.cut import POLITE_S
 from ffm.results.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Stack, Tracing
-from ffm.results.estimates import COSTLY_TRACING
+from ffm.results.estimates import COSTLY_TRACING, comparable_s
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""
@@ -103,11 +103,13 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
             f"hooked. In {run.held_beside_s:.2f} s of these, other processes were free: if they did not wait for the "
             "held ones, the run took up to that much longer."
         )
-    if run is not None and tracing.run is not None and tracing.run.wall_s > COSTLY_TRACING * run.wall_s > 0:
-        notes.append(
-            f"Stage 2 took {tracing.run.wall_s / run.wall_s:.1f} times the program's time. What the probes took is "
-            "subtracted, but they also disturb caches and other threads: the intervals of all estimates are wider."
-        )
+    if run is not None and tracing.run is not None:
+        bare_s, traced_s = comparable_s(run, tracing.run)
+        if traced_s > COSTLY_TRACING * bare_s > 0:
+            notes.append(
+                f"Stage 2 took {traced_s / bare_s:.1f} times the program's time. What the probes took is subtracted, "
+                "but they also disturb caches and other threads: the intervals of all estimates are wider."
+            )
     return notes + tracing_notes(tracing)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ffm.driver.catalogue import load_catalogue
 from ffm.results.analysis_document import StageCost
 from ffm.results.documents import Baseline, Tracing, WaitLatency
-from ffm.results.estimates import DIFFERS, VARIES, Variation
+from ffm.results.estimates import DIFFERS, EXPECTED, VARIES, Variation
 from ffm.stages.notes import host_function_notes, measurement_notes
 
 
@@ -53,6 +53,35 @@ def test_costly_tracing_makes_an_estimate_less_certain() -> None:
 
 def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
     assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5)) == Variation(0.625, DIFFERS)
+
+
+def spanned(**spans_s: float) -> Variation:
+    """Return the variation of a run of a second; that of stage 2 took half a second more, that of stage 4 as long."""
+    walls_s = {"baseline": 1.0, "tracing": 1.5, "sync-use": 1.0}
+    return Variation.of(
+        [
+            StageCost(stage=stage, wall_s=wall_s, ratio=wall_s, waiting_span_s=spans_s.get(stage.replace("-", "_")))
+            for stage, wall_s in walls_s.items()
+        ],
+        0.0,
+        None,
+    )
+
+
+def test_getting_into_the_program_makes_no_estimate_less_certain() -> None:
+    assert spanned(baseline=0.75, tracing=0.75) == Variation(VARIES, DIFFERS)
+    assert spanned(baseline=0.75, tracing=0.875) == Variation(0.125 * EXPECTED, DIFFERS)
+    assert spanned(baseline=0.75, tracing=0.625) == Variation(0.125 * EXPECTED, DIFFERS)
+
+
+def test_waits_that_span_little_of_the_run_do_not_stand_for_it() -> None:
+    assert spanned(baseline=0.25, tracing=0.25) == spanned(tracing=0.75) == spanned()
+    assert spanned().run_s == 0.5
+
+
+def test_a_run_with_probes_that_is_shorter_all_the_same_shows_how_runs_differ() -> None:
+    assert spanned(baseline=0.75, tracing=0.875, sync_use=0.625) == Variation(0.25 * EXPECTED, DIFFERS)
+    assert spanned(baseline=0.75, tracing=0.875, sync_use=1.0) == Variation(0.125 * EXPECTED, DIFFERS)
 
 
 def test_time_that_others_had_the_processor_counts_once() -> None:
