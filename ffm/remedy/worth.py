@@ -5,6 +5,10 @@ hash and a copy of the bytes it sends. Pinned staging memory is paid once, by al
 the program. What a unit saves is how much less all of the plan saves without it: of two waits that follow each other,
 neither saves anything alone.
 
+A unit with many calls is compared while the program runs (`native/correction/foundation/trials.h`), which ends what
+does not pay. One with few calls is not, so that an estimate that is wrong costs all that the unit costs. Where that
+would be noticed, the lower end of the estimate must exceed it.
+
 Getting into the program does not count against corrections that the user names: whoever asks for one wants to see what
 it does, also on a run that is too short to gain from it.
 """
@@ -35,6 +39,9 @@ measured, from 7 ms on (2-core Xeon VM in use).
 
 LEAST_STAGING_BYTES = 4 << 20
 """The first piece of staging memory (`native/staging.c`); it holds at least two transfers."""
+
+NOTICEABLE = 0.01
+"""The share of the run from which a cost is noticed, as in `native/correction/foundation/trials.c`."""
 
 EXAMINED = 30
 """Most units whose saving is estimated one by one, costliest first: each estimate is a replay of the run."""
@@ -101,6 +108,7 @@ class _Plan:
 
     def __init__(self, planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine) -> None:
         self._all, self._sites, self._gain, self._machine = planned, analysis.sites, gain, machine
+        self._wall_s = analysis.wall_s
         self._units = {
             unit: [site for site in planned if site.unit == unit] for unit in {site.unit for site in planned}
         }
@@ -110,6 +118,8 @@ class _Plan:
     def worth(self, entering_s: float) -> Worth:
         for unit in list(self._units):
             self._drop_unless({unit}, self._at_best_s(unit))
+        for unit in [unit for unit in self._units if self._must_be_certain(unit)]:
+            self._drop_unless({unit}, self._at_least_s(unit), certain=True)
         staged = {unit for unit in self._units if self._staging_bytes(unit)}
         if staged:
             self._drop_unless(staged, self._without_s(staged))
@@ -119,13 +129,24 @@ class _Plan:
             self._drop_unless(set(self._units), self._gain(self._problems(self._units)), entering_s)
         return Worth([site for site in self._all if site.unit in self._units], self._why)
 
-    def _drop_unless(self, units: Collection[int], saved_s: float, entering_s: float = 0.0) -> None:
+    def _must_be_certain(self, unit: int) -> bool:
+        """Return whether a unit that does not pay would cost noticeably much, and would not be found out."""
+        calls = max(site.pace for site in self._units[unit])
+        cost_s = self._cost_s[unit] + self._pinning_s({unit})
+        return calls < constant("FFM_TRIAL_LEAST_CALLS") and cost_s > NOTICEABLE * self._wall_s
+
+    def _drop_unless(
+        self, units: Collection[int], saved_s: float, entering_s: float = 0.0, *, certain: bool = False
+    ) -> None:
         """Drop the units together if they do not save more than they cost together."""
         cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units) + entering_s
         if saved_s > cost_s:
             return
         kind = "it" if len(units) == 1 else "it and those like it"
-        why = f"correcting {kind} would save {_told(saved_s)} and cost {_told(cost_s)}"
+        least = "may save as little as" if certain and saved_s > 0 else "may save" if certain else "would save"
+        why = f"correcting {kind} {least} {_told(saved_s)} and {'costs' if certain else 'cost'} {_told(cost_s)}"
+        if certain:
+            why += ", and it is called too seldom to find out which while the program runs"
         for unit in units:
             self._why |= dict.fromkeys(self._problems([unit]), why)
             del self._units[unit]
@@ -141,6 +162,9 @@ class _Plan:
     def _at_best_s(self, unit: int) -> float:
         benefits = [self._sites[site].benefit for site in self._problems([unit])]
         return sum(max(benefit.expected_s, benefit.bound_s, benefit.high_s or 0.0) for benefit in benefits)
+
+    def _at_least_s(self, unit: int) -> float:
+        return sum(self._sites[site].benefit.low_s or 0.0 for site in self._problems([unit]))
 
     def _cost_of(self, unit: int) -> float:
         return sum(self._call_cost_s(site, self._sites[site.site]) for site in self._units[unit])

@@ -82,6 +82,22 @@ def test_staging_must_save_more_than_pinning_costs(count: int, pays: bool) -> No
     assert kept(worth) == ({0} if pays else set())
 
 
+@pytest.mark.parametrize(
+    ("calls", "low_s", "kept_sites"),
+    [(15, 0.0, set()), (15, 0.5, {0}), (16, 0.0, {0})],
+    ids=["may cost", "pays for certain", "is compared"],
+)
+def test_what_is_called_too_seldom_to_be_compared_must_pay_for_certain(
+    calls: int, low_s: float, kept_sites: set[int]
+) -> None:
+    """Copying 2 GiB into staging memory takes 0.2 s of a run of 10 s."""
+    one = upload(0, count=calls, bytes_each=(2 << 30) // calls)
+    one = msgspec.structs.replace(one, benefit=Benefit(carry_s=1.0, bound_s=1.0, low_s=low_s, high_s=2.0))
+    worth = judged(analysis(one), {frozenset({0}): 1.0}, Machine(hash_s=1e-10, copy_s=1e-10, pin_s=0.0))
+    assert kept(worth) == kept_sites
+    assert ("called too seldom" in worth.left.get(0, "")) == (not kept_sites)
+
+
 def test_pinning_is_paid_once() -> None:
     """Three uploads save 80 ms each, and share a staging memory that costs 168 ms."""
     document = analysis(*(upload(number, count=1, bytes_each=80 << 20) for number in range(3)))

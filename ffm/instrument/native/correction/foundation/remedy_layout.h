@@ -30,6 +30,9 @@ typedef struct {
     uint32_t pace;     /* recorded calls, at the one site of a unit whose calls pace its trial (trials.h); else 0 */
 } ffm_remedy_site;
 
+/* A unit whose pacing site was recorded less often than this is not compared while the program runs. */
+enum { FFM_TRIAL_LEAST_CALLS = 16 };
+
 /* Why a process is not, or no longer, corrected. */
 enum {
     FFM_STOP_NONE = 0,

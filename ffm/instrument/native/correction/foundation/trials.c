@@ -13,9 +13,6 @@ enum { ORIGINAL = 2, CORRECTED = 6, UNPAID = 3, PAIR = 1 + ORIGINAL + CORRECTED 
 /* A corrected block ends early when it has taken this many times as long as all of it would have taken uncorrected. */
 enum { HOPELESS = 2 };
 
-/* A site that was recorded less often than this gives no sample. */
-enum { LEAST_CALLS = 16 };
-
 /* Blocks are lengthened until a pair lasts this long: schedulers and clocks disturb shorter ones. */
 static const uint64_t least_pair_ns = 2000000;
 enum { LARGEST_SCALE = 64 };
@@ -152,7 +149,8 @@ static void add(ffm_remedy_trial *trial, double original_ns, double corrected_ns
 /* Longer blocks, as long as they are a small part of the calls that were recorded. */
 static void lengthen(unit *it, uint64_t pair_ns, uint32_t recorded)
 {
-    if (pair_ns < least_pair_ns && it->scale < LARGEST_SCALE && it->scale * 2 * PAIR <= recorded / LEAST_CALLS)
+    if (pair_ns < least_pair_ns && it->scale < LARGEST_SCALE &&
+        it->scale * 2 * PAIR <= recorded / FFM_TRIAL_LEAST_CALLS)
         it->scale *= 2;
 }
 
@@ -245,7 +243,7 @@ static void pace(unit *it, uint64_t now_ns, uint32_t recorded)
     it->last_ns = now_ns;
     if (comparison.of == it) {
         advance(it, now_ns, recorded);
-    } else if (recorded >= LEAST_CALLS && is_due(it, now_ns)) {
+    } else if (recorded >= FFM_TRIAL_LEAST_CALLS && is_due(it, now_ns)) {
         if (comparison.of != NULL && is_absent(comparison.of, now_ns))
             rest(comparison.of);
         if (comparison.of == NULL) {
