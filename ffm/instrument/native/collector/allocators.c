@@ -79,7 +79,7 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
 static inline bool kept(size_t bytes, const void *caller)
 {
     return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_detached() &&
-           !ffm_python_readable && !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
+           !ffm_python_is_readable() && !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
 }
 
 /* Whether what is freed was remembered; then it no longer is, and sets its number. */

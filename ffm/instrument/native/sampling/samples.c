@@ -81,7 +81,7 @@ static void record(ffm_thread *thread, const uint64_t *frames, uint32_t depth)
 {
     uint32_t python = 0;
     bool truncated = false;
-    if (ffm_python_readable)
+    if (ffm_python_is_readable())
         python = least(ffm_python_walk(python_words, &truncated) / FFM_PYTHON_WORDS, MOST_PYTHON_FRAMES);
     const size_t bytes = sizeof(ffm_sample) + depth * sizeof(ffm_frame) + python * sizeof(ffm_python_frame);
     ffm_sample *out = ffm_sink_reserve(&self.stream, FFM_CHUNK_SAMPLES, thread->number, bytes);

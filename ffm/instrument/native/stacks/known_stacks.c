@@ -57,7 +57,7 @@ void ffm_known_stack_add(ffm_known_stacks *known, const void *caller, uint64_t b
     unw_cursor_t cursor;
     unw_context_t context;
     ffm_known_stack fresh = {.caller = caller, .base = base, .modules = ffm_modules_generation(), .stack = stack};
-    if (ffm_python_readable)
+    if (ffm_python_is_readable())
         return;
     ffm_unwinding_begin();
     const bool started = from != NULL ? ffm_unwind_from(&cursor, &context, from)

@@ -53,7 +53,7 @@ static inline uint32_t number_at(const char *address, uint32_t offset)
 
 void ffm_python_found(const ffm_python *found)
 {
-    if (ffm_python_readable)
+    if (ffm_python_is_readable())
         return;
     bool known = ffm_python_layout_of(found->version, found->runtime, &python.at);
     ffm_sink_note_python(found->version, known);
@@ -69,11 +69,12 @@ void ffm_python_found(const ffm_python *found)
 static bool is_code(const char *object)
 {
     const char *type = pointer_at(object, python.at.object - 8);
-    if (python.code_type != NULL)
-        return type == python.code_type;
+    const char *known = __atomic_load_n(&python.code_type, __ATOMIC_RELAXED); /* threads unwind at once */
+    if (known != NULL)
+        return type == known;
     if (strcmp(pointer_at(type, python.at.object + 8), "code") != 0)
         return false;
-    python.code_type = type;
+    __atomic_store_n(&python.code_type, type, __ATOMIC_RELAXED);
     return true;
 }
 

@@ -32,6 +32,12 @@ void ffm_python_found(const ffm_python *python);
 /* Whether there is an interpreter whose frames can be read. */
 extern bool ffm_python_readable;
 
+/* The same, for threads that did not find it: what it says must be seen with it. */
+static inline bool ffm_python_is_readable(void)
+{
+    return __atomic_load_n(&ffm_python_readable, __ATOMIC_ACQUIRE);
+}
+
 /* Frames of the calling thread, innermost first: FFM_PYTHON_WORDS words each, for at most FFM_MAX_PYTHON_FRAMES.
  * Returns the number of words. Sets `truncated` if there are more frames, otherwise leaves it alone. */
 uint32_t ffm_python_walk(uint64_t *words, bool *truncated);

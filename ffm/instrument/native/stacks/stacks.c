@@ -228,7 +228,7 @@ static __attribute__((noinline)) uint32_t intern_with_python(const uint64_t *fra
 /* Number of the calling thread's stack, whose native frames are given. */
 static inline uint32_t intern_here(const uint64_t *frames, uint32_t depth, bool *truncated)
 {
-    if (__builtin_expect(ffm_python_readable, 0))
+    if (__builtin_expect(ffm_python_is_readable(), 0))
         return intern_with_python(frames, depth, truncated);
     return intern(frames, depth, 0, truncated);
 }
