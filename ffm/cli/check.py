@@ -132,7 +132,7 @@ def _known(baseline: Path) -> list[KnownSites] | None:
 def _measured(
     command: tuple[str, ...], folder: Path | None, timeout: float | None, accept_status: int | None, *, quick: bool
 ) -> Path:
-    """Measure the program anew: what is up to date for the workflow may rest on another library."""
+    """Measure the program again: what is up to date for the workflow may rest on another library."""
     from ffm.cli.quick import measure_quickly
     from ffm.cli.run import measure
 

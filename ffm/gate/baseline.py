@@ -24,7 +24,7 @@ MOST_BYTES = 1 << 28
 class BaselineError(DocumentError):
     """A baseline is of another version, or damaged."""
 
-    help = "Store it anew with `ffm check --update`."
+    help = "Store it again with `ffm check --update`."
 
 
 class KnownSites(Record, frozen=True, kw_only=True):

@@ -81,7 +81,7 @@ def read_choice(path: Path) -> ChosenSites:
     except OSError as error:
         raise UnreadableError(f"the chosen sites {path}", error) from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise DocumentError(f"the chosen sites {path} are damaged ({error}). Choose anew with --sites.") from error
+        raise DocumentError(f"the chosen sites {path} are damaged ({error}). Choose again with --sites.") from error
 
 
 def are_chosen(chosen: Sequence[str], keys: Sequence[str]) -> NDArray[np.bool_]:

@@ -162,7 +162,7 @@ def busy_since(arrivals: Columns, count: int, end: int, latency: int) -> int:
     """Return the first of `count` operations from which on the GPU worked without a pause until shortly before `end`.
 
     As far as can be told, they take equally long. Then they last until when the last is done, shared by all of them;
-    were it longer, the GPU would still have been busy. An operation after a long pause begins anew.
+    were it longer, the GPU would still have been busy. An operation after a long pause starts over.
     """
     begin = count - 1
     least = float(end - latency - arrivals[begin])
