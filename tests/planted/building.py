@@ -62,7 +62,7 @@ class Programs:
         self._traced = folder / "traced.vgpu"
         self._traced.write_text(TRACED)
         self._flags = [
-            "-std=c++17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
+            "-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
             "-isystem", str(_cuda_include()),
         ]  # fmt: skip
         self._precompiled = False

@@ -1,0 +1,67 @@
+// Two workers take jobs from a queue behind a lock. A job computes on a stream of its own, downloads, waits and looks
+// at its own result; or at none; or the caller looks at all results after a count of what is done, behind the lock.
+// Where nobody looks, a wait still orders the work of a worker's next job, on another stream, after it.
+// variants: itself, nobody, caller
+#include "planted.h"
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+constexpr int count = 1024, jobs = 6;
+constexpr size_t bytes = count * sizeof(int);
+
+static std::mutex lock;
+static std::condition_variable changed;
+static std::deque<int> queue;
+static int over = 0;
+
+void program()
+{
+    cudaStream_t streams[jobs];
+    int *devices[jobs], *hosts[jobs];
+    for (int job = 0; job < jobs; ++job) {
+        streams[job] = independent_stream();
+        devices[job] = device_integers(count);
+        hosts[job] = pinned_integers(count);
+    }
+    auto work = [&] {
+        for (;;) {
+            std::unique_lock<std::mutex> held(lock);
+            changed.wait(held, [] { return !queue.empty(); });
+            const int job = queue.front();
+            queue.pop_front();
+            held.unlock();
+            if (job < 0)
+                return;
+            fill(devices[job], count, job + 1, streams[job]);
+            DOWNLOAD_ASYNC(hosts[job], devices[job], bytes, streams[job]);
+            // sync: itself, caller required, nobody required (undecidable) and unnecessary
+            WAIT(ready, cudaStreamSynchronize(streams[job]));
+            if (variant("itself"))
+                expect("sum", sum(hosts[job], count), (job + 1) * count);
+            held.lock();
+            ++over;
+            changed.notify_all();
+        }
+    };
+    std::thread one(work), other(work);
+    {
+        std::lock_guard<std::mutex> held(lock);
+        for (int job = 0; job < jobs; ++job)
+            queue.push_back(job);
+        queue.push_back(-1);
+        queue.push_back(-1);
+        changed.notify_all();
+    }
+    {
+        std::unique_lock<std::mutex> held(lock);
+        changed.wait(held, [] { return over == jobs; });
+    }
+    if (variant("caller"))
+        for (int job = 0; job < jobs; ++job)
+            expect("sum", sum(hosts[job], count), (job + 1) * count);
+    one.join();
+    other.join();
+}
