@@ -5,7 +5,7 @@
     python tests/clients/count_cupy.py ELSEWHERE core_tests/test_raw.py   # others
 
 `FFM_CUPY` names the environment with the wheel, its compilers and pytest (default: build/cupy/env). Kernels come as
-PTX (CUPY_COMPILE_WITH_PTX=1). Prints a line for each module, then the counts.
+PTX (CUPY_COMPILE_WITH_PTX=1), on two devices. Prints a line for each module, then the counts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from pathlib import Path
 from ffm.vgpu.paths import library_folder
 
 ENVIRONMENT = Path(os.environ.get("FFM_CUPY", Path(__file__).parents[2] / "build" / "cupy" / "env"))
-CONFIGURATION = "device.memory = 4\ncall.compile = 100\ncall.create_context = 10\nkernel.default = 0\n"
+CONFIGURATION = "devices = 2\ndevice.memory = 4\ncall.compile = 100\ncall.create_context = 10\nkernel.default = 0\n"
 MODULES = (
     "core_tests/test_userkernel.py",
     "core_tests/test_reduction.py",
@@ -49,6 +50,7 @@ def count(checkout: Path, module: str, seconds: float) -> Counter[str]:
             "LD_LIBRARY_PATH": str(library_folder()),
             "VGPU_CONFIGURATION": str(configuration),
             "CUPY_COMPILE_WITH_PTX": "1",
+            "NVCC": shutil.which("nvcc") or "",  # some modules ask for its version when they are read
         }
         command = [str(ENVIRONMENT / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
         done = subprocess.run(
