@@ -49,6 +49,16 @@ VIEWS = (
     ("export", "-o", "all.json"),
     ("export", "--format", "speedscope", "-o", "all.speedscope"),
     ("export", "--format", "perfetto", "-o", "all.pftrace"),
+    ("path",),
+)
+OF_WAITING = ("graph", "path", "meetings")
+"""The tables of what a run waits for, which only these views read."""
+VIEWS_OF_WAITING = (
+    ("path", "1"),
+    ("path", "--if", "1=2x"),
+    ("path", "--fixed"),
+    ("report", "--html", "page.html"),
+    ("export", "--format", "perfetto", "-o", "all.pftrace"),
 )
 ABSURD = re.compile(r"(?<![\w.)])-\d[\d.,]* ?(s|%|ns)\b|\d{5,}(\.\d+)? ?%|\bnan\b|\binf\b", re.IGNORECASE)
 RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -143,8 +153,11 @@ def _read(file: Path, change: str, chance: random.Random) -> tuple[str, str]:
         )
     if file.stem == "measurement":
         return _judged(lambda: _ffm("report", "--results", "results"), "report", unseen=False)
-    if file.stem in ("analysis", "timeline"):
-        command: tuple[str, ...] = chance.choice(VIEWS)
+    if file.stem in OF_WAITING:
+        command: tuple[str, ...] = chance.choice(VIEWS_OF_WAITING)
+        reads_it = command[:2] == ("path", "1")
+    elif file.stem in ("analysis", "timeline"):
+        command = chance.choice(VIEWS)
         reads_it = (
             file.stem == "analysis" or command[0] in ("subsequence", "site") or command[1:3] == ("-o", "all.json")
         )

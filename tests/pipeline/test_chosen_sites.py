@@ -72,7 +72,7 @@ def test_nothing_is_judged_that_was_not_measured(ffm: Ffm, chosen: Chosen, words
 @pytest.mark.parametrize(
     ("which", "said"),
     [
-        ("9999", "is none that waits or transfers"),
+        ("9999", "neither waits nor transfers"),
         ("worst", "takes numbers of sites"),
         ("worst:0", "takes numbers of sites"),
     ],
