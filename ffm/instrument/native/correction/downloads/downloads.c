@@ -15,7 +15,7 @@
 #include "touches.h"
 #include "trials.h"
 
-enum { WORD_ROOM = 256 };
+enum { WORD_ROOM = 256, HEADER = 16 /* of a block that glibc's malloc maps for itself */ };
 
 typedef ffm_download_late download;
 
@@ -24,7 +24,7 @@ typedef ffm_download_late download;
  * page with data of the driver must not be closed: the GPU's progress may depend on it. */
 static bool has_own_pages(const download *it)
 {
-    enum { HEADER = 16, MAPPED = 2, FLAGS = 7 };
+    enum { MAPPED = 2, FLAGS = 7 };
     uint64_t end = it->to + it->bytes;
     if (it->to % FFM_PAGE == 0 && end % FFM_PAGE == 0)
         return true;
@@ -45,6 +45,9 @@ static bool can_be_closed(const download *it)
         return false;
     if (it->to % FFM_PAGE == 0 && ffm_heap_owns(first, last))
         return true;
+    /* No block with pages of its own begins elsewhere: there is no need to read all mappings, which takes long. */
+    if (it->to % FFM_PAGE != 0 && it->to % FFM_PAGE != HEADER)
+        return false;
     return ffm_maps_private(first, last) && has_own_pages(it);
 }
 
