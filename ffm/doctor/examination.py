@@ -13,7 +13,7 @@ import msgspec
 
 from ffm.driver.analysis import identity_of
 from ffm.driver.catalogue import Catalogue, Kind, load_catalogue
-from ffm.driver.library import read_library
+from ffm.driver.library import DriverFileError, read_library
 from ffm.driver.versions import form_of
 from ffm.errors import ConfinedError
 from ffm.instrument.recording.reader import read_recordings
@@ -154,8 +154,8 @@ def examine_driver(library: str) -> Examination:
     """Load `library` (a path, or a name for the dynamic linker) in a child process with all functions hooked.
 
     Raises:
-        ConfinedError: Nothing can attach to a child, the child ended early, or the driver cannot be loaded.
-        DriverFileError: The driver's file cannot be read.
+        ConfinedError: Nothing can attach to a child, or the child ended early.
+        DriverFileError: The file is not a driver, or cannot be loaded.
     """
     catalogue = load_catalogue()
     with tempfile.TemporaryDirectory(prefix="ffm-examination-") as scratch:
@@ -181,7 +181,7 @@ def examine_driver(library: str) -> Examination:
             )
         answer = msgspec.json.decode(answer_file.read_bytes(), type=Answer)
         if answer.error:
-            raise ConfinedError(f"{answer.error[0].upper()}{answer.error[1:]}.")
+            raise DriverFileError(f"{answer.error[0].upper()}{answer.error[1:]}.")
         process = outcome.processes[0] if outcome.processes else None
         if process is None or process.failure:
             raise ConfinedError(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ffm.driver.library import read_library
+from ffm.driver.library import DriverFileError, read_library
 from ffm.errors import ConfinedError
 from ffm.instrument.probing.probe_session import importing_environment
 from ffm.instrument.session.frida_home import local_device
@@ -46,8 +46,8 @@ def try_all(library: Path, more: tuple[int, ...] = ()) -> list[Trial]:
     """Try to hook each exported `cu…` function of the driver at `library`, and the offsets `more`, each address once.
 
     Raises:
-        InstrumentError: The driver cannot be loaded, or Frida cannot attach.
-        DriverFileError: The file is not a driver.
+        ConfinedError: Frida cannot attach.
+        DriverFileError: The file is not a driver, or cannot be loaded.
     """
     names: dict[int, list[str]] = {offset: [] for offset in more}
     for name, offset in read_library(library).exports.items():
@@ -77,7 +77,7 @@ def _outcomes(process: subprocess.Popen[str], offsets: list[int], library: Path)
     greeting = process.stdout.readline().split(maxsplit=1)
     if not greeting:
         said = process.stderr.read().strip().splitlines()
-        raise ConfinedError(f"{library} cannot be loaded: {said[-1] if said else 'the process ended'}.")
+        raise DriverFileError(f"{library} cannot be loaded: {said[-1] if said else 'the process ended'}.")
     try:
         session = local_device().attach(process.pid)
         script = session.create_script(_AGENT.read_text(), name="trial", runtime="qjs")

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.errors import DocumentError, FfmError, SourceError
+from ffm.errors import DocumentError, FfmError
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.otf2_child import BARRIERS, COLUMNS, NAMES
 from ffm.sources.partners import PartnerFinder, Partners, last_launches, messages, occurrences
@@ -93,7 +93,9 @@ def _anchor(path: Path) -> Path:
     if path.is_dir():
         found = sorted(path.glob("*.otf2"))
         if len(found) != 1:
-            raise SourceError(f"{path} contains {len(found)} files named `*.otf2`: it is not {MEANT}.")
+            raise DocumentError(
+                f"{path} contains {len(found)} files named `*.otf2`: name the folder that Score-P wrote, or its `.otf2` file."
+            )
         return found[0]
     if not path.is_file():
         raise DocumentError(f"{path} is missing: name the folder that Score-P wrote, or its `.otf2` file.")

@@ -82,6 +82,16 @@ def test_a_library_that_is_no_driver_is_named(tmp_path: Path) -> None:
     assert "is not a CUDA driver" in done.stdout
 
 
+def test_a_file_that_cannot_be_loaded_is_the_files_fault(tmp_path: Path) -> None:
+    cut = tmp_path / "libcuda.so.1"
+    cut.write_bytes(b"\x7fELF")
+    done = doctor("--driver", cut)
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert "cannot be loaded" in said and "Name NVIDIA's driver" in said
+    assert "confines" not in said
+
+
 def test_a_driver_without_a_gpu_is_missing_one(driver: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.vgpu"
     wrong.write_text("no.such.key = 1\n")
