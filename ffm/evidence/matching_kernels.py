@@ -31,7 +31,7 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
     That finds what comes in the same order in both, thread by thread: runs of one program mostly do. What it does not
     find gets -1. `among` is sorted by process and thread; if not, less is found. Returns how many were not found.
     """
-    place = missed = unsure = zero()
+    place = missed = zero()
     for row in range(len(rows)):
         if row == 0 or not same_thread(wanted, row, wanted, row - 1):
             place = first_of_thread(wanted, row, among)
@@ -47,8 +47,7 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
         else:
             rows[row] = -1
             missed += 1
-            unsure += 1
-    return unsure
+    return missed
 
 
 @inner
