@@ -40,9 +40,6 @@ measured, from 7 ms on (2-core Xeon VM in use).
 LEAST_STAGING_BYTES = 4 << 20
 """The first piece of staging memory (`native/staging.c`); it holds at least two transfers."""
 
-NOTICEABLE = 0.01
-"""The share of the run from which a cost is noticed, as in `native/correction/foundation/trials.c`."""
-
 EXAMINED = 30
 """Most units whose saving is estimated one by one, costliest first: each estimate is a replay of the run."""
 
@@ -133,7 +130,7 @@ class _Plan:
         """Return whether a unit that does not pay would cost noticeably much, and would not be found out."""
         calls = max(site.pace for site in self._units[unit])
         cost_s = self._cost_s[unit] + self._pinning_s({unit})
-        return calls < constant("FFM_TRIAL_LEAST_CALLS") and cost_s > NOTICEABLE * self._wall_s
+        return calls < constant("FFM_TRIAL_LEAST_CALLS") and cost_s * constant("FFM_TRIAL_NOTICEABLE") > self._wall_s
 
     def _drop_unless(
         self, units: Collection[int], saved_s: float, entering_s: float = 0.0, *, certain: bool = False

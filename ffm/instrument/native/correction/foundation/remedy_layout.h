@@ -33,6 +33,9 @@ typedef struct {
 /* A unit whose pacing site was recorded less often than this is not compared while the program runs. */
 enum { FFM_TRIAL_LEAST_CALLS = 16 };
 
+/* What takes less than this part of the time is not worth noticing. */
+enum { FFM_TRIAL_NOTICEABLE = 100 };
+
 /* Why a process is not, or no longer, corrected. */
 enum {
     FFM_STOP_NONE = 0,

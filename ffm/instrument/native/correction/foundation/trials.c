@@ -24,8 +24,8 @@ enum { LONGEST_REST = 7 };
  * of a unit is made in any case. */
 enum { SHARE = 50 };
 
-/* A unit whose calls take less than this part of the time waits for that many calls. */
-enum { NOTICEABLE = 100, PATIENCE = 64 };
+/* A unit whose calls take less than FFM_TRIAL_NOTICEABLE of the time waits for that many calls. */
+enum { PATIENCE = 64 };
 
 /* One pair alone counts only if its loss is clear. */
 static const double clear_loss = 0.1;
@@ -216,7 +216,7 @@ static void advance(unit *it, uint64_t now_ns, uint32_t recorded)
 
 static bool noticeable(const unit *it, uint64_t now_ns)
 {
-    return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * NOTICEABLE >= now_ns - it->first_ns;
+    return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * FFM_TRIAL_NOTICEABLE >= now_ns - it->first_ns;
 }
 
 static bool is_due(const unit *it, uint64_t now_ns)
