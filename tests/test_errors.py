@@ -50,7 +50,7 @@ def test_each_class_of_errors_says_what_to_do_or_has_the_message_say_it() -> Non
     assert silent == []
 
 
-def test_a_cause_never_reaches_the_user_alone() -> None:
+def test_a_cause_has_no_help_of_its_own() -> None:
     """Whoever catches it says where that was, and what to do next."""
     assert {name for name, kind in classes() if issubclass(kind, CauseError) and kind.help} == set()
 
