@@ -46,6 +46,18 @@ extern "C" __global__ void total(const float *x, float *out, int n)
     if (threadIdx.x == 0)
         atomicAdd(out, sums[0]);
 }
+extern "C" __global__ void exchanged(const float *x, float *out, int n)
+{
+    float sum = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        float part = x[i];
+        for (int lanes = 16; lanes > 0; lanes /= 2)
+            part += __shfl_down_sync(0xffffffff, part, lanes);
+        sum += part;
+    }
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
 extern "C" __global__ void product(const float *x, float *out, int side)
 {
     __shared__ float left[16][16], right[16][16];
@@ -115,6 +127,7 @@ LOOPS = """
 #include <math.h>
 void saxpy(const float *x, float *y, int n) { for (int i = 0; i < n; ++i) y[i] = 2.5f * x[i] + y[i]; }
 void total(const float *x, float *out, int n) { float sum = 0; for (int i = 0; i < n; ++i) sum += x[i]; *out += sum; }
+void exchanged(const float *x, float *out, int n) { total(x, out, n); }
 void product(const float *x, float *out, int side)
 {
     for (int row = 0; row < side; ++row)
@@ -179,6 +192,7 @@ void options(const float *x, float *out, int n)
 SHAPES = {
     "saxpy": ((COUNT // 256, 1), (256, 1), COUNT),
     "total": ((64, 1), (256, 1), COUNT),
+    "exchanged": ((64, 1), (256, 1), COUNT),
     "product": ((SIDE // TILE, SIDE // TILE), (TILE, TILE), SIDE),
     "smooth": ((WIDE // 256, WIDE), (256, 1), WIDE),
     "bodies": ((BODIES // 256, 1), (256, 1), BODIES),
