@@ -26,7 +26,6 @@ from ffm.sources.otf2_child import BARRIERS, COLUMNS, NAMES
 from ffm.sources.partners import PartnerFinder, Partners, last_launches, messages, occurrences
 from ffm.sources.profile import Calls, Chain, Place, Profile, Stream, Unlaunched, Waits, Work, outermost, plain_name
 
-MEANT = "an archive of OTF2: name the folder that Score-P wrote, or its `.otf2` file"
 GPU_INTERFACES = frozenset(("CUDA", "OPENCL", "HIP"))
 ARTIFICIAL = "ARTIFICIAL"
 EVERYBODY = frozenset(("MPI_Init", "MPI_Init_thread", "MPI_Finalize"))
@@ -93,9 +92,7 @@ def _anchor(path: Path) -> Path:
     if path.is_dir():
         found = sorted(path.glob("*.otf2"))
         if len(found) != 1:
-            raise DocumentError(
-                f"{path} contains {len(found)} files named `*.otf2`: name the folder that Score-P wrote, or its `.otf2` file."
-            )
+            raise DocumentError(f"{path} contains {len(found)} files named `*.otf2`: name the one that Score-P wrote.")
         return found[0]
     if not path.is_file():
         raise DocumentError(f"{path} is missing: name the folder that Score-P wrote, or its `.otf2` file.")
