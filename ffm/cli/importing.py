@@ -34,7 +34,7 @@ def _results_option(default: str) -> Callable[[Function], Function]:
 @click.argument("folder", type=click.Path(path_type=Path))
 @_results_option("folder name without `diogenes-`")
 def diogenes(folder: Path, results_folder: Path | None) -> None:
-    """Import FOLDER, which contains Diogenes's `combined_stacks.json` and `ttime.txt`."""
+    """Import FOLDER: Diogenes's `combined_stacks.json`, `ttime.txt` and, if it was kept, `sequential_pproc.json`."""
     from ffm.sources.diogenes import import_diogenes
 
     target = results_folder or RESULTS / folder.resolve().name.removeprefix("diogenes-")

@@ -194,6 +194,16 @@ def test_damaged_records_are_refused_in_one_sentence(tmp_path: Path, damage: str
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("content", ["", "[[1.5", "{}", "[1.5]", '[["1.5", ""]]', '[[-1.5, ""]]', "\0"])
+def test_a_damaged_list_of_sequences_is_refused_in_one_sentence(tmp_path: Path, content: str) -> None:
+    folder = write_folder(tmp_path / "in", loop_records())
+    (folder / "sequential_pproc.json").write_text(content)
+    with pytest.raises(DocumentError, match=r"sequential_pproc\.json") as error:
+        import_diogenes(folder, tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("time", ["", "soon", "0", "-3", "nan", "inf", "1 2"])
 def test_a_wrong_run_time_is_refused(tmp_path: Path, time: str) -> None:
     folder = write_folder(tmp_path / "in", loop_records(), time)
