@@ -47,7 +47,7 @@ from twins import NAMES, command_of, exit_status, measure_each, sample_parser, t
 
 from ffm.model.timeline import Problem
 from ffm.results.analysis_document import Analysis
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -49,7 +49,7 @@ from rich.table import Table
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.recording.reader import read_recordings
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing

@@ -27,7 +27,7 @@ from ffm.remedy.correct import compare_runs
 from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import worthwhile_in
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
+from ffm.results.columnar.tables import read_table, write_table
 from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned, write_document
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import read_table, write_table
+from ffm.results.folder.paths import ResultsFolder
 
 STAGES: dict[str, type[Document]] = {"baseline": Baseline, "tracing": Tracing, "memory": Memory, "sync-use": SyncUse}
 PAUSE_NS = 1_000

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory

@@ -37,7 +37,7 @@ from twins import ARGUMENTS, NAMES
 
 from ffm.errors import FfmError
 from ffm.results.documents import Document
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.quick import run_quick
 from ffm.stages.registry import MEASURING_STAGES

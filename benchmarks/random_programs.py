@@ -40,7 +40,7 @@ from rich.table import Table
 
 from ffm.errors import FfmError
 from ffm.model.timeline import Kind
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -27,8 +27,8 @@ from machine import description, watch_others
 from made_up import make_timeline
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
-from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph

@@ -42,8 +42,8 @@ from pictures import new_figure
 from rich.console import Console
 from rich.table import Table
 
-from ffm.results.folder import STAGES
-from ffm.results.tables import read_table
+from ffm.results.columnar.tables import read_table
+from ffm.results.folder.paths import STAGES
 from ffm.stages.registry import MEASURING_STAGES
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"

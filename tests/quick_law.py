@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ffm.evidence.operations import EVENTS
 from ffm.results.analysis_document import Analysis
+from ffm.results.columnar.tables import stored_table
 from ffm.results.documents import Tracing, read_owned
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import stored_table
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.quick import analyse_trace
 
 

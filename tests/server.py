@@ -28,7 +28,7 @@ IMPORTED = (
     "numpy.ma",
     "ssl",
     "ffm.cli.main",
-    "ffm.cli.progress",
+    "ffm.cli.running.progress",
     "ffm.cli.stage",
     "ffm.cli.view",
     "ffm.driver.analysis",
@@ -38,11 +38,11 @@ IMPORTED = (
     "ffm.instrument.recording.reader",
     "ffm.model.transfers",
     "ffm.report.terminal.overview",
-    "ffm.evidence.downloads",
+    "ffm.evidence.transfers.downloads",
     "ffm.stages.findings",
-    "ffm.evidence.handovers",
-    "ffm.evidence.program_transfers",
-    "ffm.results.timeline_file",
+    "ffm.evidence.threads.handovers",
+    "ffm.evidence.transfers.program_transfers",
+    "ffm.results.columnar.timeline_file",
 )
 """Modules without Frida, which does not work in a fork of the process that imported it."""
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ffm.model import compiled
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES

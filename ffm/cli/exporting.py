@@ -70,10 +70,10 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
     from ffm.plain_text import plain_document
     from ffm.report.formats.export import stage_chunks
+    from ffm.results.columnar.tables import stored_table
     from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing
-    from ffm.results.folder import ResultsFolder
-    from ffm.results.identity import read_latest
-    from ffm.results.tables import stored_table
+    from ffm.results.folder.identity import read_latest
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.registry import TABLES
 
     kinds: dict[str, type[Document]] = {

@@ -20,9 +20,9 @@ def measure_quickly(settings: dict[str, Any], *, leave: bool = False, last_s: fl
         FfmError: The settings are wrong, or the program could not be measured, or failed.
     """
     from ffm.cli.options import require_all
-    from ffm.cli.progress import running
+    from ffm.cli.running.progress import running
     from ffm.report.numbers import plural
-    from ffm.results.folder import ResultsFolder
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.measure import Request
     from ffm.stages.quick import run_quick
     from ffm.workflow.settings import read_settings

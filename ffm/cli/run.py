@@ -157,7 +157,7 @@ def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[s
     """
     from ffm.cli.quick import SUFFIX
     from ffm.results.chosen_sites import CHOICE_FILE, choose, write_choice
-    from ffm.results.folder import ResultsFolder
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.results.stored import open_results
     from ffm.workflow.settings import read_settings
 
@@ -210,10 +210,10 @@ def measure(settings: dict[str, Any], force: bool) -> Path:
     Raises:
         FfmError: The settings are wrong, or a stage failed; the message is the stage's own sentence.
     """
-    from ffm.cli.run_screen import RunScreen, shown
-    from ffm.cli.workflow import run_workflow
+    from ffm.cli.running.run_screen import RunScreen, shown
+    from ffm.cli.running.workflow import run_workflow
     from ffm.instrument.session.program import resolve_program
-    from ffm.results.folder import ResultsFolder
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.workflow.settings import read_settings
 
     checked = read_settings(settings)
@@ -237,7 +237,7 @@ def _last_walls(folder: Path, words: list[str]) -> dict[str, float]:
     """Return how long the program ran in each stage when it was last measured with these arguments."""
     import orjson
 
-    from ffm.cli.run_screen import USUAL_RATIOS
+    from ffm.cli.running.run_screen import USUAL_RATIOS
 
     walls: dict[str, float] = {}
     for stage in USUAL_RATIOS:

@@ -93,9 +93,9 @@ def _run(
 ) -> None:
     """Run a measuring stage, show its progress on the terminal, and summarize in one line what it found."""
     from ffm.cli.interruption import raise_what_was_lost
-    from ffm.cli.progress import running
+    from ffm.cli.running.progress import running
     from ffm.results.chosen_sites import read_choice
-    from ffm.results.folder import ResultsFolder, application_name
+    from ffm.results.folder.paths import ResultsFolder, application_name
     from ffm.stages.measure import Request
     from ffm.stages.registry import run_stage
 
@@ -219,9 +219,9 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
 
     Select the results by COMMAND, the measured program, or by --results.
     """
-    from ffm.cli.progress import running
-    from ffm.results.folder import ResultsFolder, application_name
-    from ffm.results.lock import writing_to
+    from ffm.cli.running.progress import running
+    from ffm.results.folder.lock import writing_to
+    from ffm.results.folder.paths import ResultsFolder, application_name
     from ffm.stages.analysis import run_analysis
     from ffm.stages.workers import spread_over
 

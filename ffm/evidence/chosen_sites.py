@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ffm.evidence.program_order import operations_of
 from ffm.model.necessity.rules import Action, Operations, Scope
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 _NEVER = np.iinfo(np.int64).max
 

@@ -9,7 +9,7 @@ import numpy as np
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.device_code import DeviceCode, device_code
 from ffm.evidence.operations import PRIVATE
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import Module, Run, Tracing
 
 WORTH_SAYING = 0.01

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.evidence.allocations import pageable_memory
 from ffm.evidence.handles import StreamTable, events_of, streams_of
 from ffm.evidence.named_work import devices_of
-from ffm.evidence.staged_copies import STAGED_BYTES
-from ffm.evidence.thread_lives import lives_of_rows
+from ffm.evidence.threads.thread_lives import lives_of_rows
+from ffm.evidence.transfers.allocations import pageable_memory
+from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
-from ffm.model.hoisting import reused_memory
+from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.rules import StreamKind
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import ContextDevice, Tracing
 
 STAGED_SHARE = 0.5
@@ -205,7 +205,7 @@ def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int
 
 def _partners(columns: Columns) -> NDArray[np.int32]:
     """Return, for each free, the later allocation that could have used its memory, and the reverse, as
-    `ffm.model.hoisting.reused_memory` does.
+    `ffm.model.estimators.hoisting.reused_memory` does.
     """
     allocates = _of(lambda function: function.kind is DriverKind.ALLOCATION and _kept(function))[columns["function"]]
     frees = _of(lambda function: function.kind is DriverKind.FREE and _kept(function))[columns["function"]]

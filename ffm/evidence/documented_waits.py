@@ -11,7 +11,7 @@ import numpy as np
 
 from ffm.driver.catalogue import DriverFunction, Kind, Memory, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 FREES_THAT_WAIT = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
 """Memory whose free waits for the work that may use it (CUDA Driver API, "API synchronization behavior")."""

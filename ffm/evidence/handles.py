@@ -16,7 +16,7 @@ from ffm.driver.catalogue import DefaultStream, DriverFunction, Kind, load_catal
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
 from ffm.model.necessity.rules import StreamKind
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2
 """`CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` in CUDA's `cuda.h`: handles of the default streams."""

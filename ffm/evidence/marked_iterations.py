@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ffm.instrument.recording.reader import Recording
 from ffm.marks import PREFIX, RANGES_PREFIX
 from ffm.results.analysis_document import MarkedIterations
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import Marked
 
 MOST = 100_000

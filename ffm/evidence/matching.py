@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ffm.evidence.matching_kernels import Identities, match_in_step
 from ffm.model.compiled import run
 from ffm.model.grouping import SPARE, numbered
-from ffm.results.columns import LONGEST, Columns
+from ffm.results.columnar.columns import LONGEST, Columns
 from ffm.results.documents import Stack
 
 CALLER = ("process", "thread", "stack")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.reader import RecordedKernel, Recording
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import ContextDevice, LaunchedKernels
 
 

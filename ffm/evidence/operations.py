@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.driver_threads import of_driver_threads
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import calls_before, is_limited
+from ffm.evidence.threads.driver_threads import of_driver_threads
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.grouping import numbered, ranks_within
 from ffm.model.timeline import Kind
-from ffm.results.columns import Column, Columns, Table, duration, identity, size, time
+from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, size, time
 
 PRIVATE = "private"
 """Function name of a wait under no public call."""

@@ -20,7 +20,7 @@ from ffm.model.necessity.rules import (
     Streams,
     Uses,
 )
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 NOT_READY = 600
 """`CUDA_ERROR_NOT_READY` in `cuda.h`: the answer to a query for unfinished work."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 
 def calls_around(recording: Recording, process: int, columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import FfmError
-from ffm.model.iterations import Iterations, iterations_from, recurring_starts
-from ffm.model.names import base_name
+from ffm.model.groups.iterations import Iterations, iterations_from, recurring_starts
+from ffm.model.groups.names import base_name
 from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from ffm.model.names import base_name, starts_a_thread
+from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.results.analysis_document import Analysis, Benefit, Site
 from ffm.results.call_sites import own_frame, own_frames, source_file
 from ffm.results.documents import Frame

@@ -83,7 +83,8 @@ class DeviceWork:
     """The event that is recorded or waited for; -1 if there is none."""
     partner: NDArray[np.int32]
     """For a free, the row of the later allocation that its memory could have served, or its own row if there is none,
-    but the process could keep the memory; for an allocation, the row of that free; otherwise -1 (`ffm.model.hoisting`).
+    but the process could keep the memory; for an allocation, the row of that free; otherwise -1
+    (`ffm.model.estimators.hoisting`).
     """
     copied: NDArray[np.int64]
     """Bytes that a transfer moves; 0 for everything else."""

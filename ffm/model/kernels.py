@@ -99,7 +99,7 @@ def pay(balance: Balance, debtor: int, debt: int, length: int, now: int) -> int:
 
 
 def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Integers, groups: int) -> Integers:
-    """Nanoseconds that fixing each group alone saves, by the rules of `ffm.model.carry`.
+    """Nanoseconds that fixing each group alone saves, by the rules of `ffm.model.estimators.carry`.
 
     At any row at most one group owes a carried wait: the group of the last synchronization, because that
     synchronization stays for every other group and absorbs what they carried. So only one debt must be tracked.
@@ -168,7 +168,7 @@ def bound_totals(
     group_of: Integers,
     groups: int,
 ) -> Integers:
-    """Totals of each group, shape (groups, 8), for `ffm.model.bound`.
+    """Totals of each group, shape (groups, 8), for `ffm.model.estimators.bound`.
 
     Columns: occurrences; time in the call; wait; time until the thread's next synchronizing or transferring operation;
     occurrences that are an unnecessary synchronization; occurrences that are an unnecessary transfer; occurrences with

@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import replay_kernels, thread_relations_kernels
+from ffm.model import thread_relations_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
+from ffm.model.estimators import replay_kernels
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
 

@@ -44,7 +44,7 @@ class Timeline:
     """Operations of a run, sorted by thread, then start. All columns have the same length.
 
     Times are nanoseconds on the host's monotonic clock. In results, the cost of the probes has been removed from them
-    (`ffm.model.replay.Replay.without_probes`).
+    (`ffm.model.estimators.replay.Replay.without_probes`).
     """
 
     thread: NDArray[np.int32]

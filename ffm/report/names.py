@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ffm.model.names import base_name
+from ffm.model.groups.names import base_name
 
 _DOTS_BEFORE, _DOTS_BEHIND = re.compile(r"\.{1,3}\Z"), re.compile(r"\A\.{1,3}")
 """Dots next to the cut, which brings dots of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.errors import FfmError
-from ffm.model.replay import Replayed
+from ffm.model.estimators.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, findings, site_saving

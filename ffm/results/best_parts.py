@@ -1,4 +1,4 @@
-"""The best parts of a sequence of stored results (`ffm.model.parts`)."""
+"""The best parts of a sequence of stored results (`ffm.model.groups.parts`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffm.errors import FfmError
-from ffm.model.parts import ESTIMATED, best_parts, count_places, promise
+from ffm.model.groups.parts import ESTIMATED, best_parts, count_places, promise
 from ffm.model.timeline import Kind
 from ffm.results.analysis_document import Analysis, Benefit
 from ffm.results.stored import Estimator, Results, seconds_by, sequence_operations

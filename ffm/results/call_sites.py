@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ffm.model.names import DROPPED, base_name, starts_a_thread
+from ffm.model.groups.names import DROPPED, base_name, starts_a_thread
 from ffm.results.documents import Frame, Module
 
 PRIVATE = "private"

@@ -325,7 +325,7 @@ class Document(Record, frozen=True, kw_only=True):
     version: int = written
     runs: dict[str, str] = {}
     """Identity, by stage, of the run that the document describes and of those that it was built on
-    (`ffm.results.identity`).
+    (`ffm.results.folder.identity`).
     """
     run: Run | None = None
     modules: list[Module] = []
@@ -472,7 +472,7 @@ class Tracing(Document, frozen=True, kw_only=True):
     probe_cost_ns: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     """Median cost of the probe for one traced call. The columns include the probes' time; stage 5 removes it."""
     host_memory: TableFile
-    """Columnar file that says where pageable host memory of transfers comes from (`ffm.evidence.host_memory`)."""
+    """Columnar file: where pageable host memory of transfers comes from (`ffm.evidence.transfers.host_memory`)."""
     compute_capability: Number = 0
     """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
     wait_latency: WaitLatency = NOT_MEASURED

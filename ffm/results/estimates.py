@@ -15,19 +15,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.bound import Totals, bound_of_sequence, totals
-from ffm.model.carry import carry_by_group
 from ffm.model.device import DeviceWork
-from ffm.model.faster import Faster
+from ffm.model.estimators.bound import Totals, bound_of_sequence, totals
+from ffm.model.estimators.carry import carry_by_group
+from ffm.model.estimators.faster import Faster
+from ffm.model.estimators.hoisting import without_keeping
+from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
 from ffm.model.gpu_times.inference import Inference, infer_gpu_times
 from ffm.model.grouping import numbered
-from ffm.model.hoisting import without_keeping
-from ffm.model.replay import Elsewhere, Replay, Replayed
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
 from ffm.results.documents import Run, WaitLatency
-from ffm.results.spilling import Spilling
+from ffm.results.memory.spilling import Spilling
 
 REPLAYED_ROWS = 400_000_000
 """Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""
@@ -134,7 +134,7 @@ class Estimates:
     Args:
         timeline: the operations.
         work: what they do on the GPU; None if there is no trace (imported results).
-        copy_time: as for `ffm.model.carry.carry_by_group`.
+        copy_time: as for `ffm.model.estimators.carry.carry_by_group`.
         wall_s: the run's wall time, which no benefit exceeds.
         latency: how long a wait takes beyond the GPU's work, if it was measured.
         variation: how certain the run's times are, which widens intervals.
@@ -142,7 +142,7 @@ class Estimates:
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
         proved: whether the problems are; otherwise intervals end at what they save at most.
-        elsewhere: as for `ffm.model.replay.Replay`.
+        elsewhere: as for `ffm.model.estimators.replay.Replay`.
         spilling: where columns go that are too long for the memory; None for nowhere.
         tell: is told the steps that take long.
     """
@@ -198,7 +198,7 @@ class Estimates:
         return f"{times} and {differences} for differences between runs"
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
-        """Return totals of each group over all processes; arguments as for `ffm.model.carry.carry_by_group`."""
+        """Return totals of each group over all processes (arguments: `ffm.model.estimators.carry.carry_by_group`)."""
         return totals(self._timeline, label, group_of, groups)
 
     def of_groups(

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from ffm import __version__
-from ffm.model.replay import Replay, Replayed
-from ffm.model.replay_kernels import Fix
+from ffm.model.estimators.replay import Replay, Replayed
+from ffm.model.estimators.replay_kernels import Fix
 
 ALIGNMENT = 64
 """Bytes: a column begins at a multiple of this in its file."""

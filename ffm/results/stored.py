@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import FfmError
-from ffm.model.bound import bound_by_stack
 from ffm.model.device import DeviceWork
-from ffm.model.replay import Replayed
-from ffm.model.sequences import Membership, offsets_of
+from ffm.model.estimators.bound import bound_by_stack
+from ffm.model.estimators.replay import Replayed
+from ffm.model.groups.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.plain_text import plain_document
 from ffm.results.analysis_document import Analysis, Benefit, SequenceOperation
+from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.estimates import Estimates, Variation
-from ffm.results.folder import ResultsFolder
-from ffm.results.identity import read_latest_owned
+from ffm.results.folder.identity import read_latest_owned
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.presumed import Presumed
-from ffm.results.timeline_file import load_results_timeline
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"

@@ -41,15 +41,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError, SourceError, UnreadableError
-from ffm.model.sequences import FoundSequence, Line, Membership, offsets_of
+from ffm.model.groups.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.regular_file import read_regular
 from ffm.results.analysis_document import Analysis, Verdict
 from ffm.results.call_sites import place_of_call
 from ffm.results.documents import MOST_BYTES, Frame, Module, Number, Stack
-from ffm.results.folder import ResultsFolder
-from ffm.results.identity import forget_runs
-from ffm.results.lock import writing_to
+from ffm.results.folder.identity import forget_runs
+from ffm.results.folder.lock import writing_to
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.vocabulary import Because
 from ffm.sources.diogenes_sequences import Counted, find_counted
 from ffm.stages.findings import Findings, SiteDescription, write_results

@@ -12,9 +12,9 @@ from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
 from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.documents import Frame, Module, Stack
-from ffm.results.folder import ResultsFolder
-from ffm.results.identity import forget_runs
-from ffm.results.lock import writing_to
+from ffm.results.folder.identity import forget_runs
+from ffm.results.folder.lock import writing_to
+from ffm.results.folder.paths import ResultsFolder
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import Profile, Step
 from ffm.sources.profiled import profiled_run

@@ -14,34 +14,34 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import DocumentError
-from ffm.evidence.allocations import allocation_links
 from ffm.evidence.compiling import compilation_notes
 from ffm.evidence.device_work import device_work
 from ffm.evidence.documented_waits import with_documented_waits
-from ffm.evidence.downloads import DOWNLOADS, download_uses
-from ffm.evidence.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import EVENTS, function_name
-from ffm.evidence.pinning import memory_to_pin
-from ffm.evidence.staged_copies import sites_of_staged_copies
+from ffm.evidence.transfers.allocations import allocation_links
+from ffm.evidence.transfers.downloads import DOWNLOADS, download_uses
+from ffm.evidence.transfers.host_memory import HOST_MEMORY, functions_of_stacks
+from ffm.evidence.transfers.pinning import memory_to_pin
+from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
 from ffm.model.device import DeviceWork
+from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.grouping import numbered
 from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
-from ffm.model.replay import Elsewhere, Replay
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
 from ffm.results.chosen_sites import are_chosen
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
+from ffm.results.columnar.tables import MappedColumns, stored_table
 from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
-from ffm.results.folder import ResultsFolder, application_name
-from ffm.results.heap import give_back, kept_memory
-from ffm.results.identity import agreeing, begin_run
-from ffm.results.spilling import Spilling, rows_in_memory
-from ffm.results.tables import MappedColumns, stored_table
+from ffm.results.folder.identity import agreeing, begin_run
+from ffm.results.folder.paths import ResultsFolder, application_name
+from ffm.results.memory.heap import give_back, kept_memory
+from ffm.results.memory.spilling import Spilling, rows_in_memory
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
@@ -119,8 +119,8 @@ def run_analysis(
 ) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
-    `elsewhere` as for `ffm.model.replay.Replay`. If a run needs more than `memory_bytes`, its columns lie in files; by
-    default, that is a share of the free memory. `tell` is told each step.
+    `elsewhere` as for `ffm.model.estimators.replay.Replay`. If a run needs more than `memory_bytes`, its columns lie in
+    files; by default, that is a share of the free memory. `tell` is told each step.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.

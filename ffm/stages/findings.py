@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.evidence.host_memory import ALLOCATORS, FREE
-from ffm.model.bound import Totals, bound_by_stack, totals
+from ffm.evidence.transfers.host_memory import ALLOCATORS, FREE
 from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
-from ffm.model.names import base_name
+from ffm.model.estimators.bound import Totals, bound_by_stack, totals
+from ffm.model.estimators.replay import Elsewhere
+from ffm.model.groups.names import base_name
+from ffm.model.groups.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.necessity.rules import Comparison
-from ffm.model.replay import Elsewhere
-from ffm.model.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.path import places_of
@@ -45,13 +45,13 @@ from ffm.results.analysis_document import (
     Verdict,
 )
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
+from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
-from ffm.results.heap import give_back
+from ffm.results.memory.heap import give_back
+from ffm.results.memory.spilling import Spilling
 from ffm.results.presumed import Presumed, presumed
-from ffm.results.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
-from ffm.results.timeline_file import save_timeline
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import agreed_share, likely_path
 from ffm.results.waiting.summary import summarize

@@ -22,8 +22,8 @@ from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
 from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
-from ffm.results.folder import ResultsFolder
-from ffm.results.identity import begin_run
+from ffm.results.folder.identity import begin_run
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.portions import measured_portion
 
 LEAST_ROOM = 2 << 20
@@ -64,7 +64,7 @@ class Measurement:
     run: Run
     recordings: list[Recording]
     runs: dict[str, str]
-    """The run that its document describes, and those it is built on (`ffm.results.identity`)."""
+    """The run that its document describes, and those it is built on (`ffm.results.folder.identity`)."""
 
 
 class _Search:

@@ -15,8 +15,6 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.errors import ProgramError
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
-from ffm.evidence.downloads import followed_downloads
-from ffm.evidence.handovers import handovers_of
 from ffm.evidence.matching import rows_of
 from ffm.evidence.operations import EVENTS, FUNCTION, are_in_order, operation_columns
 from ffm.evidence.program_order import (
@@ -29,19 +27,21 @@ from ffm.evidence.program_order import (
     timing_uses,
     unseen_uses,
 )
-from ffm.evidence.program_transfers import judged_transfers
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import is_limited, stretches_of
+from ffm.evidence.threads.handovers import handovers_of
+from ffm.evidence.transfers.downloads import followed_downloads
+from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
 from ffm.model.necessity.rules import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
-from ffm.results.columns import Column, Columns, Table, duration, identity, number_of
+from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, number_of
+from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents import Baseline, Memory, Tracing, write_document
-from ffm.results.identity import read_latest
-from ffm.results.tables import stored_table, write_table
+from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tracing import traced_functions

@@ -8,7 +8,7 @@ import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.session.cut import POLITE_S
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import Baseline, Document, Memory, Stack, Tracing
 from ffm.results.estimates import COSTLY_TRACING, comparable_s
 

@@ -16,8 +16,8 @@ from ffm.instrument.recording.reader import Recording
 from ffm.instrument.session.cut import SLOWEST, Lasting
 from ffm.instrument.session.portion import WHOLE, Asked, Calls, Iterations, Window
 from ffm.results.documents import Document, Portion, Tracing
-from ffm.results.folder import ResultsFolder
-from ffm.results.identity import read_latest
+from ffm.results.folder.identity import read_latest
+from ffm.results.folder.paths import ResultsFolder
 
 
 def traced_portion(folder: ResultsFolder) -> Calls | Iterations | None:

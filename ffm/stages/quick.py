@@ -13,16 +13,16 @@ from ffm.evidence.device_work import device_work
 from ffm.evidence.documented_waits import with_documented_waits
 from ffm.evidence.marked_iterations import rows_of_marked
 from ffm.evidence.operations import EVENTS, function_name
-from ffm.evidence.staged_copies import sites_of_staged_copies
+from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_likely_times
-from ffm.model.replay import Replay
 from ffm.results.analysis_document import Analysis
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
+from ffm.results.columnar.tables import stored_table
 from ffm.results.documents import Stack, Tracing, read_owned
-from ffm.results.folder import ResultsFolder, application_name
-from ffm.results.identity import begin_run
-from ffm.results.lock import writing_to
-from ffm.results.tables import stored_table
+from ffm.results.folder.identity import begin_run
+from ffm.results.folder.lock import writing_to
+from ffm.results.folder.paths import ResultsFolder, application_name
 from ffm.stages.findings import Findings, SiteDescription, write_results
 from ffm.stages.measure import Request, measure, require_program
 from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes

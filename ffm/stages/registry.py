@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ffm.evidence.downloads import DOWNLOADS
-from ffm.evidence.host_memory import HOST_MEMORY
 from ffm.evidence.operations import EVENTS
-from ffm.results.columns import Table
+from ffm.evidence.transfers.downloads import DOWNLOADS
+from ffm.evidence.transfers.host_memory import HOST_MEMORY
+from ffm.results.columnar.columns import Table
 from ffm.results.documents import Document, missing
-from ffm.results.identity import BUILT_ON
-from ffm.results.lock import writing_to
+from ffm.results.folder.identity import BUILT_ON
+from ffm.results.folder.lock import writing_to
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request, require_program
 from ffm.stages.memory import ACCESSES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS, run_memory

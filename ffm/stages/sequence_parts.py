@@ -6,7 +6,7 @@ from collections.abc import Sequence as Several
 
 import msgspec
 
-from ffm.model.sequences import Membership
+from ffm.model.groups.sequences import Membership
 from ffm.results.analysis_document import Sequence, SequencePart
 from ffm.results.estimates import Estimates
 

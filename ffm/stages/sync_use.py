@@ -14,11 +14,11 @@ from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant
-from ffm.results.columns import LONGEST, Column, Columns, Table, identity
+from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, identity
+from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents import Baseline, Stack, SyncUse, write_document
 from ffm.results.documents import Memory as MemoryDocument
-from ffm.results.identity import read_latest
-from ffm.results.tables import stored_table, write_table
+from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
 from ffm.stages.portions import lasting, traced_portion

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.timeline import Timeline
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 
 def traced_timeline(columns: Columns) -> Timeline:

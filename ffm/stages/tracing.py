@@ -9,17 +9,17 @@ import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.compiling import compiled_modules
-from ffm.evidence.host_memory import host_memory_columns
 from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.named_work import context_devices, launched_kernels
 from ffm.evidence.operations import EVENTS, operation_columns
 from ffm.evidence.stack_table import StackTable
-from ffm.evidence.thread_lives import recorded_lives
+from ffm.evidence.threads.thread_lives import recorded_lives
+from ffm.evidence.transfers.host_memory import host_memory_columns
 from ffm.instrument.probing.device import compute_capability
 from ffm.instrument.probing.latency import DriverTimes, wait_latency
+from ffm.results.columnar.tables import write_table
 from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
-from ffm.results.identity import read_latest
-from ffm.results.tables import write_table
+from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.sampling import sampled_work
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.evidence.operations import EVENTS
+from ffm.results.columnar.tables import stored_table
 from ffm.results.documents import Tracing, read_owned
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import stored_table
+from ffm.results.folder.paths import ResultsFolder
 
 
 def starts_of_calls(folder: Path) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from ffm.results.lock import exclusive
+from ffm.results.folder.lock import exclusive
 
 RECORDS = Path(".snakemake")
 """Where Snakemake keeps its own records, in the working directory."""

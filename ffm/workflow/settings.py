@@ -13,7 +13,7 @@ from typing import Any
 
 from ffm.errors import FfmError
 from ffm.instrument.session.portion import Asked, PortionError, read_duration, read_portion
-from ffm.results.folder import application_name, python_script
+from ffm.results.folder.paths import application_name, python_script
 from ffm.vgpu.paths import sample
 
 NAMES = (

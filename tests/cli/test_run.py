@@ -14,8 +14,8 @@ import pytest
 from command_line import CommandLine
 from rich.console import Console
 
-from ffm.cli.run_screen import RunScreen
-from ffm.cli.stage_events import VARIABLE, EventReader, EventSink, StageEvent
+from ffm.cli.running.run_screen import RunScreen
+from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 

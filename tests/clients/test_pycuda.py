@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ffm.evidence.operations import function_name
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import read_table
+from ffm.results.columnar.tables import read_table
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing

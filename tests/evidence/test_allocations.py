@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.allocations import allocation_links
+from ffm.evidence.transfers.allocations import allocation_links
 from ffm.instrument.recording.layout import constant
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 HOST_SOURCE = constant("FFM_OPERATION_HOST_SOURCE")
 

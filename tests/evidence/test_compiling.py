@@ -12,9 +12,9 @@ from fat_binaries import CUBIN, PTX, container, library_with, source_with
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.compiling import compilation_notes, loading_seconds
+from ffm.results.columnar.tables import read_table
 from ffm.results.documents import Module, Tracing
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import read_table
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing

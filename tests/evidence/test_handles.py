@@ -15,7 +15,7 @@ from ffm.evidence.handles import CONTEXT_SHIFT, NON_BLOCKING, events_of, streams
 from ffm.evidence.program_order import operations_of
 from ffm.model.device import DeviceWork
 from ffm.model.necessity.rules import StreamKind
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 A, B = 0x7000, 0x8000
 MAKE_STREAM = {"function": "cuStreamCreate", "destination": A}

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ffm.evidence import handovers
-from ffm.evidence.handovers import NEVER, handovers_of
+from ffm.evidence.threads import handovers
+from ffm.evidence.threads.handovers import NEVER, handovers_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.reader import Recording
 

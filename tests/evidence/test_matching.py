@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.evidence.matching import align, rows_of
 from ffm.evidence.operations import occurrences
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 
 def run_of(*calls: tuple[int, int, int]) -> Columns:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ffm.results.analysis_document import Analysis
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.pinning import memory_to_pin
+from ffm.evidence.transfers.pinning import memory_to_pin
 from ffm.instrument.recording.layout import constant
 from ffm.model.timeline import Problem
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.stages.timelines import traced_timeline
 
 CALL_NS = 50_000

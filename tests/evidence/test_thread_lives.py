@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ffm.evidence.thread_lives import lives_of_rows, recorded_lives
+from ffm.evidence.threads.thread_lives import lives_of_rows, recorded_lives
 from ffm.instrument.recording.layout import constant, record_type
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 STARTED, JOINED, FIRST = (constant(f"FFM_LIFE_{kind}") for kind in ("STARTED", "JOINED", "FIRST"))
 MAIN, ONE, OTHER = 100, 200, 300

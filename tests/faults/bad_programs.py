@@ -23,7 +23,7 @@ from pathlib import Path
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import InstrumentError
 from ffm.instrument.recording.reader import read_recordings
-from ffm.results.folder import STAGES
+from ffm.results.folder.paths import STAGES
 from ffm.whole_file import LEFTOVER
 from tests.conftest import cuda_include, pytest_configure
 from tests.server import Done, Server

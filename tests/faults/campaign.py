@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import ffm
-from ffm.results.folder import STAGES
+from ffm.results.folder.paths import STAGES
 from tests.conftest import pytest_configure
 from tests.faults.ground import UNWOUND, Ended, Ground, moment
 from tests.faults.injected import build_full_disk, failing_disk

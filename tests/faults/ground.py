@@ -17,12 +17,12 @@ from pathlib import Path
 from ffm.errors import DocumentError, InstrumentError
 from ffm.instrument.recording.reader import read_recordings
 from ffm.results.analysis_document import Analysis
+from ffm.results.columnar.tables import read_table
+from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
-from ffm.results.folder import STAGES, ResultsFolder
-from ffm.results.identity import read_latest
-from ffm.results.lock import writing_to
-from ffm.results.tables import read_table
-from ffm.results.timeline_file import load_results_timeline
+from ffm.results.folder.identity import read_latest
+from ffm.results.folder.lock import writing_to
+from ffm.results.folder.paths import STAGES, ResultsFolder
 from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE

@@ -215,7 +215,7 @@ def _read_recordings(file: Path) -> tuple[int, str]:
     from ffm.errors import FfmError, InstrumentError
     from ffm.instrument.recording.reader import read_recordings
     from ffm.results.documents import Memory, Tracing, read_owned
-    from ffm.results.folder import ResultsFolder
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.stages import memory, tracing
     from ffm.stages.measure import Measurement, Request
 
@@ -243,7 +243,7 @@ def make_results(folder: Path) -> None:
     """Measure a sample, and add what Diogenes would have written of another program."""
     from diogenes_records import loop_records
 
-    from ffm.results.folder import ResultsFolder
+    from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.analysis import run_analysis
     from ffm.vgpu.paths import sample
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import write_small_results
 
-from ffm.results.lock import LOCK_FILE, writing_to
+from ffm.results.folder.lock import LOCK_FILE, writing_to
 from tests.conftest import Finished
 from tests.faults.injected import build_full_disk, failing_disk
 from tests.processes import run_to_end

@@ -15,8 +15,8 @@ import pytest
 from command_line import write_small_results
 
 from ffm.results.documents import Baseline, Memory, SyncUse, Tracing, read_owned
-from ffm.results.identity import agreeing, begin_run, latest
-from ffm.results.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
+from ffm.results.folder.identity import agreeing, begin_run, latest
+from ffm.results.folder.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
 from ffm.results.stored import open_results
 from tests.conftest import Ffm, Finished
 
@@ -26,7 +26,7 @@ STAGES = ("baseline", "tracing", "memory", "sync-use")
 HOLDING = """
 import sys, time
 from pathlib import Path
-from ffm.results.lock import writing_to
+from ffm.results.folder.lock import writing_to
 with writing_to(Path(sys.argv[1]), "ffm stage memory"):
     print("held", flush=True)
     time.sleep(600)
@@ -35,7 +35,7 @@ with writing_to(Path(sys.argv[1]), "ffm stage memory"):
 STARTING = """
 import os, sys, time
 from pathlib import Path
-from ffm.results.lock import writing_to
+from ffm.results.folder.lock import writing_to
 with writing_to(Path(sys.argv[1]), "ffm stage memory"):
     if os.fork() == 0:
         print("held", flush=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.tables import whole_arrow_file
+from ffm.results.columnar.tables import whole_arrow_file
 from ffm.whole_file import fresh_file, named_output, remove_leftovers, whole_file, write_whole
 
 

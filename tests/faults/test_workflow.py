@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ffm.errors import FfmError
-from ffm.results.lock import InUseError
+from ffm.results.folder.lock import InUseError
 from ffm.workflow.locking import release_dead, running
 from ffm.workflow.settings import NAMES, SettingsError, read_settings
 from tests.conftest import ROOT

@@ -15,7 +15,7 @@ def synchronizes(row: Row) -> bool:
 
 
 def carry(rows: list[Row], selected: list[bool], copy_time: list[int] | None = None) -> int:
-    """Simulate each thread second by second; see `ffm.model.carry` for the rules."""
+    """Simulate each thread second by second; see `ffm.model.estimators.carry` for the rules."""
     chosen = list(zip(rows, selected, strict=True))
     return sum(_thread(list(part), copy_time) for _, part in groupby(chosen, key=lambda pair: pair[0].thread))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from simulator import Call, Member, families, traced, traced_together
 
 from ffm.model.device import Action
-from ffm.model.replay import Replay
+from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import Blame, find_blame
 from ffm.model.waiting.graph import Graph, build_graph

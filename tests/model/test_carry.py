@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
-from ffm.model.carry import carry, carry_by_group
 from ffm.model.compiled import compiled
+from ffm.model.estimators.carry import carry, carry_by_group
 from ffm.model.timeline import Kind
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH

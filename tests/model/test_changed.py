@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from simulator import Call, Member, live, programs, traced, traced_together
 
 from ffm.model.device import Action
-from ffm.model.faster import Faster
-from ffm.model.replay import Replay
+from ffm.model.estimators.faster import Faster
+from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind
 from tests.model.given_times import given_gpu_times
 

@@ -20,7 +20,7 @@ sys.path[:0] = [{tests!r}, {root!r}]
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
 from timelines import UNNECESSARY, Row, timeline
 import numpy as np
-from ffm.model.carry import carry
+from ffm.model.estimators.carry import carry
 rows = [Row(wait=2, gap=1, problem=UNNECESSARY)] * 10
 table = timeline(rows)
 if {large}:

@@ -8,7 +8,7 @@ from simulator import SYNC, Call, live, programs, traced
 from whole_path import find_path
 
 from ffm.model.device import Action
-from ffm.model.replay import Replay
+from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import build_graph

@@ -12,8 +12,8 @@ from simulator import SYNC, Call, live, programs, traced
 
 from ffm.model import compiled, grouping
 from ffm.model.device import Action
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import Inference, infer_gpu_times, infer_likely_times
-from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem
 
 MICROSECOND = 1_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from ffm.model.hoisting import LEAST_KEPT_BYTES, reused_memory, without_keeping
+from ffm.model.estimators.hoisting import LEAST_KEPT_BYTES, reused_memory, without_keeping
 
 
 def kept(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.model.iterations import iterations_from, recurring_starts
+from ffm.model.groups.iterations import iterations_from, recurring_starts
 
 
 def sites(*pieces: str) -> np.ndarray:

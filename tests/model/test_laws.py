@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from simulator import KINDS, SYNC, Call, Member, families, programs, traced, traced_together
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
-from ffm.model.replay import Replay
-from ffm.model.sequences import find_sequences
+from ffm.model.groups.sequences import find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory
 from ffm.results.documents import WaitLatency

@@ -15,8 +15,8 @@ from simulator import Call, Member, families, traced_together
 from whole_path import find_path
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.faster import Faster
-from ffm.model.replay import Replay
+from ffm.model.estimators.faster import Faster
+from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds

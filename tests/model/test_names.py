@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.model.names import base_name
+from ffm.model.groups.names import base_name
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.model.parts import Part, best_parts, count_places, promise
+from ffm.model.groups.parts import Part, best_parts, count_places, promise
 
 
 def additive(seconds: list[float]) -> np.ndarray:

@@ -15,8 +15,8 @@ from whole_path import find_path
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, ThreadLives
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
-from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
 from ffm.model.waiting import path as path_module

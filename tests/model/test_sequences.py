@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
-from ffm.model.bound import bound_by_stack, bound_of_sequence, totals
-from ffm.model.carry import carry, carry_by_group
 from ffm.model.compiled import compiled
-from ffm.model.sequences import Membership, find_sequences
+from ffm.model.estimators.bound import bound_by_stack, bound_of_sequence, totals
+from ffm.model.estimators.carry import carry, carry_by_group
+from ffm.model.groups.sequences import Membership, find_sequences
 from ffm.model.timeline import Kind, Timeline
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH

@@ -7,7 +7,7 @@ from hypothesis import given
 from simulator import Call, Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.replay import Replay
+from ffm.model.estimators.replay import Replay
 from ffm.model.thread_relations import LEADERS_TRIED, find_family
 from ffm.model.timeline import Kind, Timeline
 from tests.model.given_times import given_gpu_times

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffm.results.tables import read_table
+from ffm.results.columnar.tables import read_table
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ffm.instrument.recording.reader import read_recordings
-from ffm.results.lock import LOCK_FILE, holder
+from ffm.results.folder.lock import LOCK_FILE, holder
 from tests.conftest import ROOT, Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "ending.cu"

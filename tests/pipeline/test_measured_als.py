@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from ffm.results.analysis_document import Analysis, Site
-from ffm.results.columns import Table
+from ffm.results.columnar.columns import Table
+from ffm.results.columnar.tables import MappedColumns, stored_table
 from ffm.results.documents import Document
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.results.tables import MappedColumns, stored_table
 from ffm.stages import analysis as analysis_stage
 from ffm.stages import sync_use
 from ffm.stages.measure import Request

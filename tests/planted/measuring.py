@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffm.instrument.session.portion import Asked
 from ffm.results.analysis_document import Analysis, Site, Verdict
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.results.vocabulary import WORDS
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request, Watch

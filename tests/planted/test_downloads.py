@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ffm.results.columnar.tables import read_table
 from ffm.results.documents import Memory, read_owned
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import read_table
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import SECONDS, Programs

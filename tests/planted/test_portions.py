@@ -10,7 +10,7 @@ import pytest
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.portion import Calls
-from ffm.results.folder import ResultsFolder
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch, measure
 from ffm.stages.tracing import traced_functions
 from tests.planted.building import SECONDS, Programs

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 
 from ffm.model.necessity.rules import REQUIRED, Necessity, Reason, needed_synchronizations
-from ffm.results.folder import ResultsFolder
-from ffm.results.tables import read_table
+from ffm.results.columnar.tables import read_table
+from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory
 from ffm.stages.registry import MEASURING_STAGES

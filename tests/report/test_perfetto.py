@@ -13,14 +13,14 @@ from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
-from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents import write_document
 from ffm.results.stored import Results
-from ffm.results.timeline_file import save_timeline
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import likely_path
 from tests.model.given_times import given_gpu_times

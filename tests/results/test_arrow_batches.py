@@ -12,10 +12,10 @@ import pytest
 
 from ffm.errors import DocumentError
 from ffm.model.timeline import Timeline
-from ffm.results import arrow_batches, timeline_file
-from ffm.results.arrow_batches import BatchError, Batches
-from ffm.results.tables import read_table, write_table
-from ffm.results.timeline_file import load_results_timeline, save_timeline
+from ffm.results.columnar import arrow_batches, timeline_file
+from ffm.results.columnar.arrow_batches import BatchError, Batches
+from ffm.results.columnar.tables import read_table, write_table
+from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
 
 ROWS = 1001
 HUGE = 1 << 31

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.results.folder import application_name
+from ffm.results.folder.paths import application_name
 
 
 @pytest.mark.parametrize(

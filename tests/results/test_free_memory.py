@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.free_memory import free_bytes
-from ffm.results.spilling import ROW_BYTES, rows_in_memory
+from ffm.results.memory.free_memory import free_bytes
+from ffm.results.memory.spilling import ROW_BYTES, rows_in_memory
 
 GIB = 1 << 30
 
@@ -57,6 +57,6 @@ def test_groups_of_version_1_count_as_well(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_the_user_sets_counts_whatever_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ffm.results.spilling.free_bytes", lambda: 2 * GIB)
+    monkeypatch.setattr("ffm.results.memory.spilling.free_bytes", lambda: 2 * GIB)
     assert rows_in_memory() == GIB // ROW_BYTES
     assert rows_in_memory(512 << 20) == (512 << 20) // ROW_BYTES

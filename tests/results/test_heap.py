@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import resource
 import numpy as np
-from ffm.results.heap import give_back, kept_memory
+from ffm.results.memory.heap import give_back, kept_memory
 
 COLUMN = 1 << 26
 

@@ -12,12 +12,12 @@ import orjson
 import pytest
 
 from ffm.errors import DocumentError, FfmError
-from ffm.model.carry import carry
+from ffm.model.estimators.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import DownloadUse, Verdict
+from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
 from ffm.results.documents import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
-from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results
 
@@ -234,7 +234,7 @@ def test_timeline_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_timeline_of_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ffm.results.timeline_file.BATCH_ROWS", 7)
+    monkeypatch.setattr("ffm.results.columnar.timeline_file.BATCH_ROWS", 7)
     save_timeline(loop_timeline(), tmp_path / "t.arrow")
     again, line, _ = load_results_timeline(tmp_path / "t.arrow")
     assert (again.start == loop_timeline().start).all()

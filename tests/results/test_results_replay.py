@@ -13,14 +13,14 @@ from timelines import simple_device_work
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
-from ffm.model.replay import Replay
+from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
 from ffm.results.analysis_document import Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.best_parts import best_subsequences
+from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
 from ffm.results.estimates import DIFFERS, VARIES
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
-from ffm.results.timeline_file import load_results_timeline, save_timeline
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, analyse, write_results
 from ffm.stages.timelines import longer_by

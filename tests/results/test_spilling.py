@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from test_results import loop_timeline
 from test_results_replay import measured
 
-from ffm.results.spilling import Spilling
+from ffm.results.memory.spilling import Spilling
 from ffm.stages.findings import analyse
 
 
@@ -50,7 +50,7 @@ def test_where_the_disk_is_full_they_stay_in_memory(tmp_path: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ffm.results.spilling.os.posix_fallocate", full)
+    monkeypatch.setattr("ffm.results.memory.spilling.os.posix_fallocate", full)
     given = record()
     assert Spilling(tmp_path, 10)(given).column is given.column
     assert Spilling(tmp_path / "absent", 10)(given).column is given.column

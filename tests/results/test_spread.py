@@ -18,7 +18,7 @@ from test_results import loop_timeline
 from test_results_replay import measured
 
 from ffm.errors import FfmError
-from ffm.model.replay import Replayed
+from ffm.model.estimators.replay import Replayed
 from ffm.results.spread import Spread, mapped, shared
 from ffm.stages.findings import Findings, analyse
 from ffm.stages.workers import spread_over

@@ -9,12 +9,12 @@ import pytest
 from nsight_reports import TRACES, needs_traces
 
 from ffm.model.device import DeviceWork
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
-from ffm.model.replay import Replay
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.patterns import find_patterns
-from ffm.results.tables import read_table
+from ffm.results.columnar.tables import read_table
 from ffm.results.waiting.files import GRAPH, MEETINGS, STRETCHES, WaitingFiles
 from ffm.results.waiting.run_path import RunPath, likely_path
 from ffm.sources.nsight import read_nsight

@@ -1,7 +1,8 @@
 """What making one region faster would save at most, while everything else stays as it is (Dietrich 2019, 5.3.2).
 
 Both bounds are sums over the waits that the region is to blame for. They look at one wait at a time, so a replay
-(`ffm.model.replay.Replay.changed`) knows more; it cannot say, though, what sharing work among threads would give.
+(`ffm.model.estimators.replay.Replay.changed`) knows more; it cannot say, though, what sharing work among threads would
+give.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def fixed_run(
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """What fixing its problem takes from each row: its wait, its GPU work, its call; as in `ffm.model.replay`."""
+    """What fixing its problem takes from each row: its wait, its GPU work, its call (`ffm.model.estimators.replay`)."""
 
     wait: NDArray[np.bool_]
     work: NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.model.names import starts_a_thread
+from ffm.model.groups.names import starts_a_thread
 from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.names import shorten

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ffm.errors import FfmError
-from ffm.model.faster import Faster
+from ffm.model.estimators.faster import Faster
 from ffm.model.waiting.path import Part
 from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT

@@ -18,9 +18,9 @@ from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Graph, Reason
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.path import Stretches, StretchKind
-from ffm.results.columns import LONGEST, Column, Columns, Table, number_of
+from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of
+from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents import Document, edited
-from ffm.results.tables import stored_table, write_table
 
 GRAPH_FILE = "graph.arrow"
 STRETCHES_FILE = "path.arrow"

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.faster import Faster
+from ffm.model.estimators.faster import Faster
 from ffm.model.grouping import numbered, parts
-from ffm.model.names import base_name, starts_a_thread
+from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds

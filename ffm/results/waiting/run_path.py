@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
+from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import GpuTimes, Inference
-from ffm.model.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.results.columns import Column, Columns, Table, number_of, size
+from ffm.results.columnar.columns import Column, Columns, Table, number_of, size
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign", "mmap")
 FREE = "free"

@@ -11,8 +11,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from ffm.cli.progress import TITLES
-from ffm.cli.stage_events import StageEvent
+from ffm.cli.running.progress import TITLES
+from ffm.cli.running.stage_events import StageEvent
 
 USUAL_RATIOS = {"baseline": 1.01, "tracing": 1.02, "memory": 1.12, "sync-use": 1.06}
 """The ratio of a program's time in each stage to its bare time: medians over the samples of each sample's median

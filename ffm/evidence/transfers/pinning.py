@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.evidence.allocations import pageable_memory
 from ffm.evidence.operations import function_name
+from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.pinning import PINNING, pinning_s
 from ffm.model.grouping import numbered
 from ffm.model.pinning import buffers_to_pin
 from ffm.model.timeline import Problem, Timeline
 from ffm.results.analysis_document import PinnedMemory
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 
 def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> list[PinnedMemory]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
+from ffm.model.estimators.hoisting_kernels import Calls, Kept, Sizes, reuse
 from ffm.model.grouping import numbered
-from ffm.model.hoisting_kernels import Calls, Kept, Sizes, reuse
 
 SURPLUS_PART = 8
 """Memory that an allocation takes over may be larger than it by this part of it, an eighth. The pool of

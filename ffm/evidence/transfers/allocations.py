@@ -12,7 +12,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
 from ffm.model.transfers import allocations_of
 from ffm.results.analysis_document import AllocationLink
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 """Host memory that the driver knows. All other host memory is pageable."""
@@ -29,8 +29,8 @@ Link = tuple[int, str, str, int | None, int | None]
 def allocation_links(columns: Columns, host_memory: Columns | None = None) -> list[AllocationLink]:
     """Link each site that frees, uploads or downloads memory to the sites that allocate and free it.
 
-    The columns come from `ffm.evidence.operations` and `ffm.evidence.host_memory`; sites are stack numbers. The most
-    frequent links come first.
+    The columns come from `ffm.evidence.operations` and `ffm.evidence.transfers.host_memory`; sites are stack numbers.
+    The most frequent links come first.
     """
     counts: dict[Link, int] = {}
     for process in _processes(columns):

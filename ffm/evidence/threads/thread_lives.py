@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.device import ThreadLives
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 from ffm.results.documents import ThreadLife
 
 

@@ -1,4 +1,4 @@
-"""The pass of `ffm.model.hoisting`: which free gives its memory to which allocation."""
+"""The pass of `ffm.model.estimators.hoisting`: which free gives its memory to which allocation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _first_waiting(waiting: NDArray[np.int64], size: int) -> int:
 
 
 def reuse(calls: Calls, sizes: Sizes, kept: Kept, surplus: int, slack: int, partner: NDArray[np.int32]) -> None:
-    """Fill in `partner` as `ffm.model.hoisting.reused_memory` returns it; it is -1 before.
+    """Fill in `partner` as `ffm.model.estimators.hoisting.reused_memory` returns it; it is -1 before.
 
     An allocation takes over memory that is larger by at most the `surplus`-th part of it; `slack` bytes can be kept
     without a taker. `kept` is as at the start of a run.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import replay_kernels
 from ffm.model.device import Action, DeviceWork
+from ffm.model.estimators import replay_kernels
 from ffm.model.timeline import Kind, Problem, Timeline
 
 

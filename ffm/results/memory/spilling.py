@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.results.free_memory import free_bytes
+from ffm.results.memory.free_memory import free_bytes
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -24,7 +24,7 @@ from ffm.model.transfers import (
     latest_of,
     repeated_transfers,
 )
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 LEAST = np.iinfo(np.int64).min
 

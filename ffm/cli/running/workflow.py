@@ -16,7 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from ffm.cache import private_cache
-from ffm.cli.stage_events import VARIABLE, EventReader, StageEvent
+from ffm.cli.running.stage_events import VARIABLE, EventReader, StageEvent
 from ffm.errors import FfmError
 from ffm.workflow import PROFILES, SNAKEFILE, origins
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.evidence.allocations import pageable_memory
+from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.recording.layout import constant
-from ffm.results.columns import Columns
+from ffm.results.columnar.columns import Columns
 
 STAGED_BYTES = 64 * 1024
 """Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""

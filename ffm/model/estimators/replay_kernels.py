@@ -1,4 +1,4 @@
-"""The pass that simulates a run again (`ffm.model.replay`), in the part of Python that Numba compiles.
+"""The pass that simulates a run again (`ffm.model.estimators.replay`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time. Columns are
 those of `Timeline` and `DeviceWork`.
@@ -186,7 +186,7 @@ class Change(NamedTuple):
 def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
     """Simulate the run with one group's problems fixed; return the nanoseconds by which each thread ends earlier.
 
-    The rules are those of `ffm.model.replay`.
+    The rules are those of `ffm.model.estimators.replay`.
     """
     order, members = trace.order, fix.members
     timed = len(probes.time) > 0

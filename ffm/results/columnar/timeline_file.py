@@ -18,11 +18,22 @@ from numpy.typing import NDArray
 from ffm.model.device import MOST_DEVICES, Action, DeviceWork, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
-from ffm.results.columns import LONGEST, MANY, Column, ColumnError, Columns, Table, duration, number_of, size, time
+from ffm.results.columnar.columns import (
+    LONGEST,
+    MANY,
+    Column,
+    ColumnError,
+    Columns,
+    Table,
+    duration,
+    number_of,
+    size,
+    time,
+)
 from ffm.results.documents import Number, StoredError, edited
 
 if TYPE_CHECKING:
-    from ffm.results.arrow_batches import Batches
+    from ffm.results.columnar.arrow_batches import Batches
 
 VERSION = b"6"
 BATCH_ROWS = 1 << 20
@@ -72,8 +83,9 @@ _WORK_TABLES = ("process_of_thread", "legacy", "stream_process")
 def save_timeline(
     timeline: Timeline, path: Path, line: NDArray[np.int32] | None = None, work: DeviceWork | None = None
 ) -> None:
-    """Write a timeline, completely or not at all, with the rows' lines (`ffm.model.sequences.Membership`) if there are
-    any, and with what they do on the GPU if that is known.
+    """Write a timeline, completely or not at all, with what its rows do on the GPU if that is known.
+
+    `line` holds the rows' lines of sequences (`ffm.model.groups.sequences.Membership`), if there are any.
 
     Without lines no row belongs to a sequence.
 
@@ -82,7 +94,7 @@ def save_timeline(
     """
     import pyarrow as pa
 
-    from ffm.results.tables import whole_arrow_file
+    from ffm.results.columnar.tables import whole_arrow_file
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
@@ -124,8 +136,8 @@ def load_results_timeline(
     """
     import pyarrow as pa
 
-    from ffm.results.arrow_batches import BatchError, Batches
-    from ffm.results.tables import mapped_file
+    from ffm.results.columnar.arrow_batches import BatchError, Batches
+    from ffm.results.columnar.tables import mapped_file
 
     content = mapped_file(path, Analysis, checksum)
     try:

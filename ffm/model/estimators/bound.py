@@ -11,7 +11,7 @@ Derived from Diogenes's own results of cumf_als and the screens that it printed 
 A gap is the time to the thread's next *synchronizing or transferring* operation. Diogenes traced nothing else, so the
 launches and allocations of a timeline are part of the gap here.
 
-Unlike in `ffm.model.carry`, CPU time *before* a synchronization may absorb its wait.
+Unlike in `ffm.model.estimators.carry`, CPU time *before* a synchronization may absorb its wait.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Totals:
 
 
 def totals(timeline: Timeline, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
-    """Sum up the rows of each group in one pass. Arguments as for `ffm.model.carry.carry_by_group`."""
+    """Sum up the rows of each group in one pass. Arguments as for `ffm.model.estimators.carry.carry_by_group`."""
     sums: NDArray[np.int64] = run(
         kernels.bound_totals,
         len(timeline),

@@ -2,8 +2,9 @@
 
 Both timelines are as the trace shows them (the GPU's as `ffm.model.gpu_times` infers it). A fix removes or moves
 operations. Everything after them moves up as far as the order of streams, events, the legacy default stream and the
-remaining synchronizations allows. What the fix saves is how much earlier the run ends. Unlike in `ffm.model.carry`, the
-GPU limits how much of a removed wait can be saved, and GPU work that the wait had delayed runs sooner.
+remaining synchronizations allows. What the fix saves is how much earlier the run ends. Unlike in
+`ffm.model.estimators.carry`, the GPU limits how much of a removed wait can be saved, and GPU work that the wait had
+delayed runs sooner.
 
 What a fix does to a row:
 
@@ -11,9 +12,9 @@ What a fix does to a row:
   ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the lower end of
   the interval, it waits for as long as that latency again: what of it was the GPU's, and what was falling asleep and
   waking, cannot be seen.
-- **Free**: the memory is kept for the next allocation at its place that it is large enough for (`ffm.model.hoisting`),
-  and both calls disappear. If no such allocation follows, the free comes later: its wait disappears, and so does its
-  own time if the memory is left to the process's end.
+- **Free**: the memory is kept for the next allocation at its place that it is large enough for
+  (`ffm.model.estimators.hoisting`), and both calls disappear. If no such allocation follows, the free comes later: its
+  wait disappears, and so does its own time if the memory is left to the process's end.
 - **Set** of memory that the CPU can access: the CPU does it, and neither waits nor keeps the GPU busy.
 - **Misplaced synchronization**: the CPU waits at the first use instead; nothing is saved if the work lasts that long.
 - **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;
@@ -42,10 +43,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import replay_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.faster import Faster, FasterRun, faster_run
+from ffm.model.estimators import replay_kernels
+from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped, parts
 from ffm.model.steps import Tell, untold
@@ -166,9 +167,10 @@ class Replay:
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
     ) -> list[Replayed]:
-        """Return the seconds that fixing each group alone saves; arguments as for `ffm.model.carry.carry_by_group`.
+        """Return the seconds that fixing each group alone saves.
 
-        `wanted` lists the groups to replay, by default all. Each takes one pass over the rows that it can change.
+        The arguments are as for `ffm.model.estimators.carry.carry_by_group`. `wanted` lists the groups to replay, by
+        default all. Each takes one pass over the rows that it can change.
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted

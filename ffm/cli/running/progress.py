@@ -11,13 +11,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ffm.cli.stage_events import EventSink
+from ffm.cli.running.stage_events import EventSink
 from ffm.model.necessity.rules import REQUIRED
 from ffm.model.steps import Tell, untold
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
+from ffm.results.columnar.tables import read_table
 from ffm.results.documents import Baseline, Document, Memory
-from ffm.results.tables import read_table
 
 TITLES = {
     "baseline": "1 baseline",

@@ -1,0 +1,1 @@
+"""What fixing problems saves, by each estimator: replay, carry and bound."""

@@ -1,0 +1,1 @@
+"""Groups of problems: equal function names, sequences, parts of them, iterations."""

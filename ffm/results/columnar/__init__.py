@@ -1,0 +1,1 @@
+"""Columnar files of results: Arrow tables, what their columns must satisfy, and the timeline."""
