@@ -62,10 +62,10 @@ PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
 unit: setup
-	$(BIN)/python $(PYTEST) --durations 25 $(if $(COVERAGE),--cov --cov-report=)
+	$(BIN)/python $(PYTEST) -m 'not sanitized' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
 
 # The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.
-# tests/native compiles them with AddressSanitizer and ThreadSanitizer as well, and tries random input with libFuzzer.
+# Tests marked `sanitized` compile them with AddressSanitizer and ThreadSanitizer, and try random input with libFuzzer.
 SANITIZED := build/sanitized
 SANITIZED_TESTS := tests/native tests/planted/test_downloads.py tests/pipeline/test_threads.py \
 	tests/remedy/test_safety.py tests/vgpu/test_random_device_code.py

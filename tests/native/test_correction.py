@@ -15,6 +15,8 @@ from ffm.vgpu.paths import library_folder
 from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
 
+pytestmark = pytest.mark.sanitized
+
 HERE = Path(__file__).parent
 CLOSED_PAGES = "detect_leaks=0:allow_user_segv_handler=1:handle_segv=0"
 """The corrections must handle the faults of closed pages before the sanitizer reports them."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import pytest
+
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
 from tests.native.fuzzing import fuzz
 from tests.native.layers import NATIVE, includes_of
+
+pytestmark = pytest.mark.sanitized
 
 HERE = Path(__file__).parent
 DETECTION = NATIVE / "watch" / "detection"
