@@ -107,6 +107,45 @@ def test_lanes_read_each_other(mode: str, amount: int, segment: int) -> None:
         assert value == 10 * (sources[mode] if inside else lane) + inside
 
 
+def exchanged(values: np.ndarray, mode: str, amount: int, segment: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each thread of a block gets, and whether it is another's; lanes that do not exist give nothing."""
+    lanes = np.arange(len(values)) % 32
+    first = lanes // segment * segment
+    sources = {"up": lanes - amount, "down": lanes + amount, "bfly": lanes ^ amount, "idx": first + amount}[mode]
+    inside = (first <= sources if mode == "up" else True) & (sources < first + segment)
+    threads = np.arange(len(values)) + np.where(inside, sources - lanes, 0)
+    return values[np.where(threads < len(values), threads, np.arange(len(values)))], inside
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_lanes_exchange_several_times_in_a_row(seed: int, apart: bool) -> None:
+    random = np.random.default_rng(seed)
+    threads = int(random.choice([32, 72, 128]))
+    first = "and.b32 %r4, %r0, 1; setp.eq.u32 %q, %r4, 0; @%q bra come; add.u32 %r1, %r1, 5;\n come:" if apart else ""
+    body = f"mov.u32 %r2, 0; mad.lo.u32 %r1, %r0, 10, 7; mul.wide.u32 %w1, %r1, 65537; {first}\n"
+    threads_now = np.arange(threads, dtype=np.uint64)
+    values = (threads_now * 10 + 7).astype(np.uint32)
+    wide = values.astype(np.uint64) * np.uint64(65537)
+    if apart:
+        values += (threads_now % 2 * 5).astype(np.uint32)
+    for _ in range(int(random.integers(2, 7))):
+        mode, segment = str(random.choice(["up", "down", "bfly", "idx"])), int(random.choice([8, 16, 32]))
+        amount = int(random.integers(0, segment))
+        bounds = (32 - segment) << 8 | (0 if mode == "up" else 31)
+        body += f"""
+        shfl.sync.{mode}.b32 %r2|%p, %r1, {amount}, {bounds}, -1;
+        selp.u32 %r4, 1, 77, %p; mad.lo.u32 %r1, %r2, 3, %r1; add.u32 %r1, %r1, %r4;
+        mad.wide.u32 %w1, %r1, %r4, %w1;"""
+        got, inside = exchanged(values, mode, amount, segment)
+        own = np.where(inside, 1, 77).astype(np.uint32)
+        values = got * np.uint32(3) + values + own
+        wide += values.astype(np.uint64) * own
+    body += "shr.u64 %w2, %w1, 32; cvt.u32.u64 %r4, %w2; cvt.u32.u64 %r5, %w1; xor.b32 %r4, %r4, %r5;\n"
+    found = run(body + "xor.b32 %r1, %r1, %r4; st.global.u32 [%w0], %r1;\n", threads)
+    assert (found == (values ^ (wide >> np.uint64(32)).astype(np.uint32) ^ wide.astype(np.uint32))).all()
+
+
 def test_lanes_vote_match_and_reduce_in_divergent_branches() -> None:
     found = run(
         """

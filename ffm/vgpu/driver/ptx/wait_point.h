@@ -16,7 +16,7 @@ struct WaitArgument {
     std::uint64_t value = 0;
 };
 
-/* A place in a kernel that is made of regions (`translation/regions.h`). */
+/* A place in a kernel that is made of regions (`translation/schedules.h`). */
 struct WaitPoint {
     Wait wait = Wait::turn;
     WaitArgument arguments[wait_arguments];

@@ -1,4 +1,4 @@
-/* Runs kernels that are made of regions (`translation/regions.h`): the lanes of a warp go on together, and what they
+/* Runs kernels that are made of regions (`translation/schedules.h`): the lanes of a warp go on together, and what they
  * wait for is settled for all of them at once, where all that are alive came to the same place. */
 #include "block_run.h"
 

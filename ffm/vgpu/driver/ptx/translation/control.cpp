@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "coroutine.h"
 #include "emitter.h"
-#include "regions.h"
+#include "schedules.h"
 
 namespace vgpu::ptx
 {

@@ -1,4 +1,4 @@
-#include "coroutine.h"
+#include "schedules.h"
 
 #include "emitter.h"
 

@@ -107,6 +107,20 @@ class Emitter
     void wait_in_region(const std::string &name, const std::string &arguments);
     void emit_region_kept(const std::vector<std::string> &registers, bool saves);
     std::string lane_place(const std::string &member); /* of the warp's record */
+
+    /* exchanges.cpp */
+    static constexpr std::size_t first_loop = 10; /* the number of the first loop's metadata */
+    bool has_only_registers(const Operand &operand) const;
+    bool is_whole_exchange(std::size_t place) const;
+    void find_exchanges();
+    void emit_exchange_slots();
+    void count_exchange();
+    void emit_exchanges();
+    void emit_permutation(std::size_t place);
+    void emit_between(std::size_t place, std::size_t next);
+    void emit_last_exchange(std::size_t place);
+    std::string loop_facts() const;
+
     void stride();
     void spin_in_region();
     std::string signature() const;
@@ -256,7 +270,12 @@ class Emitter
     std::size_t frame_size_ = 0;
     std::size_t local_stride_ = 0; /* bytes of a lane's local variables */
     std::vector<WaitPoint> points_;
-    bool open_ = true; /* the current block of LLVM's takes instructions */
+    std::string lane_index_ = "%lane.index";
+    std::map<std::size_t, std::size_t> next_exchange_; /* of places between which lanes do the same, side by side */
+    std::set<std::size_t> first_exchanges_;            /* those of them that no other leads to */
+    std::map<std::size_t, std::size_t> point_at_;      /* of an exchange's place in the body */
+    std::set<std::size_t> loops_;                      /* over all lanes, by the places where they begin */
+    bool open_ = true;                                 /* the current block of LLVM's takes instructions */
 };
 
 } // namespace vgpu::ptx

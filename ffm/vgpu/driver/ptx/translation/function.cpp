@@ -1,10 +1,9 @@
 /* A function as a whole, and the unit that it belongs to. */
 #include <algorithm>
 
-#include "coroutine.h"
 #include "emitter.h"
 #include "indirect.h"
-#include "regions.h"
+#include "schedules.h"
 
 namespace vgpu::ptx
 {
@@ -169,7 +168,7 @@ std::string Emitter::emit(std::set<std::string> &declared)
         emit_region_end();
     else if (open_)
         line("ret void");
-    return text_ + "}\n";
+    return text_ + "}\n" + loop_facts();
 }
 
 void Emitter::emit(const Instruction &instruction)

@@ -1,4 +1,4 @@
-#include "regions.h"
+#include "schedules.h"
 
 #include <algorithm>
 #include <cctype>
@@ -132,13 +132,18 @@ void Emitter::lay_out_frame()
     local_stride_ = (lane + 63) / 64 * 64;
     frame_size_ += warp_size * local_stride_;
     points_.resize(1); /* the kernel's start */
+    find_exchanges();
 }
 
 void Emitter::emit_region_begin()
 {
     text_ += R"IR(  %lanes.left = alloca i32
   store i32 %lanes, ptr %lanes.left
-  br label %"lane.next"
+  %point.now = alloca i32
+  store i32 %point, ptr %point.now
+)IR";
+    emit_exchange_slots();
+    text_ += R"IR(  br label %"lane.next"
 lane.next:
   %lanes.now = load i32, ptr %lanes.left
   %lane = call i32 @llvm.cttz.i32(i32 %lanes.now, i1 true)
@@ -172,10 +177,11 @@ void Emitter::emit_region_end()
     std::string left = operation("load i32, ptr %lanes.left");
     branch(operation("icmp ne i32 " + left + ", 0"), "lane.next", "lane.none");
     begin("lane.none");
+    emit_exchanges();
     line("ret void");
     open_ = false;
     begin("lane.choice");
-    std::string text = "switch i32 %point, label %\"lane.begin\" [";
+    std::string text = "switch i32 " + operation("load i32, ptr %point.now") + ", label %\"lane.begin\" [";
     for (std::size_t point = 1; point < points_.size(); ++point)
         text += " i32 " + std::to_string(point) + ", label %\"resume." + std::to_string(point) + "\"";
     line(text + " ]");
@@ -185,7 +191,7 @@ void Emitter::emit_region_end()
 /* An element of the member of the warp's record. */
 std::string Emitter::lane_place(const std::string &member)
 {
-    return operation("getelementptr %Warp, ptr %warp, i32 0, " + member + ", i64 %lane.index");
+    return operation("getelementptr %Warp, ptr %warp, i32 0, " + member + ", i64 " + lane_index_);
 }
 
 void Emitter::emit_region_kept(const std::vector<std::string> &registers, bool saves)
@@ -194,7 +200,7 @@ void Emitter::emit_region_kept(const std::vector<std::string> &registers, bool s
         std::string type = variables_.at(name)->type.llvm(), slot = "%" + quoted(name);
         std::string first = operation("getelementptr i8, ptr %frame, i64 " + std::to_string(in_frame_.at(name)));
         std::string kept = type == "i1" ? "i8" : type;
-        std::string place = operation("getelementptr " + kept + ", ptr " + first + ", i64 %lane.index");
+        std::string place = operation("getelementptr " + kept + ", ptr " + first + ", i64 " + lane_index_);
         std::string value = operation("load " + (saves ? type : kept) + ", ptr " + (saves ? slot : place));
         if (kept != type)
             value = operation(saves ? "zext i1 " + value + " to i8" : "trunc i8 " + value + " to i1");
@@ -219,6 +225,7 @@ void Emitter::wait_in_region(const std::string &name, const std::string &argumen
         ++index;
     }
     points_.push_back(point);
+    count_exchange();
     const auto found = kept_.find(place_);
     if (found == kept_.end())
         throw Error("a wait that the analysis does not know");

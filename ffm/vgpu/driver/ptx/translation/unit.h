@@ -15,7 +15,7 @@ namespace vgpu::ptx
 /* How a kernel's threads run. */
 enum class Schedule : int {
     loop,       /* one after the other, in one function: no thread waits for another */
-    regions,    /* a warp's lanes one after the other, from where they waited to where they wait (`regions.h`) */
+    regions,    /* a warp's lanes one after the other, from where they waited to where they wait (`schedules.h`) */
     coroutines, /* each suspends itself where it waits, and keeps its values in a frame; nothing that it calls waits */
     fibers      /* each on a stack of its own, which a thread that waits for others leaves */
 };
