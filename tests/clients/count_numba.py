@@ -2,6 +2,7 @@
 
     python tests/clients/count_numba.py                      # all modules, one process each; half an hour
     python tests/clients/count_numba.py test_cooperative     # those whose names contain a word
+    python tests/clients/count_numba.py --results FILE       # go on counting: those that FILE lacks, which it gets
 
 Prints a line for each module with a test that did not pass, then the counts.
 """
@@ -16,6 +17,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import counting
+
 from ffm.vgpu.paths import library_folder
 
 ENVIRONMENT = Path(os.environ.get("FFM_NUMBA", Path(__file__).parents[2] / "build" / "numba" / "env"))
@@ -24,7 +27,7 @@ LONGEST_S = 600.0
 CONFIGURATION = "device.memory = 4\ncall.compile = 100\ncall.create_context = 10\nkernel.default = 0\n"
 """Small memory: tests of managed memory fill the device's and more."""
 
-_BAD = re.compile(r"^(?:ERROR|FAIL): (\S+)(?: \((\S+)\))?", re.MULTILINE)
+_BAD = re.compile(r"^(?:ERROR|FAIL): (\S+)[^\n]*\n(.*?)(?=^={70}|^Ran \d|\Z)", re.MULTILINE | re.DOTALL)
 _RAN = re.compile(r"^Ran (\d+) tests?", re.MULTILINE)
 _SKIPPED = re.compile(r"skipped=(\d+)")
 
@@ -36,8 +39,8 @@ def modules() -> list[str]:
     return sorted(".".join(path.parts) for path in paths if path.parts[0] not in ("nocuda", "cudasim", "benchmarks"))
 
 
-def count(module: str, folder: Path) -> tuple[Counter[str], list[str]]:
-    """Run a module's tests; return how many passed, failed and were skipped, and the names of those that failed."""
+def count(module: str, folder: Path) -> tuple[Counter[str], dict[str, str]]:
+    """Run a module's tests; return how many passed, failed and were skipped, and what those that failed say."""
     command = [str(ENVIRONMENT / "bin" / "python"), "-m", "numba.runtests", f"{ROOM}.{module}"]
     configuration = folder / "count.vgpu"
     configuration.write_text(CONFIGURATION)
@@ -48,12 +51,12 @@ def count(module: str, folder: Path) -> tuple[Counter[str], list[str]]:
         )
         told, status = done.stderr + done.stdout, done.returncode
     except subprocess.TimeoutExpired:
-        return Counter(broken=1), [f"still running after {LONGEST_S:.0f} s"]
+        return Counter(broken=1), {"all": f"still running after {LONGEST_S:.0f} s"}
     (folder / f"{module}.log").write_text(told)
     ran = _RAN.search(told)
     if ran is None:
-        return Counter(broken=1), [f"ended with status {status} before its tests were counted"]
-    bad = [name for name, _class in dict.fromkeys(_BAD.findall(told))]  # a test may fail for several parameters
+        return Counter(broken=1), {"all": f"ended with status {status} before its tests were counted"}
+    bad = {name: counting.cause(block) for name, block in _BAD.findall(told)}  # a test may fail for several parameters
     skipped = sum(int(number) for number in _SKIPPED.findall(told)[-1:])
     return Counter(passed=int(ran[1]) - len(bad) - skipped, failed=len(bad), skipped=skipped), bad
 
@@ -62,16 +65,18 @@ def main() -> int:
     """Count, and return 1 if a test failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="count modules whose names contain one of these; all by default")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="JSON; modules that it has are not counted again")
     parser.add_argument("--logs", type=Path, default=ENVIRONMENT.parent / "logs", help="what the tests print")
     arguments = parser.parse_args()
     arguments.logs.mkdir(parents=True, exist_ok=True)
     chosen = [name for name in modules() if not arguments.words or any(word in name for word in arguments.words)]
-    total: Counter[str] = Counter()
-    for module in chosen:
+    results = counting.Results(arguments.results)
+    for module in results.missing(chosen):
         counted, bad = count(module, arguments.logs)
-        total += counted
+        results.add(module, counted, bad)
         if bad:
             print(f"{module}: {', '.join(bad)}", flush=True)
+    total = results.total(chosen)
     print(f"{len(chosen)} modules: " + ", ".join(f"{number} {what}" for what, number in sorted(total.items())))
     return int(bool(total["failed"] + total["broken"]))
 
