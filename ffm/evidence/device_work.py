@@ -33,14 +33,18 @@ _WAITS = {
 
 
 def device_work(
-    columns: Columns, thread: NDArray[np.int32], measured: NDArray[np.int64], tracing: Tracing | None = None
+    columns: Columns,
+    thread: NDArray[np.int32],
+    measured: NDArray[np.int64],
+    tracing: Tracing | None = None,
+    arriving: NDArray[np.int64] | None = None,
 ) -> DeviceWork:
     """Describe the operations of a run.
 
     Args:
         columns: from `ffm.evidence.operations.operation_columns`, sorted by process, thread and start.
         thread: the model's number of each row's thread, counted over all processes.
-        measured: as in `DeviceWork`.
+        measured, arriving: as in `DeviceWork`.
         tracing: what stage 2 recorded of threads and devices.
     """
     action = _actions(columns)
@@ -58,6 +62,7 @@ def device_work(
         partner=_partners(columns),
         copied=np.where(transfers, columns["bytes"], 0).astype(np.int64),
         measured=measured,
+        arriving=arriving,
         process_of_thread=process_of_thread,
         legacy=legacy,
         stream_process=stream_process,

@@ -89,7 +89,9 @@ class DeviceWork:
     copied: NDArray[np.int64]
     """Bytes that a transfer moves; 0 for everything else."""
     measured: NDArray[np.int64]
-    """Nanoseconds of the GPU's work that the row enqueued, as timed by events around it; -1 if not timed."""
+    """Nanoseconds of the GPU's work that the row enqueued, as timed by events around it, without `arriving`; -1 if not
+    timed.
+    """
     process_of_thread: NDArray[np.int32]
     """Shape (threads,): the process of each of the timeline's threads, from 0."""
     legacy: NDArray[np.int32]
@@ -100,6 +102,11 @@ class DeviceWork:
     """Shape (streams,): the process of each stream."""
     events: int
     """The number of events."""
+    arriving: NDArray[np.int64] | None = None
+    """How many nanoseconds longer the work may have taken: an idle GPU passes the first event at once, so that the
+    events also time how long the call took to bring the work to the GPU. None if that is 0 for all.
+    """
+
     began: NDArray[np.int64] | None = None
     """When the GPU began the work that the row enqueued, as a profiler recorded it, on the timeline's clock; -1 if
     there is no such work. None if no profiler did: then it is inferred.

@@ -20,7 +20,7 @@ from ffm.results.ownership import own_secret
 from ffm.results.sealing import digest_of_file, is_signed, is_whole, sealed, take_seal
 from ffm.whole_file import write_whole
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Of what the measuring stages write; incremented when a field changes its meaning. Readers refuse other versions."""
 
 MOST_BYTES = 1 << 31

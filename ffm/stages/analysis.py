@@ -109,6 +109,8 @@ class _Joined:
     """Waits and transfers that stage 3 was not to measure."""
     gpu: NDArray[np.int64]
     """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
+    arriving: NDArray[np.int64]
+    """As in `DeviceWork`."""
 
 
 def run_analysis(
@@ -184,7 +186,7 @@ def _traced_findings(
     columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
     traced = spilling(_timeline(assumed, joined, wall_s))
-    work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing))
+    work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing, joined.arriving))
     del assumed
     columns.release()
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
@@ -287,14 +289,16 @@ def _join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse,
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
     timed = traced.rows(times)
-    gpu = np.full(count, -1, np.int64)
-    gpu[timed[timed >= 0]] = times["nanoseconds"][timed >= 0]
+    gpu, arriving = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    gpu[timed[timed >= 0]] = (times["nanoseconds"] - times["arriving"])[timed >= 0]
+    arriving[timed[timed >= 0]] = times["arriving"][timed >= 0]
     waits = columns["waits"] > 0
     left_out = np.zeros(count, bool)
     if memory.chosen is not None:
         among = are_chosen(memory.chosen, [stack.key for stack in tracing.stacks])
         left_out = (waits | np.isin(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
-    return _Joined(reason, keep, first_use, repetition, first, waits & (reason == 0) & ~left_out, left_out, gpu)
+    unmatched = waits & (reason == 0) & ~left_out
+    return _Joined(reason, keep, first_use, repetition, first, unmatched, left_out, gpu, arriving)
 
 
 def _timeline(columns: Columns, joined: _Joined, wall_s: float) -> Timeline:

@@ -79,7 +79,10 @@ ACCESSES = Table(
     }
 )
 
-GPU_TIME_TABLE = Table({**identity(), "nanoseconds": duration()})
+GPU_TIME_TABLE = Table(
+    {**identity(), "nanoseconds": duration(), "arriving": duration()},
+    {"is work over when it has arrived": lambda columns: bool((columns["arriving"] <= columns["nanoseconds"]).all())},
+)
 
 
 def run_memory(request: Request) -> Memory:
@@ -359,7 +362,8 @@ def _gpu_time_table(columns: Columns, recording: Recording) -> Columns:
     """Return rows for the operations whose GPU work was timed by events."""
     times = recording.gpu_times
     rows = access_rows(columns, times)
-    return {**_identity(columns, rows[rows >= 0]), "nanoseconds": times["nanoseconds"][rows >= 0].astype(np.int64)}
+    found = {name: times[name][rows >= 0].astype(np.int64) for name in ("nanoseconds", "arriving")}
+    return {**_identity(columns, rows[rows >= 0]), **found}
 
 
 def _roles(uses: RecordedUses, use: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -88,6 +88,31 @@ def test_work_that_differs_each_time_is_taken_as_it_is() -> None:
     assert found.likely.gpu[::2].tolist() == [max(length * MICROSECOND - usual, 0) for length in lengths]
 
 
+def timed(calls: list[Call], elapsed: list[int], arriving: list[int]) -> Inference:
+    """Infer from waits, and from what events said of each call, in microseconds; -1 for nothing."""
+    timeline, work, _ = traced(calls)
+    timeline = dataclasses.replace(timeline, site=np.array([1, 2] * (len(calls) // 2), np.int32))
+    passed = np.array(arriving, np.int64) * MICROSECOND
+    known = np.array(elapsed, np.int64) >= 0
+    measured = np.where(known, np.array(elapsed, np.int64) * MICROSECOND - passed, -1)
+    return infer_gpu_times(timeline, dataclasses.replace(work, measured=measured, arriving=passed))
+
+
+def test_what_passes_before_work_reaches_an_idle_gpu_is_not_its_time() -> None:
+    """The events also timed the call, which took 40 us."""
+    found = timed([launch(200, own=40), wait()] * 10, [240, -1] * 10, [40, 0] * 10)
+    assert set(found.likely.gpu[::2].tolist()) == {200_000}
+    assert set(found.fast.gpu[::2].tolist()) == {200_000}
+    assert (found.slow.gpu[::2] >= found.likely.gpu[::2]).all()
+
+
+def test_a_call_that_returns_late_does_not_make_its_work_shorter() -> None:
+    """One of the calls took long after the work had reached the GPU: the others tell how long that took."""
+    arriving = [40] * 9 + [130]
+    found = timed([launch(200, own=40), wait()] * 10, [240, -1] * 10, [part for one in arriving for part in (one, 0)])
+    assert set(found.likely.gpu[::2].tolist()) == {200_000}
+
+
 def test_a_wait_for_nothing_known_is_not_explained() -> None:
     """A call with unknown effect waits; nothing was enqueued before."""
     timeline, work, _ = traced([wait(gap=10)])

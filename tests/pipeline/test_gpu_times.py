@@ -16,6 +16,9 @@ UNKNOWNS = 30
 SMALL_GAP_NS, SMALL_SHARE = 100_000, 0.05
 """Most seconds between the first event and the arrival of the work (`ffm/instrument/native/collector/gpu_times.c`)."""
 
+QUEUED_GAP_NS = 10_000
+"""More than the virtual GPU takes from one operation to the next."""
+
 
 @pytest.fixture(scope="module")
 def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -32,10 +35,13 @@ def test_launches_are_timed_as_the_virtual_gpu_took_for_them(results: Path) -> N
     (written,) = results.glob("memory.*")
     spans = np.array([tuple(map(int, line.split())) for line in written.read_text().splitlines()])
     took = np.sort((spans[:, 2] - spans[:, 1])[spans[:, 2] - spans[:, 1] >= 400_000])
-    measured = read_table(results / "results" / "memory-gpu-times.arrow")["nanoseconds"]
+    table = read_table(results / "results" / "memory-gpu-times.arrow")
+    measured, arriving = table["nanoseconds"], table["arriving"]
     kernels = 2 * (UNKNOWNS - 1)
     assert len(took) == kernels
     assert kernels / 2 <= len(measured) <= kernels  # work that started late on a busy machine is left out
     nearest = took[np.searchsorted(took, measured, side="right") - 1]
     assert (measured >= nearest).all()
     assert (measured - nearest <= np.maximum(SMALL_GAP_NS, SMALL_SHARE * measured)).all()
+    assert (arriving > 0).any()
+    assert (measured - arriving <= nearest + QUEUED_GAP_NS).all()

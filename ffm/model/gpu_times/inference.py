@@ -1,11 +1,12 @@
 """How long the GPU works at each operation: measured by events, or inferred from the ends of the CPU's waits.
 
-Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). They cannot time work for which a call
-itself waits, such as synchronous copies, nor captured work, nor work that stage 3 did not see at the same place. A
-trace of driver calls contains no GPU times, but it does show this: work reaches a stream when its call enqueues it, a
-stream does its work in order, and a long wait ends when its work is done. This yields bounds for each *segment*, the
-work between two moments at which a stream was known to be idle. The bounds are exact if the CPU waited, and only upper
-limits if it came after the GPU had finished.
+Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). An idle GPU passes the first of them before
+the work has arrived, so that they also time the rest of the call (`DeviceWork.arriving`). They cannot time work for
+which a call itself waits, such as synchronous copies, nor captured work, nor work that stage 3 did not see at the same
+place. A trace of driver calls contains no GPU times, but it does show this: work reaches a stream when its call
+enqueues it, a stream does its work in order, and a long wait ends when its work is done. This yields bounds for each
+*segment*, the work between two moments at which a stream was known to be idle. The bounds are exact if the CPU waited,
+and only upper limits if it came after the GPU had finished.
 
 A wait ends a little after the work: the GPU reports, and the operating system wakes the thread. If all work of some
 segments was measured, the remainder of those segments is this latency, as it is in this program. Otherwise the trace
@@ -237,10 +238,18 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
 
 def _slow(timeline: Timeline, work: DeviceWork, shown: _Shown, works: _Works, likely: _Expected) -> GpuTimes:
     """Return the slow timeline, where work that no wait shows lasts as long as it can."""
-    gpu = _expect(timeline, work, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
+    most = _longest(work)
+    gpu = _expect(timeline, most, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
     gpu.clip(0, out=gpu)
     gpu[works.rows[likely.gpu[works.rows] < 0]] = ENDLESS_NS
     return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
+
+
+def _longest(work: DeviceWork) -> DeviceWork:
+    """Return the work with the most that events say of its times."""
+    if work.arriving is None:
+        return work
+    return replace(work, measured=np.where(work.measured >= 0, work.measured + work.arriving, -1), arriving=None)
 
 
 def _likely(
@@ -418,7 +427,7 @@ def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, 
     number = shown.segment[rows].clip(0)
     several = inside & (size[number] > 1) if len(size) else inside
     told = work.measured[rows] >= 0
-    alone = np.where(told, work.measured[rows], length[number] if len(length) else 0)
+    alone = np.where(told, _usual(work, works), length[number] if len(length) else 0)
     single = told | (inside & ~several)
     known = np.full(len(works.total), -1.0)
     if single.any():
@@ -438,6 +447,22 @@ def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, 
         firm[rows] |= inside & shown.same.alike[number]
         sure[rows] |= inside & shown.same.sure[number]
     return _Expected(gpu, firm, sure)
+
+
+def _usual(work: DeviceWork, works: _Works) -> NDArray[np.float64]:
+    """Return the measured times of rows that put work on the GPU: what equal work takes, as far as events allow.
+
+    The call that brought the work to an idle GPU may have lasted on when that was there: then events leave open when
+    the work began, and other occurrences tell.
+    """
+    least = work.measured[works.rows].astype(np.float64)
+    if work.arriving is None:
+        return least
+    told = np.flatnonzero(least >= 0)
+    arriving = work.arriving[works.rows[told]]
+    median = _medians(works.equal[told], least[told], np.zeros(len(works.total), np.int64))[works.equal[told]]
+    least[told] = median.clip(least[told], least[told] + arriving)
+    return least
 
 
 def _by_size(value: NDArray[np.float64], copied: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from ffm.results.documents import Number, StoredError, edited
 if TYPE_CHECKING:
     from ffm.results.columnar.arrow_batches import Batches
 
-VERSION = b"6"
+VERSION = b"7"
 BATCH_ROWS = 1 << 20
 """Rows written at once: bounds the extra memory that compression needs."""
 
@@ -65,13 +65,14 @@ _WORK_COLUMNS = {
     "partner": number_of("rows", none=True),
     "copied": size(),
     "measured": duration(least=-1),
+    "arriving": duration(),
     "began": Column(np.int64, least=-1, most=LONGEST),
     "awaits": number_of("rows", none=True),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 
-_TOLD = ("began", "awaits")
-"""Those that only some profilers tell."""
+_ABSENT = {"arriving": 0, "began": -1, "awaits": -1}
+"""Those that `DeviceWork` may lack, and what stands for them then: events tell one, the others only some profilers."""
 
 TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
@@ -102,7 +103,7 @@ def save_timeline(
     metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
     if work is not None:
         columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
-        columns |= {name: np.full(len(timeline), -1) for name in _TOLD if columns[name] is None}
+        columns |= {name: np.full(len(timeline), none) for name, none in _ABSENT.items() if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
         lives = work.lives
@@ -159,7 +160,7 @@ def load_results_timeline(
     if described is None:
         return timeline, line, None
     given: dict[str, Any] = {name: columns[name] for name in _WORK_COLUMNS}
-    given |= {name: None for name in _TOLD if columns[name].max(initial=-1) < 0}
+    given |= {name: None for name, none in _ABSENT.items() if columns[name].max(initial=none) == none}
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     device = None if described.stream_device is None else np.array(described.stream_device, np.int32)
     apart = None if described.independent is None else np.array(described.independent, np.bool_)

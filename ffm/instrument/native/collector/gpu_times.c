@@ -11,9 +11,9 @@
 
 enum { DEFAULT_FLAGS = 0 };
 
-/* If the GPU was idle, it waited between the first event and the work for part of the call's duration. Most of that
- * passes once the work is on its way. If it is more than this many nanoseconds, and a larger share of the measured
- * time, that may not hold: the first launch of a kernel may load its code first. */
+/* If the GPU was idle, it waited between the first event and the work for part of the call's duration, which is
+ * recorded with the time. If it is more than this many nanoseconds, and a larger share of the measured time, nothing is
+ * learned: the first launch of a kernel may load its code first. */
 enum { SMALL_GAP = 100 * 1000, SMALL_SHARE = 20 };
 
 /* Operations are timed in at most this many contexts, and this many at once; this many are checked after a wait,
@@ -106,7 +106,11 @@ static void record(ffm_thread *thread, const timing *one, float milliseconds)
     if (one->idle > SMALL_GAP && one->idle > nanoseconds / SMALL_SHARE)
         return;
     const ffm_gpu_time found = {
-        .operation = one->operation, .nanoseconds = nanoseconds, .operation_thread = one->thread};
+        .operation = one->operation,
+        .nanoseconds = nanoseconds,
+        .operation_thread = one->thread,
+        .arriving = (uint32_t)(one->idle < nanoseconds ? one->idle : nanoseconds),
+    };
     ffm_pack_record(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, 0, &found);
 }
 

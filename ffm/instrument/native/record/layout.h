@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 8, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 9, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -272,10 +272,10 @@ typedef struct {
 
 /* How long the GPU worked at an operation (stage 3). */
 typedef struct {
-    uint64_t operation; /* number within its thread */
-    uint64_t nanoseconds;
+    uint64_t operation;   /* number within its thread */
+    uint64_t nanoseconds; /* between the events around it */
     uint32_t operation_thread;
-    uint32_t reserved;
+    uint32_t arriving; /* of these, how many passed until its call was over, if the GPU was idle; 0 if it was not */
 } ffm_gpu_time;
 
 /* Functions that allocate or free pageable host memory. */
