@@ -10,6 +10,7 @@ const NEAR = 0x7f000000; // bytes that such a jump can certainly span
 const LANDING_PAD = 0xfa1e0ff3; // endbr64, which stays in place
 const SLOT = 128; // bytes for a jump to the replacement, followed by the way to the original
 const BEHIND = 16; // offset of the latter
+const RETURN_ADDRESS = 96; // offset in it
 const SLOTS = 64;
 const PATIENCE = 2000; // milliseconds until other threads sleep; it takes a few on a busy machine
 
@@ -63,18 +64,32 @@ function moveBegin(start, code, pc) {
   const writer = new X86Writer(code, { pc });
   const relocator = new X86Relocator(start, writer);
   let taken = 0;
+  let called = null;
   while (taken < JUMP) {
     const read = relocator.readOne();
     if (read === 0) {
       throw new Error("it is too short");
     }
     taken = read;
+    called = calledBy(relocator.input);
+    if (called === null) {
+      relocator.writeOne();
+    }
   }
-  relocator.writeAll();
-  if (!relocator.eoi) {
+  if (called !== null) {
+    // It returns to the original, which unwinders know: `sem_wait` begins with the call that ends a cancelled thread.
+    code.add(RETURN_ADDRESS).writePointer(start.add(taken));
+    writer.putPushNearPtr(pc.add(RETURN_ADDRESS));
+    writer.putJmpAddress(called);
+  } else if (!relocator.eoi) {
     writer.putJmpAddress(start.add(taken));
   }
   writer.flush();
+}
+
+// The function that an instruction calls, if it names one.
+function calledBy({ mnemonic, operands }) {
+  return mnemonic === "call" && operands[0].type === "imm" ? ptr(operands[0].value.toString()) : null;
 }
 
 function slotNear(address) {

@@ -23,6 +23,7 @@
 #include "thread_memory.h"
 #include "threads.h"
 #include "trace_calls.h"
+#include "trace_cancelled.h"
 #include "trace_marks.h"
 #include "trace_operand.h"
 #include "traced.h"
@@ -70,6 +71,15 @@ static void make_room(void)
         munmap((void *)(last - ROOM), ROOM);
 }
 
+/* Frida makes system calls at which a thread can be cancelled, with locks of its own. */
+static void uncancelled(void (*function)(void))
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    function();
+    pthread_setcancelstate(state, &state);
+}
+
 /* Give back the translation of a thread that ends, after the destructors of all its other variables, which may use the
  * program's results: those run in the rounds before the last. */
 static __thread bool counted __attribute__((tls_model("initial-exec"))); /* among the program's threads */
@@ -82,7 +92,7 @@ static void at_thread_exit(void *opaque)
     __atomic_sub_fetch(&trace.followed, 1, __ATOMIC_RELAXED);
     if (counted)
         ffm_threads_end();
-    trace.unfollow();
+    uncancelled(trace.unfollow);
 }
 
 void ffm_trace_follow(void)
@@ -99,7 +109,7 @@ void ffm_trace_follow(void)
     }
     pthread_setspecific(trace.ending, (void *)1);
     make_room();
-    trace.follow();
+    uncancelled(trace.follow);
 }
 
 /* Stalker lets a child of clone run its original code. */
@@ -185,10 +195,11 @@ void ffm_collector_trace_system_call(const void *opaque_registers, const void *n
     const gum_cpu_context *registers = opaque_registers;
     (void)nothing;
     const ffm_thread *thread = ffm_thread_peek();
-    if (in_collector(thread) || (thread != NULL && thread->depth != 0))
-        return; /* what the driver makes the kernel do is known from the call's arguments */
     const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
                                    registers->r10, registers->r8,  registers->r9};
+    ffm_trace_cancelled_before(registers->rip, registers->rsp, registers->rax, arguments);
+    if (in_collector(thread) || (thread != NULL && thread->depth != 0))
+        return; /* what the driver makes the kernel do is known from the call's arguments */
     const ffm_registers from = ffm_registers_of(registers);
     ffm_system_call_before(registers->rax, arguments, &from);
 }
@@ -253,6 +264,20 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
     return status;
 }
 
+static bool is_followed(void)
+{
+    return followed && trace.process == getpid();
+}
+
+static void follow_again(void)
+{
+    uncancelled(trace.unfollow);
+    make_room();
+    uncancelled(trace.follow);
+}
+
+static const ffm_follower follower = {is_followed, follow_again};
+
 /* Stalker leaves a thread that ends, before the destructors of its variables and keys run, and in the first thread the
  * functions of atexit. All of that comes after this function of the C library. */
 static void (*destroy_variables)(void);
@@ -263,7 +288,7 @@ static void follow_to_end(void)
         __builtin_ia32_pause();
     if (followed && trace.process == getpid() && ffm_trace_complete()) {
         make_room();
-        trace.follow();
+        uncancelled(trace.follow);
     }
     destroy_variables();
 }
@@ -294,6 +319,7 @@ void ffm_collector_trace_open(void *follow, void *unfollow, void *original)
     trace.unfollow = (void (*)(void))(uintptr_t)unfollow;
     trace.follow = (void (*)(void))(uintptr_t)follow;
     ffm_trace_marks_open();
+    ffm_trace_cancelled_open(&follower);
     ffm_trace_turn_on();
     if (original != NULL)
         __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);
