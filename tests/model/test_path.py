@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from random import Random
-from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -19,9 +18,18 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
-from ffm.model.waiting import path as path_module
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
-from ffm.model.waiting.path import Part, Path, agreement, cut_in_parts, find_stretches, places_of
+from ffm.model.waiting.path import (
+    Owners,
+    Part,
+    Path,
+    agreement,
+    find_stretches,
+    places_of,
+    time_by_owner,
+    time_by_part,
+)
+from ffm.model.waiting.searching import place_of
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -270,17 +278,27 @@ def test_with_true_times_each_wait_has_its_cause_and_no_time_is_unexplained(call
     assert not np.isin(path.part, (Part.REST, Part.UNKNOWN)).any()
 
 
-def without_borders(parts: list[Path]) -> list[list[int]]:
-    """Return the pieces of a path, those that only a border between its parts divides as one."""
-    pieces: list[list[int]] = []
-    for part in parts:
-        columns = (part.row, part.part, part.lane, part.begin, part.end)
-        for row, kind, lane, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-            if pieces and pieces[-1][:3] == [row, kind, lane] and pieces[-1][4] == begin:
-                pieces[-1][4] = end
-            else:
-                pieces.append([row, kind, lane, begin, end])
-    return pieces
+def owned(timeline: Timeline) -> Owners:
+    """Give each call, each piece of GPU work, the CPU work after each row, and all before, to an owner of its own."""
+    rows = np.arange(len(timeline), dtype=np.int32)
+    count = len(timeline)
+    return Owners(rows, rows + count, rows + 2 * count, 3 * count, 3 * count + 1)
+
+
+def sums_of(path: Path, timeline: Timeline) -> tuple[list[int], list[int]]:
+    """Return a path's nanoseconds by part, and by owner as `owned` has them."""
+    owners, lasting = owned(timeline), path.end - path.begin
+    owner = np.select(
+        [path.part == Part.GPU, path.part == Part.WORK, path.part == Part.START],
+        [owners.gpu[path.row], owners.after[path.row], np.full(len(path.row), owners.before)],
+        owners.call[path.row],
+    )
+    on_transfer = (path.part == Part.GPU) & (timeline.kind[path.row] == Kind.TRANSFER)
+    part = np.where(on_transfer, len(Part), path.part)
+    sums = np.zeros(len(Part) + 1, np.int64), np.zeros(owners.count, np.int64)
+    np.add.at(sums[0], part, lasting)
+    np.add.at(sums[1], owner, lasting)
+    return sums[0].tolist(), sums[1].tolist()
 
 
 @given(st.data(), families())
@@ -298,10 +316,9 @@ def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: 
             joins(path, timeline, graph)
             paths.append(path)
             stretches.append(find_stretches(timeline, work, graph, threads))
-            with patch.object(path_module, "ROWS_AT_ONCE", 2), patch.object(path_module, "STRETCHES_AT_ONCE", 3):
-                parts = list(cut_in_parts(timeline, work, graph, stretches[-1]))
-            assert all(len(np.unique(part.row)) <= 4 for part in parts)
-            assert without_borders(parts) == without_borders([path])
+            by_part = time_by_part(timeline, work, graph, stretches[-1]).tolist()
+            by_owner = time_by_owner(timeline, work, graph, stretches[-1], owned(timeline)).tolist()
+            assert (by_part, by_owner) == sums_of(path, timeline)
         places = [places_of(path) for path in paths]
         assert 0 <= agreement(places) <= 1
         assert agreement([places_of(one) for one in stretches]) == agreement(places)
@@ -325,13 +342,18 @@ def test_compiled_passes_find_the_same(members: list[Member]) -> None:
     timeline, work, gpu = traced_together(members)
     graph = graph_of(timeline, work, gpu)
     path = find_path(timeline, work, graph)
+    stretches = find_stretches(timeline, work, graph)
+    owners = owned(timeline)
+    owner = time_by_owner(timeline, work, graph, stretches, owners)
     kernels = {}
-    for module, name in ((graph_kernels, "link"), (path_kernels, "walk"), (path_kernels, "cut")):
+    names = ((graph_kernels, "link"), (path_kernels, "walk"), (path_kernels, "cut"), (path_kernels, "tally"))
+    for module, name in names:
         kernels[module, name] = getattr(module, name)
         setattr(module, name, compiled(getattr(module, name)))
     try:
         again = graph_of(timeline, work, gpu)
         same = find_path(timeline, work, again)
+        owner_again = time_by_owner(timeline, work, again, find_stretches(timeline, work, again), owners)
     finally:
         for (module, name), kernel in kernels.items():
             setattr(module, name, kernel)
@@ -339,3 +361,11 @@ def test_compiled_passes_find_the_same(members: list[Member]) -> None:
         assert (getattr(graph, field.name) == getattr(again, field.name)).all()
     for field in dataclasses.fields(Path):
         assert (getattr(path, field.name) == getattr(same, field.name)).all()
+    assert (owner == owner_again).all()
+
+
+@given(st.lists(st.integers(-5, 30)), st.integers(-7, 33), st.data())
+def test_a_search_finds_the_same_wherever_it_begins(values: list[int], value: int, data: st.DataObject) -> None:
+    ascending = np.array(sorted(values), np.int64)
+    near = data.draw(st.integers(0, len(values)))
+    assert place_of(ascending, value, near) == np.searchsorted(ascending, value)

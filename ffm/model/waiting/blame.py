@@ -32,7 +32,7 @@ class Blame:
     work: NDArray[np.int64]
     """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
     idle: Stretches
-    """Which threads left the GPU idle, and when; `ffm.model.waiting.path.cut_in_parts` tells what they did then."""
+    """Which threads left the GPU idle, and when; `ffm.model.waiting.path.cut_path` tells what they did then."""
     threads: Shared
     """What threads did that others waited for."""
     passed_on: Shared

@@ -10,7 +10,7 @@ Only rows with a cause can be left, so the walk is a binary search for each step
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -26,10 +26,6 @@ from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph,
 from ffm.model.waiting.meetings import Meetings
 
 Times = NDArray[np.int64]
-
-STRETCHES_AT_ONCE = 1 << 16
-ROWS_AT_ONCE = 1 << 18
-"""How much of a long path is cut at once: so many stretches, which cover about so many rows."""
 
 
 class Part(IntEnum):
@@ -142,43 +138,51 @@ class Places:
         return self.end - int(self.begin[0]) if len(self.begin) else 0
 
 
-def cut_in_parts(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Iterator[Path]:
-    """Yield a path part by part, so that no more than a part of a long run's is in memory."""
-    for first in range(0, len(stretches.kind), STRETCHES_AT_ONCE):
-        some, rows = _in_short_stretches(timeline, work, stretches.some(slice(first, first + STRETCHES_AT_ONCE)))
-        over = np.cumsum(rows + 1)
-        begin = 0
-        while begin < len(over):
-            before = over[begin - 1] if begin else 0
-            end = max(int(np.searchsorted(over, before + ROWS_AT_ONCE, side="right")), begin + 1)
-            yield cut_path(timeline, work, graph, some.some(slice(begin, end)))
-            begin = end
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Who owns the parts of rows, each a number below `count`. Columns of length n."""
+
+    call: NDArray[np.int32]
+    """Of each row's call; -1 if nobody does, which then lasts no time."""
+    gpu: NDArray[np.int32]
+    """Of its GPU work; likewise."""
+    after: NDArray[np.int32]
+    """Of the CPU work after it."""
+    before: int
+    """Of what comes before a thread's first call."""
+    count: int
 
 
-def _in_short_stretches(
-    timeline: Timeline, work: DeviceWork, stretches: Stretches
-) -> tuple[Stretches, NDArray[np.int64]]:
-    """Divide the stretches of threads where rows begin, so that none covers much more than `ROWS_AT_ONCE` rows; also
-    return how many rows each covers.
-    """
-    begins = np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1))
-    first, rows = np.zeros((2, len(stretches.kind)), np.int64)
-    host = np.flatnonzero(stretches.kind == path_kernels.ON_HOST)
-    for thread in np.unique(stretches.where[host]).tolist():
-        mine = host[stretches.where[host] == thread]
-        start = timeline.start[begins[thread] : begins[thread + 1]]
-        first[mine] = begins[thread] + np.searchsorted(start, stretches.begin[mine], side="right")
-        rows[mine] = begins[thread] + np.searchsorted(start, stretches.end[mine], side="right") - first[mine]
-    times = 1 + rows // ROWS_AT_ONCE
-    begin, end = np.repeat(stretches.begin, times), np.repeat(stretches.end, times)
-    place = np.cumsum(times) - times
-    for number in np.flatnonzero(times > 1).tolist():
-        borders = timeline.start[first[number] + ROWS_AT_ONCE * np.arange(1, times[number]) - 1]
-        begin[place[number] + 1 : place[number] + times[number]] = borders
-        end[place[number] : place[number] + times[number] - 1] = borders
-    again = np.repeat(np.arange(len(times)), times)
-    divided = Stretches(stretches.kind[again], stretches.where[again], begin, end, stretches.lane[again])
-    return divided, np.repeat(-(-rows // times), times)
+def time_by_part(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> NDArray[np.int64]:
+    """Return the nanoseconds of a path by `Part`, those of the GPU's transfers apart, which come last."""
+    nobody = np.zeros(0, np.int32)
+    return _tallied(timeline, work, graph, stretches, Owners(nobody, nobody, nobody, 0, 0)).part
+
+
+def time_by_owner(
+    timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
+) -> NDArray[np.int64]:
+    """Return the nanoseconds of stretches by who owns them; shape (owners,)."""
+    return _tallied(timeline, work, graph, stretches, owners).owner
+
+
+def _tallied(
+    timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
+) -> path_kernels.Sums:
+    """Add up how long the pieces of stretches are; pieces of a long run never lie in memory together."""
+    begins = _begins(timeline, work)
+    sums = path_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros(owners.count, np.int64))
+    run(
+        path_kernels.tally,
+        len(timeline),
+        path_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
+        _rows(timeline, work, graph, begins),
+        _threshold(work),
+        LATEST_LAUNCH_NS,
+        path_kernels.Owners(timeline.kind, owners.call, owners.gpu, owners.after, owners.before),
+        sums,
+    )
+    return sums
 
 
 def find_stretches(
@@ -192,51 +196,79 @@ def find_stretches(
 
     Without `threads`, no thread started another one; without `meetings`, none waited for another in any other way.
     """
-    number = len(work.process_of_thread)
-    related = Threads.unrelated(number) if threads is None else threads
     if not len(timeline):
         return Stretches.nothing()
-    begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
+    related = Threads.unrelated(len(work.process_of_thread)) if threads is None else threads
+    begins = _begins(timeline, work)
     end = timeline.start + timeline.duration
-    leads, led = _leads(timeline, related, begins, end)
-    if meetings is not None:
-        _lead_from_meetings(timeline, meetings, begins, leads, led)
-    if work.awaits is not None:
-        _lead_from_starts(timeline, work.awaits, leads, led)
-    jumps = np.sort(np.concatenate((2 * np.flatnonzero(leads >= 0), 2 * np.flatnonzero(graph.cause >= 0) + 1)))
+    leading, leads, led = _all_leads(timeline, work, related, meetings, begins, end)
+    jumps = np.concatenate((2 * leading, 2 * np.flatnonzero(graph.cause >= 0) + 1))
+    if len(leading):
+        jumps.sort()
     end += timeline.gap
-    over = end
-    last_call, last_work = int(np.argmax(over)), int(np.argmax(graph.gpu_end))
-    ends_on_gpu = graph.gpu_end[last_work] > over[last_call]
+    last_call, last_work = int(np.argmax(end)), int(np.argmax(graph.gpu_end))
+    last = int(max(end[last_call], graph.gpu_end[last_work]))
+    on_gpu = graph.gpu_end[last_work] > end[last_call]
+    del end
     ways = path_kernels.Ways(
         thread=timeline.thread,
         gpu_begin=graph.gpu_begin,
         gpu_end=graph.gpu_end,
         gpu_after=graph.gpu_after,
         jumps=jumps,
+        leading=leading,
         leads=leads,
         led=led,
         parent=related.parent,
         started=related.started,
         born=np.where(related.born >= 0, related.born, timeline.start[begins[:-1].clip(max=len(timeline) - 1)]),
     )
-    stretches = run(
-        path_kernels.walk,
-        len(timeline),
+    track = _walked(
         _rows(timeline, work, graph, begins),
         ways,
         int(timeline.start.min()),
-        int(max(over[last_call], graph.gpu_end[last_work])),
-        path_kernels.GPU_WORK if ends_on_gpu else int(timeline.thread[last_call]),
+        last,
+        path_kernels.GPU_WORK if on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
-    columns = list(stretches)
-    del stretches, leads, led, jumps, ways
-    for place, column in enumerate(columns):  # one after the other: they can be the largest of all
-        columns[place] = column[::-1].copy()
-        del column
-    kind, where, begin, until = columns
-    return Stretches.of(timeline, work, kind, where, begin, until)
+    moments = np.append(track.begin, last)
+    return Stretches.of(timeline, work, track.kind, track.where, moments[:-1], moments[1:])
+
+
+def _walked(
+    rows: path_kernels.Rows, ways: path_kernels.Ways, first: int, last: int, thread: int, row: int
+) -> path_kernels.Track:
+    """Walk once to count the stretches, and once more to fill them in: they may take more memory than all else."""
+    track = path_kernels.Track(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
+    for _ in range(2):
+        count = run(path_kernels.walk, len(rows.start), rows, ways, first, last, thread, row, track)
+        if count > len(track.kind):
+            track = path_kernels.Track(np.empty(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64))
+    return track
+
+
+def _all_leads(
+    timeline: Timeline,
+    work: DeviceWork,
+    threads: Threads,
+    meetings: Meetings | None,
+    begins: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows before which their threads waited for other threads, ascending, and what led each, as `_leads`
+    does.
+    """
+    known = (threads.joined >= 0).any() or (threads.follows >= 0).any()
+    if not known and work.awaits is None and (meetings is None or not len(meetings.number)):
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, nothing
+    leads, led = _leads(timeline, threads, begins, end)
+    if meetings is not None:
+        _lead_from_meetings(timeline, meetings, begins, leads, led)
+    if work.awaits is not None:
+        _lead_from_starts(timeline, work.awaits, leads, led)
+    leading = np.flatnonzero(leads >= 0)
+    return leading, leads[leading], led[leading]
 
 
 def path_on_threads(
@@ -253,18 +285,27 @@ def path_on_threads(
 
 def cut_path(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> Path:
     """Cut stretches by rows: return what each piece of them is."""
-    number = len(work.process_of_thread)
-    begins = np.searchsorted(timeline.thread, np.arange(number + 1)).astype(np.int64)
+    begins = _begins(timeline, work)
     part, row, since, until = run(
         path_kernels.cut,
         len(timeline),
         path_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
         _rows(timeline, work, graph, begins),
-        0 if work.began is not None else WAITED_NS,
+        _threshold(work),
         LATEST_LAUNCH_NS,
     )
-    lane = np.where(part == Part.GPU, number + work.stream[row], timeline.thread[row])
+    lane = np.where(part == Part.GPU, len(work.process_of_thread) + work.stream[row], timeline.thread[row])
     return Path(row, part, since, until, lane)
+
+
+def _begins(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
+    """Return where each thread's rows begin; shape (threads + 1,)."""
+    return np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1)).astype(np.int64)
+
+
+def _threshold(work: DeviceWork) -> int:
+    """Return how many nanoseconds a wait without a cause lasts at most that is none."""
+    return 0 if work.began is not None else WAITED_NS
 
 
 def _rows(timeline: Timeline, work: DeviceWork, graph: Graph, begins: NDArray[np.int64]) -> path_kernels.Rows:

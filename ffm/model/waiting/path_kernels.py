@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner
-from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
+from ffm.model.compiled import inlined, inner, zero
+from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
+from ffm.model.waiting.searching import place_of
 
 Columns = NDArray[Any]
 
@@ -46,6 +47,14 @@ class Rows(NamedTuple):
     """Shape (threads + 1,)."""
 
 
+class Track(NamedTuple):
+    """Room for a path's stretches, earliest first; they join."""
+
+    kind: Columns
+    where: Columns
+    begin: Columns
+
+
 class Ways(NamedTuple):
     """Where the path leads from a row or a thread."""
 
@@ -57,8 +66,10 @@ class Ways(NamedTuple):
     """Where the path leaves a thread, ascending: 2 * row for each row before which its thread waited for another
     thread, and 2 * row + 1 for each row whose wait has a cause.
     """
+    leading: Columns
+    """The former's rows alone, ascending;"""
     leads: Columns
-    """For the former, the row of the other thread, or of the work after which that waited,"""
+    """for each, the row of the other thread, or of the work after which that waited,"""
     led: Columns
     """and until when the thread waited. If the row begins no earlier than that, the path goes on before it."""
     parent: Columns
@@ -76,6 +87,27 @@ class Pieces(NamedTuple):
     where: Columns
     begin: Columns
     end: Columns
+
+
+class Owners(NamedTuple):
+    """The rows' kinds, and who owns their parts: numbers from 0."""
+
+    kind: Columns
+    call: Columns
+    gpu: Columns
+    after: Columns
+    """Of the CPU work after each row."""
+    before: int
+    """Of what comes before a thread's first row."""
+
+
+class Sums(NamedTuple):
+    """Nanoseconds."""
+
+    part: Columns
+    """By part and, last, the GPU's work on transfers."""
+    owner: Columns
+    """By owner; empty if they are not asked for."""
 
 
 @inlined
@@ -111,51 +143,65 @@ def add(pieces: Pieces, found: int, kind: int, where: int, begin: int, end: int)
 
 
 @inner
-def leave_thread(rows: Rows, ways: Ways, on: int, limit: int, now: int, first: int) -> tuple[int, int, int, int]:
+def put(track: Track, found: int, kind: int, where: int, begin: int, end: int) -> int:
+    """Put a stretch before those that were found, if there is room, unless it is empty; return how many there are."""
+    if begin >= end:
+        return found
+    place = len(track.kind) - 1 - found
+    if place >= 0:
+        track.kind[place] = kind
+        track.where[place] = where
+        track.begin[place] = begin
+    return found + 1
+
+
+@inner
+def leave_thread(
+    rows: Rows, ways: Ways, on: int, limit: int, now: int, first: int, near: int
+) -> tuple[int, int, int, int, int]:
     """Go back on a thread, from `now` and the last of the jumps below `limit`, to where it waited.
 
-    Returns when that was, the thread on which the path continues (or `GPU_WORK` or `NOWHERE`) and the limit there, and
-    the row of the GPU work.
+    Returns when that was, the thread on which the path continues (or `GPU_WORK` or `NOWHERE`) and the limit there, the
+    row of the GPU work, and the place of the jump; `near` is that of an earlier one.
     """
-    index = np.searchsorted(ways.jumps, limit) - 1
+    index = place_of(ways.jumps, limit, near) - 1
     if index < 0 or ways.jumps[index] < 2 * rows.begins[on]:
         parent = ways.parent[on]
         if parent < 0:
-            return first, NOWHERE, 0, -1
-        return min(ways.born[on], now), parent, 2 * ways.started[on], -1
+            return first, NOWHERE, 0, -1, 0
+        return min(ways.born[on], now), parent, 2 * ways.started[on], -1, max(index, 0)
     row = ways.jumps[index] // 2
     if ways.jumps[index] % 2 == 1:
         cause = rows.cause[row]
-        return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause
-    ended, until = ways.leads[row], ways.led[row]
-    return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1
+        return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause, index
+    lead = np.searchsorted(ways.leading, row)
+    ended, until = ways.leads[lead], ways.led[lead]
+    return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1, index
 
 
-def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int) -> Pieces:
+def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int, track: Track) -> int:
     """Walk from the end of the run, `last`, to its start, `first`.
 
     It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`.
 
-    Returns the stretches, latest first: what each is, its thread (`ON_HOST`) or row, its start and its end. They join,
-    and every step leads to a row that was visited earlier, or to an earlier time.
+    Returns how many stretches there are, and fills in what each is, its thread (`ON_HOST`) or row, and its start, as
+    far as there is room: the latest ones. They join, and every step leads to a row that was visited earlier, or to an
+    earlier time.
     """
-    pieces = room(1024)
-    found = 0
+    found = near = zero()
     now = last
     on = last_thread
     limit = 2 * rows.begins[on + 1] if on >= 0 else 0
     row = last_row
     while on != NOWHERE:
-        if found + 2 >= len(pieces.kind):
-            pieces = enlarged(pieces)
         if on >= 0:
             before = on
-            then, on, limit, row = leave_thread(rows, ways, before, limit, now, first)
-            found = add(pieces, found, ON_HOST, before, then, now)
+            then, on, limit, row, near = leave_thread(rows, ways, before, limit, now, first, near)
+            found = put(track, found, ON_HOST, before, then, now)
             now = then
             continue
         then = min(ways.gpu_begin[row], now)
-        found = add(pieces, found, ON_GPU, row, then, now)
+        found = put(track, found, ON_GPU, row, then, now)
         now = then
         after = ways.gpu_after[row]
         waits_first = rows.action[row] == WAIT_AND_ENQUEUE
@@ -163,14 +209,14 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
             then = min(ways.gpu_end[after], now)
         else:
             then = min(rows.start[row] + rows.duration[row] - (0 if waits_first else rows.wait[row]), now)
-        found = add(pieces, found, BETWEEN, row, then, now)
+        found = put(track, found, BETWEEN, row, then, now)
         now = then
         if after < 0:
             on = ways.thread[row]
             limit = 2 * row + (2 if waits_first else 1)
         else:
             row = after
-    return Pieces(pieces.kind[:found], pieces.where[:found], pieces.begin[:found], pieces.end[:found])
+    return int(found)
 
 
 @inner
@@ -222,6 +268,50 @@ def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pi
             found, now = cut_row(rows, row, now, following, threshold, pieces, found)
             row += 1
     return Pieces(pieces.kind[:found], pieces.where[:found], pieces.begin[:found], pieces.end[:found])
+
+
+def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of: Owners, sums: Sums) -> None:
+    """Cut stretches as `cut` does, and add how long each piece is to the sums of its part and of whoever owns it."""
+    pieces = room(4)
+    begins = rows.begins
+    near = begins[:-1].copy()
+    for number in range(len(stretches.kind)):
+        on = stretches.where[number]
+        now, end = stretches.begin[number], stretches.end[number]
+        if stretches.kind[number] != ON_HOST:
+            late = UNKNOWN if end - now > latest_launch else REST
+            found = add(pieces, 0, GPU if stretches.kind[number] == ON_GPU else late, on, now, end)
+            count(pieces, found, of, sums)
+            continue
+        first = begins[on]
+        row = first + place_of(rows.start[first : begins[on + 1]], now + 1, near[on] - first) - 1
+        row = max(row, first)
+        while now < end:
+            following = end if row + 1 == begins[on + 1] else min(rows.start[row + 1], end)
+            found, now = cut_row(rows, row, now, following, threshold, pieces, 0)
+            count(pieces, found, of, sums)
+            row += 1
+        near[on] = row
+
+
+@inner
+def count(pieces: Pieces, found: int, of: Owners, sums: Sums) -> None:
+    """Add how long some pieces are."""
+    for piece in range(found):
+        part, row = pieces.kind[piece], pieces.where[piece]
+        lasting = pieces.end[piece] - pieces.begin[piece]
+        on_transfer = part == GPU and of.kind[row] == TRANSFER
+        sums.part[len(sums.part) - 1 if on_transfer else part] += lasting
+        if len(sums.owner) == 0:
+            continue
+        if part == GPU:
+            sums.owner[of.gpu[row]] += lasting
+        elif part == WORK:
+            sums.owner[of.after[row]] += lasting
+        elif part == START:
+            sums.owner[of.before] += lasting
+        else:
+            sums.owner[of.call[row]] += lasting
 
 
 def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:

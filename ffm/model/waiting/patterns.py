@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting import union_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
 from ffm.model.waiting.meetings import Meetings
 
@@ -156,27 +158,15 @@ class Union:
         if (begin[1:] < begin[:-1]).any():
             order = np.argsort(begin, kind="stable")
             begin, end = begin[order], end[order]
-        first, last = begin, np.maximum.accumulate(end) if len(end) else end
-        starts = np.ones(len(first), bool)
-        starts[1:] = first[1:] > last[:-1]
-        whole = np.flatnonzero(starts)
-        ends = last[np.append(whole[1:], len(last)) - 1] if len(whole) else last
-        begins = first[whole]
-        return cls(begins, ends, np.concatenate(([0], np.cumsum(ends - begins))).astype(np.int64))
+        return cls(*run(union_kernels.join, len(begin), begin, end))
 
     @property
     def length(self) -> int:
         """How much they cover."""
         return int(self.before[-1])
 
-    def until(self, time: Times) -> Times:
-        """Return how much they cover before each moment."""
-        if not len(self.begin):
-            return np.zeros(len(time), np.int64)
-        index = np.searchsorted(self.begin, time, side="right") - 1
-        inside = np.minimum(time, self.end[index.clip(0)]) - self.begin[index.clip(0)]
-        return np.asarray(np.where(index >= 0, self.before[index.clip(0)] + inside, 0), np.int64)
-
     def within(self, begin: Times, end: Times) -> Times:
         """Return how much of each interval they cover."""
-        return self.until(end) - self.until(begin)
+        found = np.empty(len(begin), np.int64)
+        run(union_kernels.cover, len(begin), self.begin, self.end, self.before, begin, end, found)
+        return found

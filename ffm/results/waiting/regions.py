@@ -23,7 +23,7 @@ from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
-from ffm.model.waiting.path import Part, Path, cut_in_parts
+from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
 from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
 from ffm.results.documents import Frame
@@ -63,9 +63,10 @@ class _Cells:
         cell = np.where(path.part == Part.WORK, self.after[path.row], cell)
         return np.asarray(np.where(path.part == Part.START, self.before, cell), np.int64)
 
-    def sums(self, path: Path) -> NDArray[np.float64]:
-        """Return the nanoseconds of a path in each cell."""
-        return _weighted(self.of_pieces(path), path.end - path.begin, self.count)
+    def nanoseconds(self, run: RunPath, stretches: Stretches) -> NDArray[np.int64]:
+        """Return the nanoseconds of some stretches in each cell."""
+        owners = Owners(self.of_call, self.of_gpu, self.after, self.before, self.count)
+        return time_by_owner(run.timeline, run.work, run.graph, stretches, owners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,7 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     """Return the regions of a run with their times."""
     table = _Table(analysis, run)
     cells = table.cells
-    cell_path_s = np.zeros(cells.count)
-    for part in run.parts:
-        cell_path_s += cells.sums(part)
-    cell_path_s /= _NS
+    cell_path_s = cells.nanoseconds(run, run.stretches) / _NS
     shares = _Shares.of(run, cells)
     cell_total_s, cell_counts = table.totals()
     cell_total_s[cells.before] += cell_path_s[cells.before]
@@ -306,9 +304,7 @@ class _Shares:
         def of_threads(shared: Shared) -> NDArray[np.float64]:
             return _weighted(cells.of_pieces(shared.pieces), shared.blame, count)
 
-        idle = np.zeros(count)
-        for part in cut_in_parts(run.timeline, run.work, run.graph, blame.idle):
-            idle += cells.sums(part)
+        idle = cells.nanoseconds(run, blame.idle).astype(np.float64)
         work, threads = of_work(blame.work), of_threads(blame.threads)
         indirect = work if blame.work_passed_on is blame.work else of_work(blame.work_passed_on)
         passed_on = indirect - work + of_threads(blame.passed_on) - threads

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import GpuTimes, Inference
-from ffm.model.timeline import Kind, Timeline
+from ffm.model.timeline import Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
@@ -23,10 +19,10 @@ from ffm.model.waiting.path import (
     Places,
     Stretches,
     agreement,
-    cut_in_parts,
     cut_path,
     find_stretches,
     places_of,
+    time_by_part,
 )
 from ffm.results.analysis_document import PathShares
 from ffm.results.stored import Results
@@ -60,17 +56,12 @@ class RunPath:
 
     @functools.cached_property
     def path(self) -> Path:
-        """The path by rows. Of a long run, this takes more memory than anything else: see `parts`."""
+        """The path by rows. Of a long run, this takes more memory than anything else."""
         return cut_path(self.timeline, self.work, self.graph, self.stretches)
-
-    @property
-    def parts(self) -> Iterator[Path]:
-        """The path part by part; no more than one of them is in memory."""
-        return cut_in_parts(self.timeline, self.work, self.graph, self.stretches)
 
     def shares(self, agreed: float | None = None) -> PathShares:
         """Return the path's seconds by kind of time; `agreed` as there."""
-        seconds = sum((_nanoseconds(self.timeline, part) for part in self.parts), np.zeros(len(Part) + 1)) / 1e9
+        seconds = time_by_part(self.timeline, self.work, self.graph, self.stretches) / 1e9
         return PathShares(
             cpu_s=float(seconds[Part.START] + seconds[Part.WORK]),
             calls_s=float(seconds[Part.CALL]),
@@ -80,16 +71,6 @@ class RunPath:
             unknown_s=float(seconds[Part.UNKNOWN]),
             agreed=agreed,
         )
-
-
-def _nanoseconds(timeline: Timeline, path: Path) -> NDArray[np.float64]:
-    """Return the nanoseconds of a path by `Part` and, last, those of the GPU's transfers.
-
-    The sums are exact far beyond the length of any run.
-    """
-    transfer = (path.part == Part.GPU) & (timeline.kind[path.row] == Kind.TRANSFER)
-    kind = np.where(transfer, len(Part), path.part)
-    return np.bincount(kind, weights=path.end - path.begin, minlength=len(Part) + 1).astype(np.float64)
 
 
 def likely_path(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> RunPath:
