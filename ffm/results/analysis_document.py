@@ -342,16 +342,21 @@ class MarkedIterations(Record, frozen=True, kw_only=True):
     end: list[Count]
 
 
+UNPROVED = ("quick", "nsys", "pytorch", "otf2")
+"""Origins of a single trace, which does not show what the program needs."""
+
+
 class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups.
 
-    `timeline` names the columnar file of the model; `graph`, `stretches` and `meetings` those of what the run waited
-    for (`ffm.results.waiting.files`), which are empty if no single operations are known.
+    `timeline` names the columnar file of the model, `gpu_times` that of the GPU's times; `graph`, `stretches` and
+    `meetings` those of what the run waited for (`ffm.results.waiting.files`). All but the first are empty if no single
+    operations are known.
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 7
-    tables: ClassVar[tuple[str, ...]] = ("timeline", "graph", "stretches", "meetings")
+    written: ClassVar[int] = 8
+    tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
     application: str
@@ -360,6 +365,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     command: list[Argument]
     wall_s: Seconds
     timeline: TableFile
+    gpu_times: TableFile = "gpu-times.arrow"
     graph: TableFile = "graph.arrow"
     stretches: TableFile = "path.arrow"
     meetings: TableFile = "meetings.arrow"
@@ -413,8 +419,8 @@ class Analysis(Document, frozen=True, kw_only=True):
 
     @property
     def proves(self) -> bool:
-        """Whether it says what the program needs; a single trace does not show that."""
-        return self.origin not in ("quick", "nsys", "pytorch", "otf2")
+        """Whether it says what the program needs."""
+        return self.origin not in UNPROVED
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`.

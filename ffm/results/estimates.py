@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -21,13 +21,12 @@ from ffm.model.estimators.carry import carry_by_group
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
-from ffm.model.gpu_times.inference import Inference, infer_gpu_times
+from ffm.model.gpu_times.inference import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
-from ffm.results.documents import Run, WaitLatency
-from ffm.results.memory.spilling import Spilling
+from ffm.results.documents import Run
 
 REPLAYED_ROWS = 400_000_000
 """Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""
@@ -115,19 +114,6 @@ PINNED_ALONE = 3
 RESTS_ON_CPU = "the CPU's times alone: carry and bound"
 
 
-def spilled_inference(inference: Inference, spilling: Spilling) -> Inference:
-    """Return the GPU's times with long columns in files; timelines that are the same stay so."""
-    moved = {id(times): times for times in (inference.likely, inference.slow, inference.fast)}
-    moved = {key: spilling(times) for key, times in moved.items()}
-    return replace(
-        inference,
-        order=spilling.column(inference.order),
-        likely=moved[id(inference.likely)],
-        slow=moved[id(inference.slow)],
-        fast=moved[id(inference.fast)],
-    )
-
-
 class Estimates:
     """The estimators applied to one run.
 
@@ -136,14 +122,12 @@ class Estimates:
         work: what they do on the GPU; None if there is no trace (imported results).
         copy_time: as for `ffm.model.estimators.carry.carry_by_group`.
         wall_s: the run's wall time, which no benefit exceeds.
-        latency: how long a wait takes beyond the GPU's work, if it was measured.
+        inference: returns the GPU's times; asked once, and only where something is replayed. None if `work` is.
         variation: how certain the run's times are, which widens intervals.
         pinning: memory that must be pinned before transfers can do without their waits.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
-        proved: whether the problems are; otherwise intervals end at what they save at most.
         elsewhere: as for `ffm.model.estimators.replay.Replay`.
-        spilling: where columns go that are too long for the memory; None for nowhere.
         tell: is told the steps that take long.
     """
 
@@ -153,33 +137,26 @@ class Estimates:
         work: DeviceWork | None,
         copy_time: NDArray[np.int64],
         wall_s: float,
-        latency: WaitLatency,
+        inference: Callable[[], Inference] | None,
         variation: Variation = Variation(),
         pinning: Sequence[PinnedMemory] = (),
         *,
         keeps_memory: bool = False,
-        proved: bool = True,
         elsewhere: Elsewhere | None = None,
-        spilling: Spilling | None = None,
         tell: Tell = untold,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
-        self._latency, self._variation, self._pinning, self._proved = latency, variation, pinning, proved
-        self._elsewhere, self._spilling, self._tell = elsewhere, spilling, tell
+        self._inference, self._variation, self._pinning = inference, variation, pinning
+        self._elsewhere, self._tell = elsewhere, tell
 
     @functools.cached_property
     def replay(self) -> Replay | None:
         """The replay of the run; None if nothing is known about the GPU."""
-        if self._work is None:
+        if self._work is None or self._inference is None:
             return None
-        self._tell("inferring when the GPU worked")
-        late = not self._proved
-        inference = infer_gpu_times(self._timeline, self._work, self._latency.least, anything_late=late)
-        if self._spilling is not None:
-            inference = spilled_inference(inference, self._spilling)
-        return Replay(self._timeline, self._work, inference, self._elsewhere, self._tell)
+        return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell)
 
     @functools.cached_property
     def _rests_on(self) -> str:

@@ -6,7 +6,7 @@ proves possible: no proof can find more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times.inference import Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Benefit
-from ffm.results.documents import WaitLatency
 from ffm.results.estimates import Estimates, Variation
 
 SLOWEST_COPY = 1
@@ -62,6 +62,7 @@ class Presumed(Estimates):
     """What doing without waits and transfers would save, if they prove unnecessary; `high_s` is what it saves at most.
 
     Nothing has timed the GPU. So any wait may have ended late, and any copy may have kept the GPU busy for long.
+    `inference` returns times that allow for that (`Inference.if_anything_is_late`).
     """
 
     def __init__(
@@ -70,12 +71,10 @@ class Presumed(Estimates):
         work: DeviceWork | None,
         copy_time: NDArray[np.int64],
         wall_s: float,
-        latency: WaitLatency,
+        inference: Callable[[], Inference] | None,
         variation: Variation,
     ) -> None:
-        super().__init__(
-            presumed(timeline, work), work, copy_time, wall_s, latency, variation, keeps_memory=True, proved=False
-        )
+        super().__init__(presumed(timeline, work), work, copy_time, wall_s, inference, variation, keeps_memory=True)
         self._limit_s = wall_s
         self._waited_s = float(timeline.wait.sum()) / 1e9
         copied = np.zeros(len(timeline), np.int64) if work is None else work.copied

@@ -16,10 +16,12 @@ from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.bound import bound_by_stack
 from ffm.model.estimators.replay import Replayed
+from ffm.model.gpu_times.inference import Inference
 from ffm.model.groups.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.plain_text import plain_document
 from ffm.results.analysis_document import Analysis, Benefit, SequenceOperation
+from ffm.results.columnar.gpu_times_file import load_gpu_times
 from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.folder.identity import read_latest_owned
@@ -64,6 +66,11 @@ class Results:
         """The estimators for this run where memory is kept as `ffm apply-remedy` does: to the process's end."""
         return self._estimates(keeps_memory=True)
 
+    @functools.cached_property
+    def _inference(self) -> Inference:
+        assert self.work is not None
+        return load_gpu_times(self.document, self.folder, self.timeline, self.work)
+
     def _estimates(self, *, keeps_memory: bool = False) -> Estimates:
         document = self.document
         return Estimates(
@@ -71,7 +78,7 @@ class Results:
             self.work,
             self.copy_time,
             document.wall_s,
-            document.wait_latency,
+            None if self.work is None else lambda: self._inference,
             self._variation,
             document.pinning,
             keeps_memory=keeps_memory,
@@ -79,11 +86,9 @@ class Results:
 
     @functools.cached_property
     def presumed(self) -> Estimates:
-        """The same for every wait and transfer: what doing without them would save at most."""
-        document = self.document
-        return Presumed(
-            self.timeline, self.work, self.copy_time, document.wall_s, document.wait_latency, self._variation
-        )
+        """The same for every wait and transfer of a run that proves nothing: what doing without saves at most."""
+        given = None if self.work is None else lambda: self._inference.if_anything_is_late()
+        return Presumed(self.timeline, self.work, self.copy_time, self.document.wall_s, given, self._variation)
 
     @property
     def _variation(self) -> Variation:

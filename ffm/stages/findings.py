@@ -7,7 +7,7 @@ meaning. In a measured timeline each row is one operation; in an imported one it
 from __future__ import annotations
 
 from collections import abc
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.bound import Totals, bound_by_stack, totals
 from ffm.model.estimators.replay import Elsewhere
+from ffm.model.gpu_times.inference import Inference, infer_gpu_times
 from ffm.model.groups.names import base_name
 from ffm.model.groups.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.necessity.rules import Comparison
@@ -27,6 +28,7 @@ from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.path import places_of
 from ffm.results.analysis_document import (
+    UNPROVED,
     AllocationLink,
     Analysis,
     Benefit,
@@ -45,6 +47,7 @@ from ffm.results.analysis_document import (
     Verdict,
 )
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
+from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
 from ffm.results.estimates import Estimates, Variation
@@ -179,7 +182,11 @@ def analyse(
     `elsewhere`, `spilling` and `tell` are as for `Estimates`. What the run waited for is written into `files`: there is
     too much of it to return.
     """
-    analysis, membership, estimates = _without_path(findings, elsewhere, spilling, tell)
+    inference = _gpu_times(findings, spilling, tell)
+    if files is not None:
+        save_gpu_times(inference, files.folder / GPU_TIMES_FILE)
+    analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
+    del inference
     timeline = findings.timeline
     if estimates.replay is None or findings.work is None or not len(timeline):
         if files is not None:
@@ -202,8 +209,26 @@ def analyse(
     return msgspec.structs.replace(analysis, path=path, waiting=waiting), membership
 
 
+def _gpu_times(findings: Findings, spilling: Spilling | None, tell: Tell) -> Inference | None:
+    """Infer the GPU's times; None if no trace shows any."""
+    if findings.work is None:
+        return None
+    tell("inferring when the GPU worked")
+    least, unproved = findings.wait_latency.least, findings.origin in UNPROVED
+    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved)
+    if spilling is None:
+        return inference
+    return replace(
+        spilling(inference),
+        likely=spilling(inference.likely),
+        slow=spilling(inference.slow),
+        fast=spilling(inference.fast),
+        fastest=None if inference.fastest is None else spilling(inference.fastest),
+    )
+
+
 def _without_path(
-    findings: Findings, elsewhere: Elsewhere | None, spilling: Spilling | None, tell: Tell
+    findings: Findings, inference: Inference | None, elsewhere: Elsewhere | None, tell: Tell
 ) -> tuple[Analysis, Membership, Estimates]:
     """Compute everything but the run's critical path; also return the estimates."""
     timeline, number = findings.timeline, len(findings.sites)
@@ -212,7 +237,7 @@ def _without_path(
     moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
     copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
-    estimates = _estimates(findings, copy_time, variation, elsewhere, spilling, tell)
+    estimates = _estimates(findings, copy_time, variation, inference, elsewhere, tell)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     sites = _sites(findings, _places(findings), sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, note = _sequences(findings, estimates, number)
@@ -235,7 +260,7 @@ def _without_path(
         matching=findings.matching,
         timing=_timing(findings, _waits_kept(timeline, findings.timing, estimates)),
         sharing=_waits_kept(timeline, findings.sharing, estimates),
-        unproved=_unproved(findings, copy_time, variation, estimates),
+        unproved=_unproved(findings, copy_time, variation, inference, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
@@ -257,8 +282,8 @@ def _estimates(
     findings: Findings,
     copy_time: NDArray[np.int64],
     variation: Variation,
+    inference: Inference | None,
     elsewhere: Elsewhere | None,
-    spilling: Spilling | None,
     tell: Tell,
 ) -> Estimates:
     return Estimates(
@@ -266,11 +291,10 @@ def _estimates(
         findings.work,
         copy_time,
         findings.wall_s,
-        findings.wait_latency,
+        None if inference is None else lambda: inference,
         variation,
         findings.pinning,
         elsewhere=elsewhere,
-        spilling=spilling,
         tell=tell,
     )
 
@@ -304,11 +328,15 @@ def _timing(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:
 
 
 def _unproved(
-    findings: Findings, copy_time: NDArray[np.int64], variation: Variation, estimates: Estimates
+    findings: Findings,
+    copy_time: NDArray[np.int64],
+    variation: Variation,
+    inference: Inference | None,
+    estimates: Estimates,
 ) -> list[KeptWait]:
     """Return the sites of which it is not proved whether their waits are needed: of a quick run, all."""
     if findings.presumed:
-        return _presumed(findings, copy_time, variation)
+        return _presumed(findings, copy_time, variation, inference)
     return _kept(findings.timeline, findings.unproved, estimates)
 
 
@@ -344,12 +372,15 @@ def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimat
     return sorted(found, key=lambda wait: -wait.saving_s)
 
 
-def _presumed(findings: Findings, copy_time: NDArray[np.int64], variation: Variation) -> list[KeptWait]:
+def _presumed(
+    findings: Findings, copy_time: NDArray[np.int64], variation: Variation, inference: Inference | None
+) -> list[KeptWait]:
     """Return all sites that wait or transfer, with what doing without each would save, largest saving first."""
     timeline = presumed(findings.timeline, findings.work)
     count = np.bincount(timeline.site, weights=timeline.problem != 0, minlength=len(findings.sites)).astype(np.int64)
     sites = np.flatnonzero(count).tolist()
-    estimates = Presumed(findings.timeline, findings.work, copy_time, findings.wall_s, findings.wait_latency, variation)
+    given = None if inference is None else inference.if_anything_is_late
+    estimates = Presumed(findings.timeline, findings.work, copy_time, findings.wall_s, given, variation)
     benefits = estimates.of_sites([[site] for site in sites])
     kept = [
         KeptWait(

@@ -157,6 +157,9 @@ def test_any_size_of_part_gives_the_same_times(calls: list[Call], size: int, lat
         divided = infer_gpu_times(timeline, work, 5_000, anything_late=late)
         alone = infer_likely_times(timeline, work, 5_000)
     pairs = [(whole.likely, divided.likely), (whole.slow, divided.slow), (whole.fast, divided.fast)]
+    if whole.fastest is not None and divided.fastest is not None:
+        pairs.append((whole.fastest, divided.fastest))
+    assert (whole.fastest is None, divided.fastest is None) == (not late, not late)
     for first, second in [*pairs, (whole.likely, alone.likely)]:
         for name in ("gpu", "ready", "latency"):
             assert getattr(first, name).tolist() == getattr(second, name).tolist()

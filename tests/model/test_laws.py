@@ -18,7 +18,6 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.groups.sequences import find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Benefit, PinnedMemory
-from ffm.results.documents import WaitLatency
 from ffm.results.estimates import PINNED_ALONE, Estimates
 
 MICROSECOND = 1_000
@@ -188,8 +187,8 @@ def test_groups_save_at_least_what_their_members_save_and_at_most_everything(
     wall_s = float((timeline.start + timeline.duration + timeline.gap).max()) / SECOND
     sites = int(timeline.site.max()) + 1
     pinning = data.draw(st.lists(memory_to_pin(min(sites, PINNED_ALONE)), max_size=3))
-    latency = WaitLatency(least=5 * MICROSECOND)
-    estimates = Estimates(timeline, work, np.zeros(sites, np.int64), wall_s, latency, pinning=pinning)
+    inference = infer_gpu_times(timeline, work, 5 * MICROSECOND)
+    estimates = Estimates(timeline, work, np.zeros(sites, np.int64), wall_s, lambda: inference, pinning=pinning)
     assert estimates.replay is not None
     least = rounding(estimates.replay)
 

@@ -18,6 +18,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents import write_document
 from ffm.results.stored import Results
@@ -121,6 +122,7 @@ def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Res
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
     files = WaitingFiles(folder)
+    save_gpu_times(None, folder / GPU_TIMES_FILE)
     if work is None or not len(timeline):
         files.write_nothing()
     else:

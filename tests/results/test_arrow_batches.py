@@ -12,7 +12,7 @@ import pytest
 
 from ffm.errors import DocumentError
 from ffm.model.timeline import Timeline
-from ffm.results.columnar import arrow_batches, timeline_file
+from ffm.results.columnar import arrow_batches, compressed_tables
 from ffm.results.columnar.arrow_batches import BatchError, Batches
 from ffm.results.columnar.tables import read_table, write_table
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
@@ -53,7 +53,7 @@ def test_a_buffer_that_unpacks_to_other_sizes_is_refused_before_it_does(path: Pa
 
 
 def test_a_compressed_batch_has_no_more_rows_than_are_ever_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline_file, "BATCH_ROWS", ROWS - 1)
+    monkeypatch.setattr(compressed_tables, "BATCH_ROWS", ROWS - 1)
     with pytest.raises(DocumentError, match=r"t\.arrow"):
         load_results_timeline(path)
 

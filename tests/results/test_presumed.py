@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from test_results import loop_timeline
 from timelines import simple_device_work
 
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem
-from ffm.results.documents import NOT_MEASURED
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.presumed import Presumed, waiting
 
@@ -32,8 +32,11 @@ def test_no_proof_exceeds_it(data: st.DataObject) -> None:
     measured = np.where(timeline.kind == Kind.LAUNCH, share * 3_000_000, -1).astype(np.int64)
     sites = int(timeline.site.max()) + 1
     copies, groups = np.zeros(sites, np.int64), [[site] for site in range(sites)]
-    full = Estimates(replace(timeline, problem=flags), replace(work, measured=measured), copies, WALL_S, NOT_MEASURED)
-    quick = Presumed(timeline, work, copies, WALL_S, NOT_MEASURED, Variation())
+    known = replace(work, measured=measured)
+    times = infer_gpu_times(timeline, known)
+    late = infer_gpu_times(timeline, work, anything_late=True).if_anything_is_late()
+    full = Estimates(replace(timeline, problem=flags), known, copies, WALL_S, lambda: times)
+    quick = Presumed(timeline, work, copies, WALL_S, lambda: late, Variation())
     for found, most in zip(full.of_sites(groups), quick.of_sites(groups), strict=True):
         assert most.high_s is not None
         assert found.expected_s <= most.high_s + 1e-9

@@ -234,7 +234,7 @@ def test_timeline_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_timeline_of_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ffm.results.columnar.timeline_file.BATCH_ROWS", 7)
+    monkeypatch.setattr("ffm.results.columnar.compressed_tables.BATCH_ROWS", 7)
     save_timeline(loop_timeline(), tmp_path / "t.arrow")
     again, line, _ = load_results_timeline(tmp_path / "t.arrow")
     assert (again.start == loop_timeline().start).all()

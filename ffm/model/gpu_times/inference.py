@@ -120,11 +120,20 @@ class Inference:
     """How much of a latency at most is the waking of the thread, in the fast timeline. During the rest, the GPU may not
     have been done yet.
     """
+    fastest: GpuTimes | None = None
+    """The fastest timeline that a trace without measured times allows: any wait may have ended late. None if it was not
+    asked for.
+    """
 
     def work_alone(self) -> Inference:
-        """As `GpuTimes.work_alone`."""
+        """As `GpuTimes.work_alone`, of the three timelines."""
         likely, slow, fast = (times.work_alone() for times in (self.likely, self.slow, self.fast))
-        return replace(self, likely=likely, slow=slow, fast=fast)
+        return replace(self, likely=likely, slow=slow, fast=fast, fastest=None)
+
+    def if_anything_is_late(self) -> Inference:
+        """Return the same with the fastest timeline as the fast one."""
+        assert self.fastest is not None, "it was not inferred"
+        return replace(self, fast=self.fastest, waking_ns=ENDLESS_NS, fastest=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,22 +185,24 @@ def infer_gpu_times(
     """Infer the GPU's times of a whole run. O(n log n).
 
     `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known. If
-    `anything_late`, the fast timeline is the fastest that a trace without measured times allows: any wait may have
-    ended late, so the GPU needs the shortest time that the same work took, and none if it occurs too seldom to tell.
+    `anything_late`, the fastest timeline is found, too: the GPU needs the shortest time that the same work took, and
+    none if it occurs too seldom to tell.
     """
     shown, room = _find_segments(timeline, work, latency_ns)
     works = _equal_works(timeline, work)
     expected = _expect(timeline, work, works, shown, shown.likely_length)
-    seen = None
+    fastest = None
     if anything_late:
         shortest = np.where(shown.same.often, shown.same.least - shown.least, 0).clip(0)
         seen = _expect(timeline, work, works, shown, shortest).gpu
+        fastest = _fast(timeline, work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
+        del seen
     slow = _slow(timeline, work, shown, works, expected)
     del works
     likely = _likely(timeline, work, shown, expected, room, slow.gpu)
     del room
-    fast = _fast(timeline, work, shown, expected, seen)
-    return Inference(shown.order, likely, slow, fast, shown.usual, ENDLESS_NS if anything_late else shown.usual)
+    fast = _fast(timeline, work, shown, expected)
+    return Inference(shown.order, likely, slow, fast, shown.usual, shown.usual, fastest)
 
 
 def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
@@ -278,7 +289,11 @@ def _likely(
 
 
 def _fast(
-    timeline: Timeline, work: DeviceWork, shown: _Shown, expected: _Expected, seen: NDArray[np.int64] | None
+    timeline: Timeline,
+    work: DeviceWork,
+    shown: _Shown,
+    expected: _Expected,
+    seen: NDArray[np.int64] | None = None,
 ) -> GpuTimes:
     """Return the fast timeline; `seen` is how long work takes at least if any wait may have ended late.
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -32,12 +32,7 @@ from ffm.results.columnar.columns import (
 )
 from ffm.results.documents import Number, StoredError, edited
 
-if TYPE_CHECKING:
-    from ffm.results.columnar.arrow_batches import Batches
-
 VERSION = b"7"
-BATCH_ROWS = 1 << 20
-"""Rows written at once: bounds the extra memory that compression needs."""
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -93,14 +88,12 @@ def save_timeline(
     Raises:
         OSError: The file cannot be written.
     """
-    import pyarrow as pa
-
-    from ffm.results.columnar.tables import whole_arrow_file
+    from ffm.results.columnar.compressed_tables import write_compressed
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
     table = TIMELINE if work is None else TIMELINE_WITH_WORK
-    metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION, "rows": str(len(timeline))}
+    metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION}
     if work is not None:
         columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
         columns |= {name: np.full(len(timeline), none) for name, none in _ABSENT.items() if columns[name] is None}
@@ -112,14 +105,7 @@ def save_timeline(
         )
         tables["independent"] = None if work.independent is None else work.independent.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
-    types = {name: column.type for name, column in table.columns.items()}
-    schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in types.items()], metadata=metadata)
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with whole_arrow_file(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
-        for begin in range(0, len(timeline), BATCH_ROWS):
-            part = slice(begin, begin + BATCH_ROWS)
-            arrays = [pa.array(columns[name][part].astype(kind, copy=False)) for name, kind in types.items()]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
+    write_compressed(columns, table, metadata, path)
 
 
 def load_results_timeline(
@@ -137,18 +123,17 @@ def load_results_timeline(
     """
     import pyarrow as pa
 
-    from ffm.results.columnar.arrow_batches import BatchError, Batches
-    from ffm.results.columnar.tables import mapped_file
+    from ffm.results.columnar.arrow_batches import BatchError
+    from ffm.results.columnar.compressed_tables import compressed_batches, read_columns
 
-    content = mapped_file(path, Analysis, checksum)
     try:
-        batches = Batches(content, compressed_rows=BATCH_ROWS)
+        batches = compressed_batches(path, checksum)
         metadata = batches.schema.metadata or {}
         if metadata.get(b"ffm.timeline") != VERSION:
             raise StoredError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm.", Analysis)
         described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
         table = TIMELINE if described is None else TIMELINE_WITH_WORK
-        columns = _read_columns(batches, table)
+        columns = read_columns(batches, table)
     except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
         raise edited(Analysis, path) from error
     try:
@@ -254,36 +239,3 @@ def _is_in_order(thread: NDArray[np.int32], start: NDArray[np.int64]) -> bool:
     """Return whether rows are sorted by thread, then by start."""
     same = thread[1:] == thread[:-1]
     return bool((thread[1:] >= thread[:-1]).all() and (~same | (start[1:] >= start[:-1])).all())
-
-
-def _read_columns(batches: Batches, table: Table) -> Columns:
-    """Copy batch by batch into whole columns, so that memory never holds a second copy of the file.
-
-    Raises:
-        ValueError: The file has other columns or rows.
-    """
-    kinds = {name: np.dtype(column.type) for name, column in table.columns.items()}
-    schema = batches.schema
-    if len(schema) != len(kinds) or {field.name: field.type for field in schema} != _arrow_types(kinds):
-        raise ValueError("other columns")
-    rows = batches.rows
-    if int(schema.metadata[b"rows"]) != rows:
-        raise ValueError("other rows")
-    columns = {name: np.empty(rows, kind) for name, kind in kinds.items()}
-    begin = 0
-    for batch in batches:
-        batch.validate(full=True)
-        for name, column in columns.items():
-            part = batch.column(name)
-            if part.null_count:
-                raise ValueError("other values")
-            column[begin : begin + batch.num_rows] = part.to_numpy()
-        begin += batch.num_rows
-    return columns
-
-
-def _arrow_types(kinds: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
-    """Return Arrow's types for columns."""
-    import pyarrow as pa
-
-    return {name: pa.from_numpy_dtype(kind) for name, kind in kinds.items()}

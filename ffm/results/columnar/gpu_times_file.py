@@ -1,0 +1,111 @@
+"""The columnar file of the GPU's times: stage 5 infers them once, and the views that replay the run read them.
+
+Compressed, because the three timelines say the same of most rows, and only some views need them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times.inference import GpuTimes, Inference, visiting_order
+from ffm.model.timeline import Timeline
+from ffm.results.analysis_document import Analysis
+from ffm.results.columnar.columns import LONGEST, Column, ColumnError, Columns, Table
+from ffm.results.documents import StoredError, edited
+
+GPU_TIMES_FILE = "gpu-times.arrow"
+VERSION = b"1"
+
+TIMELINES = ("likely", "slow", "fast")
+FASTEST = "fastest"
+"""In files of runs that prove nothing."""
+
+_COLUMNS = {
+    "gpu": Column(np.int64, least=0, most=LONGEST),
+    "ready": Column(np.int64, least=-LONGEST, most=LONGEST),
+    "latency": Column(np.int64, least=-LONGEST, most=LONGEST),
+}
+
+
+def _table(timelines: tuple[str, ...]) -> Table:
+    return Table({f"{name}_{column}": kind for name in timelines for column, kind in _COLUMNS.items()})
+
+
+class _Totals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is not said of single rows; the counts are those of each timeline."""
+
+    explained: list[int]
+    waited: list[int]
+    latency_ns: int
+    waking_ns: int
+
+
+def save_gpu_times(inference: Inference | None, path: Path) -> None:
+    """Write the GPU's times, completely or not at all; none if no trace shows any.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    from ffm.results.columnar.compressed_tables import write_compressed
+
+    found = {name: getattr(inference, name) for name in (*TIMELINES, FASTEST) if getattr(inference, name, None)}
+    columns: Columns = {
+        f"{name}_{column}": getattr(times, column) for name, times in found.items() for column in _COLUMNS
+    }
+    names = tuple(found) or TIMELINES
+    table = _table(names)
+    if inference is None:
+        columns = {name: np.empty(0, np.int64) for name in table.columns}
+    totals = _Totals(
+        explained=[times.explained for times in found.values()],
+        waited=[times.waited for times in found.values()],
+        latency_ns=0 if inference is None else inference.latency_ns,
+        waking_ns=0 if inference is None else inference.waking_ns,
+    )
+    metadata: dict[str | bytes, str | bytes] = {"ffm.gpu_times": VERSION, "ffm.totals": msgspec.json.encode(totals)}
+    write_compressed(columns, table, metadata, path)
+
+
+def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: DeviceWork) -> Inference:
+    """Read the GPU's times of a timeline.
+
+    Raises:
+        DocumentError: The file is missing, edited or truncated, of another version, or of another timeline.
+    """
+    import pyarrow as pa
+
+    from ffm.results.columnar.arrow_batches import BatchError
+    from ffm.results.columnar.compressed_tables import compressed_batches, read_columns
+
+    path = folder / document.gpu_times
+    names = TIMELINES if document.proves else (*TIMELINES, FASTEST)
+    table = _table(names)
+    try:
+        batches = compressed_batches(path, document.checksums.get("gpu_times", ""))
+        metadata = batches.schema.metadata or {}
+        if metadata.get(b"ffm.gpu_times") != VERSION:
+            raise StoredError(f"{path} does not hold GPU times of version {VERSION.decode()} of this ffm.", Analysis)
+        totals = msgspec.json.decode(metadata[b"ffm.totals"], type=_Totals)
+        columns = read_columns(batches, table)
+    except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
+        raise edited(Analysis, path) from error
+    if not len(totals.explained) == len(totals.waited) == len(names) or len(columns["likely_gpu"]) != len(timeline):
+        raise edited(Analysis, path)
+    try:
+        table.check(columns, {})
+    except ColumnError as error:
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis) from error
+    times = {
+        name: GpuTimes(
+            **{column: columns[f"{name}_{column}"] for column in _COLUMNS},
+            explained=totals.explained[number],
+            waited=totals.waited[number],
+        )
+        for number, name in enumerate(names)
+    }
+    order = visiting_order(timeline, work)
+    return Inference(order=order, latency_ns=totals.latency_ns, waking_ns=totals.waking_ns, **times)
