@@ -7,18 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, load_catalogue
+from ffm.driver.catalogue import Awaits, DriverFunction, Effect, load_catalogue
+from ffm.driver.catalogue import Direction as DriverDirection
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.evidence.handles import StreamTable, events_of, streams_of
 from ffm.evidence.named_work import devices_of
+from ffm.evidence.program_order import NOT_READY
 from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import Action, DeviceWork, Direction
 from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.rules import StreamKind
+from ffm.model.waiting.sequences import unfinished_queries
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents import ContextDevice, Tracing
 
@@ -70,6 +73,8 @@ def device_work(
         independent=independent,
         stream_device=device,
         lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
+        direction=_directions(columns, transfers),
+        asked=_asked(columns),
     )
 
 
@@ -208,6 +213,25 @@ def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int
     return event.astype(np.int32), int(event.max(initial=-1)) + 1
 
 
+def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return each transfer's `Direction`."""
+    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    download = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    chosen = [~transfers, upload & ~download, download & ~upload]
+    found = np.select(chosen, [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE], Direction.OTHER)
+    return found.astype(np.uint8)
+
+
+def _asked(columns: Columns) -> NDArray[np.int32]:
+    """Return `DeviceWork.asked`."""
+    queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
+    queries &= np.isin(columns["result"], (0, NOT_READY))
+    of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"]]
+    event, stream = events_of(columns, queries & of_event), streams_of(columns)[0]
+    numbers = np.where(of_event, event, stream + int(event.max(initial=-1)) + 1)
+    return unfinished_queries(np.where(queries, numbers, -1), columns["result"] == NOT_READY)
+
+
 def _partners(columns: Columns) -> NDArray[np.int32]:
     """Return, for each free, the later allocation that could have used its memory, and the reverse, as
     `ffm.model.estimators.hoisting.reused_memory` does.
@@ -240,7 +264,7 @@ def _memory_kinds() -> NDArray[np.int32]:
 
 def _kept(function: DriverFunction) -> bool:
     """Return whether the program can keep what the function allocates or frees for later."""
-    return function.direction is Direction.NONE and function.memory in (
+    return function.direction is DriverDirection.NONE and function.memory in (
         DriverMemory.DEVICE,
         DriverMemory.PINNED,
         DriverMemory.MANAGED,

@@ -42,6 +42,17 @@ class Action(IntEnum):
     """Waits for another thread, of this process or another one (`DeviceWork.awaits`), then does its own."""
 
 
+class Direction(IntEnum):
+    """Between which memories a transfer moves bytes."""
+
+    NONE = 0
+    """It is no copy, or the memories are not known."""
+    TO_DEVICE = 1
+    FROM_DEVICE = 2
+    OTHER = 3
+    """Within a device, between devices, or within the host."""
+
+
 _DEVICE_BITS = 16
 MOST_DEVICES = (1 << _DEVICE_BITS) - 1
 """The highest number that a device can have."""
@@ -129,6 +140,14 @@ class DeviceWork:
 
     lives: ThreadLives | None = None
     """None if nothing was recorded of them: then they are inferred from the threads' times."""
+
+    direction: NDArray[np.uint8] | None = None
+    """A value of `Direction`; None if it is not known."""
+
+    asked: NDArray[np.int32] | None = None
+    """For a query whether a stream or an event is done, twice the number of that, plus 1 if it was not; -1 for other
+    rows. Streams and events have numbers of their own here. None if nothing was recorded of queries.
+    """
 
     @property
     def apart(self) -> NDArray[np.bool_]:

@@ -77,6 +77,9 @@ class Waiting(Record, frozen=True, kw_only=True):
     late_transfer: Occurring
     launch_delay: Occurring
     uneven: Occurring
+    polling: Occurring
+    offload: Occurring
+    consecutive: Occurring
     gpu: list[UsedGpu]
     told: bool
     """Whether a profiler told which threads and processes waited for each other."""

@@ -7,6 +7,7 @@ when the work ended for which the call waits (CUDA Driver API, "API synchronizat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Memory
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.evidence.operations import MODEL_KINDS
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction
 from ffm.model.timeline import Kind, Timeline
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import NO_STREAM, Place, Profile
@@ -90,8 +91,28 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             events=int(told.event.max(initial=-1)) + 1,
             began=np.where(gpu >= 0, (began - begin).clip(0), -1),
             stream_device=_devices(profile),
+            direction=_directions(profile, first, transfers),
             awaits=None if partners is None else partners.awaits.astype(np.int32),
         ),
+    )
+
+
+def _directions(profile: Profile, first: NDArray[np.int64], transfers: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return each call's `Direction`, from its first piece of work."""
+    work = profile.work
+    has = (first >= 0) & transfers
+
+    def on_host(place: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.isin(place[first], (Place.PAGEABLE, Place.PINNED)) if len(work) else has
+
+    def on_device(place: NDArray[Any]) -> NDArray[np.bool_]:
+        return (place[first] == Place.DEVICE) if len(work) else has
+
+    up = on_host(work.source) & on_device(work.destination)
+    down = on_device(work.source) & on_host(work.destination)
+    chosen = [~has, up, down]
+    return np.select(chosen, [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE], Direction.OTHER).astype(
+        np.uint8
     )
 
 

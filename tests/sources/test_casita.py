@@ -146,6 +146,8 @@ def ours(name: str) -> Figures:
     found["Early blocking wait, occurrences"] = patterns.early.count
     found["... on compute kernels"] = patterns.early_on_kernels / 1e9
     found["Kernel startup delay, total"] = patterns.launch_delay.lasting / 1e9
+    found["-Consecutive communication"] = patterns.consecutive.lasting / 1e9
+    found["-Consecutive communication, occurrences"] = patterns.consecutive.count
     idle, compute_idle = (sum(getattr(use, one) for use in patterns.gpu) / 1e9 for one in ("idle", "compute_idle"))
     found["Idle device"], found["Compute idle device"] = idle, compute_idle
     found["-Exclusive communication"] = compute_idle - idle

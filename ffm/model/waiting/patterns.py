@@ -19,6 +19,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import union_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
 from ffm.model.waiting.meetings import Meetings
+from ffm.model.waiting.sequences import consecutive_transfers, offloads, polling
 
 Times = NDArray[np.int64]
 
@@ -73,6 +74,12 @@ class Patterns:
     """
     uneven: Pattern
     """Threads that came to a meeting before the last one; how long they waited for that."""
+    polling: Pattern
+    """Runs of queries that found a stream or an event unfinished, and what these calls took."""
+    offload: Pattern
+    """Waits for nothing but work that the same call or the one before it put on the GPU, and what that work took."""
+    consecutive: Pattern
+    """Transfers that directly follow another one of their direction; what they, and the rest of their calls, took."""
     gpu: list[GpuUse]
 
 
@@ -110,6 +117,9 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         late_transfer=Pattern(late_count, late_ns),
         launch_delay=launch_delay(timeline, work, graph),
         uneven=Pattern(int((meetings.waited > 0).sum()), int(meetings.waited.sum())),
+        polling=Pattern(*polling(timeline, work)),
+        offload=Pattern(*offloads(timeline, work, graph)),
+        consecutive=Pattern(*consecutive_transfers(timeline, work, graph)),
         gpu=use,
     )
 

@@ -477,7 +477,10 @@ def _pattern_rows(waiting: Waiting) -> list[PatternRow]:
     rows = [
         ("early synchronization", on_kernels, waiting.early),
         ("late synchronization", "a synchronization for work that was over", waiting.late),
+        ("polling", "queries that found work unfinished, up to the one that did not", waiting.polling),
+        ("synchronous offload", "work that the CPU waited for as soon as it had started it", waiting.offload),
         ("late transfer", "a kernel could only begin after a transfer that no kernel hid", waiting.late_transfer),
+        ("consecutive transfers", "copies the same way as the one just before, with their calls", waiting.consecutive),
         ("launch delay", "from a launch to its kernel on an idle GPU", waiting.launch_delay),
         ("uneven threads", uneven, waiting.uneven),
     ]

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork, ThreadLives
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.columns import (
@@ -32,7 +32,7 @@ from ffm.results.columnar.columns import (
 )
 from ffm.results.documents import Number, StoredError, edited
 
-VERSION = b"7"
+VERSION = b"8"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -63,11 +63,13 @@ _WORK_COLUMNS = {
     "arriving": duration(),
     "began": Column(np.int64, least=-1, most=LONGEST),
     "awaits": number_of("rows", none=True),
+    "direction": Column(np.uint8, most=max(Direction)),
+    "asked": Column(np.int32, least=-1, most=0x7FFFFFFF),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 
-_ABSENT = {"arriving": 0, "began": -1, "awaits": -1}
-"""Those that `DeviceWork` may lack, and what stands for them then: events tell one, the others only some profilers."""
+_ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1}
+"""Those that `DeviceWork` may lack, and what stands for them then: only events, recordings, or some profilers tell."""
 
 TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)

@@ -1,0 +1,94 @@
+"""The pass that finds work which a thread puts on the GPU and waits for at once (`ffm.model.waiting.sequences`), in the
+part of Python that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.numbers import (
+    ENQUEUE_AND_WAIT,
+    RECORD_EVENT,
+    SET_AND_WAIT,
+    WAIT_AND_ENQUEUE,
+    WAIT_CONTEXT,
+    WAIT_EVENT,
+    WAIT_STREAM,
+)
+
+Columns = NDArray[Any]
+
+
+class Rows(NamedTuple):
+    """Columns of `Timeline`, `DeviceWork` and `Graph`."""
+
+    thread: Columns
+    action: Columns
+    stream: Columns
+    event: Columns
+    gpu_begin: Columns
+    gpu_end: Columns
+    cause: Columns
+    process_of_thread: Columns
+    legacy: Columns
+
+
+def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int, int]:
+    """Count the waits for nothing but work that the call itself, or the one before it, put on the GPU; return that, and
+    the nanoseconds of that work. Rows are visited in `order`, each process's by time.
+
+    Records of events between the two are passed over.
+    """
+    threads, processes = len(rows.process_of_thread), len(rows.legacy)
+    before = np.full(threads, -1, np.int64)
+    waiting = np.zeros(streams + 1, np.int64)  # pieces of work of each stream that nobody has waited for
+    since = np.zeros(streams + 1, np.int64)  # how often all of the process's work had been waited for then
+    of_process = np.zeros(processes, np.int64)
+    waits = np.zeros(processes, np.int64)
+    recorded = np.full(events + 1, streams, np.int64)  # the stream on which each event was recorded last
+    free = np.zeros(len(order), np.bool_)  # whether nobody has waited for the row's work
+    count, lasting = 0, 0
+    for row in order:
+        thread = rows.thread[row]
+        process = rows.process_of_thread[thread]
+        action = rows.action[row] if rows.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        stream = rows.stream[row] if rows.stream[row] >= 0 else streams
+        if action == RECORD_EVENT:
+            recorded[rows.event[row]] = stream
+            continue
+        works = rows.gpu_end[row] > rows.gpu_begin[row]
+        if action == WAIT_EVENT:
+            stream = recorded[rows.event[row]]
+        if since[stream] != waits[process]:
+            waiting[stream], since[stream] = 0, waits[process]
+        own = works and action == ENQUEUE_AND_WAIT
+        if action in (ENQUEUE_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT):
+            whole = action == WAIT_CONTEXT or stream == rows.legacy[process]
+            last = before[thread]
+            mine = last >= 0 and free[last] and (whole or rows.stream[last] == stream)
+            pending = (of_process[process] if whole else waiting[stream]) + int(own)
+            if rows.cause[row] >= 0 and 0 < pending == int(own) + int(mine):
+                first = last if mine else row
+                count += 1
+                lasting += rows.gpu_end[row if own else last] - rows.gpu_begin[first]
+            if whole:
+                waits[process] += 1
+                of_process[process] = 0
+            else:
+                of_process[process] -= waiting[stream]
+                waiting[stream] = 0
+            if mine:
+                free[last] = False
+        if works and not own:
+            if since[stream] != waits[process]:
+                waiting[stream], since[stream] = 0, waits[process]
+            waiting[stream] += 1
+            of_process[process] += 1
+            free[row] = True
+        before[thread] = row
+    return count, lasting
