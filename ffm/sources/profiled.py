@@ -58,10 +58,6 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     process_of_thread[thread] = number
     place = {one: index for index, one in enumerate(process.tolist())}
     owner = np.array([place.get(one.process, 0) for one in profile.streams], np.int32)
-    legacy = np.full(len(process), -1, np.int32)
-    for index, one in enumerate(profile.streams):
-        if one.legacy and one.process in place:
-            legacy[place[one.process]] = index
     transfers = np.array([one is not None and one.kind in _COPIES for one in meanings])[calls.name]
     begin = int(calls.start.min()) if len(calls) else 0
     timeline = Timeline(
@@ -86,7 +82,7 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             copied=np.where(transfers, bytes_, 0),
             measured=gpu,
             process_of_thread=process_of_thread,
-            legacy=legacy,
+            legacy=_legacy_streams(profile, place),
             stream_process=owner,
             events=int(told.event.max(initial=-1)) + 1,
             began=np.where(gpu >= 0, (began - begin).clip(0), -1),
@@ -95,6 +91,15 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             awaits=None if partners is None else partners.awaits.astype(np.int32),
         ),
     )
+
+
+def _legacy_streams(profile: Profile, place: dict[int, int]) -> NDArray[np.int32]:
+    """Return the legacy default stream of each process, by the processes' numbers; -1 for none."""
+    legacy = np.full(len(place), -1, np.int32)
+    for index, one in enumerate(profile.streams):
+        if one.legacy and one.process in place:
+            legacy[place[one.process]] = index
+    return legacy
 
 
 def _directions(profile: Profile, first: NDArray[np.int64], transfers: NDArray[np.bool_]) -> NDArray[np.uint8]:

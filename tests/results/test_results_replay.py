@@ -140,7 +140,11 @@ def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
     findings = several_ranks(2)
     assert findings.work is not None
     told = dataclasses.replace(
-        findings.work, stream_device=np.array([0, 3], np.int32), independent=np.array([False, True])
+        findings.work,
+        stream_device=np.array([0, 3], np.int32),
+        independent=np.array([False, True]),
+        direction=np.arange(len(findings.timeline), dtype=np.uint8) % 4,
+        asked=np.arange(len(findings.timeline), dtype=np.int32) % 3 - 1,
     )
     findings = dataclasses.replace(findings, work=told)
     assert findings.work is not None

@@ -12,6 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner, zero
+from ffm.model.gpu_times.stream_ends import (
+    Streams,
+    forget_unnamed,
+    latest,
+    list_pending,
+    ordered,
+    set_end,
+    stream_that_ends_last,
+    streams_of,
+    unlist_pending,
+)
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -76,10 +87,7 @@ class State(NamedTuple):
 
     over: Columns
     """When each stream's work is done."""
-    latest: Columns
-    """When all work of each process is done."""
-    ordered: Columns
-    """When all is done that the legacy stream of a process orders."""
+    streams: Streams
     last: Columns
     """Each stream's last work that nothing has waited for."""
     last_anywhere: Columns
@@ -221,7 +229,7 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
         row = trace.order[place]
         process = trace.process_of_thread[trace.thread[row]]
         does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        fitted.ready[row] = state.latest[process]
+        fitted.ready[row] = latest(state.streams, process)
         fitted.latency[row] = -1 - trace.wait[row]
         waited += trace.wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
@@ -241,8 +249,7 @@ def at_the_start(trace: Trace) -> State:
     rows, streams, processes = len(trace.thread), len(trace.stream_process), len(trace.legacy)
     return State(
         over=np.zeros(streams + 1, np.int64),
-        latest=np.zeros(processes, np.int64),
-        ordered=np.zeros(processes, np.int64),
+        streams=streams_of(trace.stream_process, processes),
         last=np.full(streams + 1, -1, np.int64),
         last_anywhere=np.full(processes, -1, np.int64),
         last_ordered=np.full(processes, -1, np.int64),
@@ -260,23 +267,12 @@ def is_legacy(trace: Trace, row: int) -> bool:
 
 
 @inner
-def covers(trace: Trace, row: int, stream: int) -> bool:
-    """Return whether a row's wait, which is for no event, is for the work of a stream."""
-    if trace.stream_process[stream] != trace.process_of_thread[trace.thread[row]]:
-        return False
-    whole = trace.action[row] == WAIT_CONTEXT or stream == trace.stream[row]
-    return bool(whole or (is_legacy(trace, row) and not trace.apart[stream]))
-
-
-@inner
 def work_until(state: State, trace: Trace, process: int, stream: int, end: int) -> None:
     """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
     orders.
     """
     state.over[stream] = end
-    state.latest[process] = max(state.latest[process], end)
-    if not trace.apart[stream]:
-        state.ordered[process] = max(state.ordered[process], end)
+    set_end(state.streams, process, stream, trace.apart[stream], end)
 
 
 @inner
@@ -286,13 +282,15 @@ def enqueue(state: State, trace: Trace, gpu: Columns, row: int, arrival: int) ->
     legacy = trace.legacy[process]
     first = max(arrival, state.over[lane])
     if is_legacy(trace, row):
-        first = max(first, state.ordered[process])
+        first = max(first, ordered(state.streams, process))
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
     work_until(state, trace, process, lane, first + gpu[row])
     state.begun[row] = first
     state.before[row] = state.last[lane]
     state.last[lane] = row
+    if lane >= 0:
+        list_pending(state.streams, process, lane, trace.apart[lane])
     state.last_anywhere[process] = lane
     if not trace.apart[lane]:
         state.last_ordered[process] = lane
@@ -303,7 +301,7 @@ def order_by_event(state: State, trace: Trace, row: int) -> None:
     """Record an event, or let a stream wait for it."""
     lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
     if trace.action[row] == RECORD_EVENT:
-        state.recorded[event] = state.ordered[process] if is_legacy(trace, row) else state.over[lane]
+        state.recorded[event] = ordered(state.streams, process) if is_legacy(trace, row) else state.over[lane]
     else:
         work_until(state, trace, process, lane, max(state.over[lane], state.recorded[event]))
 
@@ -320,9 +318,9 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     if for_event:
         target = state.recorded[trace.event[row]]
     elif trace.action[row] == WAIT_CONTEXT:
-        target = state.latest[process]
+        target = latest(state.streams, process)
     else:
-        target = state.ordered[process] if is_legacy(trace, row) else state.over[lane]
+        target = ordered(state.streams, process) if is_legacy(trace, row) else state.over[lane]
     limit = end if blocks else after
     if target > limit:  # done by then, whatever was expected
         if for_event:
@@ -333,35 +331,54 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     elif blocks and not for_event and end - rules.tolerance > target:
         target = lengthen(state, trace, rules, fitted.gpu, row, end, target)
     if not works_first:
-        fitted.ready[row] = state.latest[process]  # as the wait has shown
+        fitted.ready[row] = latest(state.streams, process)  # as the wait has shown
     if not for_event:
-        for stream in range(len(trace.stream_process)):
-            if covers(trace, row, stream):
-                state.last[stream] = -1
+        settle(state, trace, row)
     if target > after:
         fitted.latency[row] = end - target
     return int(wait if target > after or not blocks else 0)
 
 
 @inner
+def settle(state: State, trace: Trace, row: int) -> None:
+    """Forget the work that a row has waited for, which is for no event."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    if trace.action[row] == WAIT_CONTEXT:
+        unlist_pending(state.streams, state.last, 2 * process)
+        unlist_pending(state.streams, state.last, 2 * process + 1)
+    elif is_legacy(trace, row):
+        unlist_pending(state.streams, state.last, 2 * process)
+    if lane >= 0:
+        state.last[lane] = -1
+
+
+@inner
 def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> None:
     """Let all work that a row waits for be done by then."""
-    process = trace.process_of_thread[trace.thread[row]]
-    state.latest[process] = 0
-    state.ordered[process] = 0
-    for stream in range(len(trace.stream_process)):
-        if trace.stream_process[stream] != process:
-            continue
-        if state.over[stream] > limit and covers(trace, row, stream):
-            work = state.last[stream]
-            while work >= 0:
-                gpu[work] = max(min(gpu[work], limit - state.begun[work]), 0)
-                if state.begun[work] <= limit:
-                    break
-                state.begun[work] = limit
-                work = state.before[work]
-            state.over[stream] = limit
-        work_until(state, trace, process, stream, state.over[stream])
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    streams = state.streams
+    forget_unnamed(streams, process)
+    if trace.action[row] == WAIT_CONTEXT:
+        while latest(streams, process) > limit:
+            cut(state, trace, gpu, process, stream_that_ends_last(streams, streams.ends, process), limit)
+    elif is_legacy(trace, row):
+        while ordered(streams, process) > limit:
+            cut(state, trace, gpu, process, stream_that_ends_last(streams, streams.ordered_ends, process), limit)
+    elif lane >= 0 and state.over[lane] > limit:
+        cut(state, trace, gpu, process, lane, limit)
+
+
+@inner
+def cut(state: State, trace: Trace, gpu: Columns, process: int, stream: int, limit: int) -> None:
+    """Let the work of a stream that nothing has waited for be done by then."""
+    work = state.last[stream]
+    while work >= 0:
+        gpu[work] = max(min(gpu[work], limit - state.begun[work]), 0)
+        if state.begun[work] <= limit:
+            break
+        state.begun[work] = limit
+        work = state.before[work]
+    work_until(state, trace, process, stream, limit)
 
 
 @inner
@@ -394,8 +411,11 @@ def last_of_all(state: State, trace: Trace, process: int) -> int:
     if newest < 0 or state.last[newest] >= 0:
         return newest
     found = -1
-    for stream in range(len(trace.stream_process)):
-        pending = trace.stream_process[stream] == process and state.last[stream] >= 0
-        if pending and (found < 0 or state.over[stream] > state.over[found]):
-            found = stream
+    for kind in range(2):
+        stream = state.streams.first_pending[2 * process + kind]
+        while stream >= 0:
+            later = found < 0 or state.over[stream] > state.over[found]
+            if state.last[stream] >= 0 and (later or (state.over[stream] == state.over[found] and stream < found)):
+                found = stream
+            stream = state.streams.next_pending[stream]
     return found
