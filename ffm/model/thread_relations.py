@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ffm.model import thread_relations_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
-from ffm.model.estimators import replay_kernels
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
 
@@ -30,7 +29,7 @@ its gaps do.
 """
 
 
-def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> replay_kernels.Family:
+def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> thread_relations_kernels.Family:
     """Find threads that lived within one gap between two calls of another thread of the process, those that follow one,
     and those alike. O(n log n).
     """
@@ -41,7 +40,7 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     follows = np.full(threads, -1, np.int32)
     alike = np.arange(threads, dtype=np.int32)
     if threads == work.processes:
-        return replay_kernels.Family(parent, forked, joined, follows, alike, np.zeros(0, np.int64))
+        return thread_relations_kernels.Family(parent, forked, joined, follows, alike, np.zeros(0, np.int64))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
@@ -59,11 +58,11 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     alike = sharing_sites(timeline.thread, own_site, threads)
     children = np.flatnonzero(joined >= 0)
     children = children[np.lexsort((alike[children], joined[children]))]
-    return replay_kernels.Family(parent, forked, joined, follows, alike, children)
+    return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children)
 
 
 def related_threads(
-    timeline: Timeline, work: DeviceWork, family: replay_kernels.Family, order: NDArray[np.int64]
+    timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int64]
 ) -> Threads:
     """Return a family as the path needs it."""
     count = len(family.parent)

@@ -1,16 +1,34 @@
-"""The pass that finds who started a thread (`ffm.model.thread_relations`), in the part of Python that Numba compiles.
+"""The pass that finds who started a thread (`ffm.model.thread_relations`), in the part of Python that Numba compiles,
+and how threads are related, as other such passes need it.
 
 As in `ffm.model.kernels`, nothing is compiled here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Columns = NDArray[Any]
+
+
+class Family(NamedTuple):
+    """Which thread started, joined and follows which; columns of shape (threads,), -1 if there is none."""
+
+    parent: Columns
+    """The thread that started it."""
+    forked: Columns
+    """Position in `order` of the thread's first row."""
+    joined: Columns
+    """Position in `order` of the parent's row before which it was joined."""
+    follows: Columns
+    """The thread with whose waits its gaps end."""
+    alike: Columns
+    """The number of the set of threads of its process that run the same code."""
+    children: Columns
+    """The threads that were joined, by where, then by `alike`; shape (joined,)."""
 
 
 def first_enclosing(opens: Columns, rank: Columns, row: Columns, born: Columns, reaching: Columns) -> Columns:

@@ -51,6 +51,7 @@ from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped, parts
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, sharing_sites
+from ffm.model.thread_relations_kernels import Family
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
@@ -360,7 +361,7 @@ class Replay:
 class _Groups:
     """Which threads, and which processes, run the same code side by side: those that share a call site."""
 
-    def __init__(self, timeline: Timeline, work: DeviceWork, family: replay_kernels.Family) -> None:
+    def __init__(self, timeline: Timeline, work: DeviceWork, family: Family) -> None:
         of_thread = work.process_of_thread.astype(np.int64)
         threads = np.arange(len(of_thread))
         self._by_process = _Sets(threads, of_thread)

@@ -28,6 +28,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
+from ffm.model.thread_relations_kernels import Family
 
 Columns = NDArray[Any]
 
@@ -68,23 +69,6 @@ class Gpu(NamedTuple):
     gpu: Columns
     ready: Columns
     latency: Columns
-
-
-class Family(NamedTuple):
-    """Which thread started, joined and follows which; columns of shape (threads,), -1 if there is none."""
-
-    parent: Columns
-    """The thread that started it."""
-    forked: Columns
-    """Position in `order` of the thread's first row."""
-    joined: Columns
-    """Position in `order` of the parent's row before which it was joined."""
-    follows: Columns
-    """The thread with whose waits its gaps end."""
-    alike: Columns
-    """The number of the set of threads of its process that run the same code."""
-    children: Columns
-    """The threads that were joined, by where, then by `alike`; shape (joined,)."""
 
 
 class Fix(NamedTuple):
