@@ -175,6 +175,24 @@ def test_sets_of_every_width(bits: int, value: int) -> None:
         assert np.array_equal(arrived, expected.reshape(-1))
 
 
+def test_a_range_that_was_written_in_part_is_cleared() -> None:
+    """Pages that nobody wrote need no clearing: the others must not be missed."""
+    size = 5 << 20
+    with context():
+        device = int(checked(driver.cuMemAlloc(size)))
+        expected = np.zeros(size, np.uint8)
+        for first, behind in ((0, 3 * PAGE), (1 << 20, (1 << 20) + 1), (size - PAGE - 3, size)):
+            sent = expected[first:behind] = pattern(behind - first)
+            checked(driver.cuMemcpyHtoD(device + first, sent.ctypes.data, behind - first))
+        arrived = np.empty_like(expected)
+        for first, count in ((5, size - 10), (2, 2), (0, size)):
+            checked(driver.cuMemsetD8(device + first, 0, count))
+            expected[first : first + count] = 0
+            checked(driver.cuMemcpyDtoH(arrived.ctypes.data, device, size))
+            assert np.array_equal(arrived, expected)
+        checked(driver.cuMemFree(device))
+
+
 def test_copies_beyond_an_allocation_are_refused() -> None:
     with context():
         device = checked(driver.cuMemAlloc(100))

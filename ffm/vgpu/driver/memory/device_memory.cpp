@@ -1,5 +1,7 @@
 /* The devices' own memory: one reserved range of addresses for each, backed by this machine's memory on use. */
 #include <algorithm>
+#include <cstring>
+#include <fcntl.h>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -22,6 +24,33 @@ constexpr std::size_t alignment = 512;
 constexpr std::size_t commit_unit = std::size_t{2} << 20;
 /* Larger blocks return their pages to the machine when they are freed. */
 constexpr std::size_t give_back_from = std::size_t{64} << 20;
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t pages_at_a_time = 512;
+
+/* Bits of an entry of /proc/self/pagemap (proc(5)): neither is set for a page of private memory that nobody wrote. */
+constexpr std::uint64_t page_present = std::uint64_t{1} << 63, page_swapped = std::uint64_t{1} << 62;
+
+/* Clears those of at most `pages_at_a_time` pages that may hold something. */
+void clear_pages(int map, char *first, std::size_t count)
+{
+    std::uint64_t entries[pages_at_a_time];
+    auto place = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(first) / page * sizeof *entries);
+    auto length = static_cast<ssize_t>(count * sizeof *entries);
+    if (map < 0 || pread(map, entries, static_cast<std::size_t>(length), place) != length) {
+        std::memset(first, 0, count * page);
+        return;
+    }
+    for (std::size_t index = 0; index < count;) {
+        std::size_t begin = index;
+        while (index < count && entries[index] & (page_present | page_swapped))
+            ++index;
+        if (index > begin)
+            std::memset(first + begin * page, 0, (index - begin) * page);
+        else
+            ++index;
+    }
+}
 
 struct Arena {
     std::mutex mutex;
@@ -154,6 +183,29 @@ void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t 
         }
     }
     memory.holes[offset] = length;
+}
+
+/* Pages that nobody wrote are zero and stay untouched: the system would take longer to give them than to clear others.
+ * Where other processes share memory of the device, its pages may hold what this process never touched. */
+void DeviceMemory::clear(CUdevice device, char *first, std::size_t size)
+{
+    static const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    Arena &memory = arena(device);
+    bool shares;
+    {
+        std::lock_guard<std::mutex> lock(memory.mutex);
+        shares = memory.file >= 0;
+    }
+    std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first), behind = begin + size;
+    std::uintptr_t whole = (begin + page - 1) / page * page, end = behind / page * page;
+    if (shares || whole >= end) {
+        std::memset(first, 0, size);
+        return;
+    }
+    std::memset(first, 0, whole - begin);
+    for (std::uintptr_t at = whole; at < end; at += pages_at_a_time * page)
+        clear_pages(map, reinterpret_cast<char *>(at), std::min(pages_at_a_time, (end - at) / page));
+    std::memset(reinterpret_cast<char *>(end), 0, behind - end);
 }
 
 bool DeviceMemory::take(CUdevice device, std::size_t size)

@@ -80,6 +80,8 @@ class DeviceMemory
     /* CUDA_ERROR_OUT_OF_MEMORY if the device, or this machine, has no room. */
     static CUresult allocate(CUdevice device, std::size_t size, std::uintptr_t &address);
     static void release(CUdevice device, std::uintptr_t address, std::size_t size);
+    /* Makes bytes of the device's range zero. */
+    static void clear(CUdevice device, char *first, std::size_t size);
     /* For memory that is elsewhere: false if the device has no room. */
     static bool take(CUdevice device, std::size_t size);
     static void give_back(CUdevice device, std::size_t size);

@@ -21,6 +21,11 @@ template <typename Value> void fill_row(char *row, Value value, std::size_t widt
 template <typename Value> bool fill(const GpuRange &range, const CUDA_MEMSET_NODE_PARAMS &set)
 {
     Value value = static_cast<Value>(set.value);
+    bool owned = range.kind == MemoryKind::device && DeviceMemory::owns(range.device, range.program_address);
+    if (value == 0 && set.height == 1 && owned) {
+        DeviceMemory::clear(range.device, range.gpu_view, set.width * sizeof value);
+        return true;
+    }
     if (range.gpu_view) {
         for (std::size_t row = 0; row < set.height; ++row)
             fill_row(range.gpu_view + row * set.pitch, value, set.width);
