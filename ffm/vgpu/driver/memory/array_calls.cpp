@@ -1,5 +1,5 @@
 /* cuArray…: CUDA arrays lie in device memory, row after row. Formats of compressed blocks, planes and normalized
- * integers are absent, as are cube maps and sparse arrays. */
+ * integers are absent, as are sparse arrays. */
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -16,7 +16,8 @@ DRIVER_IMPLEMENTATION(cuMemFree_v2);
 namespace
 {
 
-constexpr unsigned known_flags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER;
+constexpr unsigned known_flags =
+    CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_CUBEMAP;
 
 struct Arrays {
     std::mutex mutex;
@@ -36,8 +37,11 @@ CUresult create_array(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR &descriptio
     if (result != CUDA_SUCCESS)
         return result;
     bool layered = (description.Flags & CUDA_ARRAY3D_LAYERED) != 0;
+    bool cube = (description.Flags & CUDA_ARRAY3D_CUBEMAP) != 0; /* of six square faces, or layers of six */
     if (!handle || description.Width == 0 || (layered && description.Depth == 0) ||
         (!layered && description.Depth > 0 && description.Height == 0) ||
+        (cube && (description.Width != description.Height || description.Depth % 6 != 0 || description.Depth / 6 < 1 ||
+                  (!layered && description.Depth != 6))) ||
         (description.NumChannels != 1 && description.NumChannels != 2 && description.NumChannels != 4))
         return CUDA_ERROR_INVALID_VALUE;
     if (channel_bytes(description.Format) == 0 || (description.Flags & ~known_flags) != 0) {

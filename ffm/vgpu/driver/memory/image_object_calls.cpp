@@ -138,7 +138,7 @@ CUresult create_texture(CUtexObject *handle, const CUDA_RESOURCE_DESC *resource,
     if (!handle || !texture)
         return CUDA_ERROR_INVALID_VALUE;
     object.texture = *texture;
-    if (view || (texture->flags & CU_TRSF_SRGB)) {
+    if (view || (texture->flags & (CU_TRSF_SRGB | CU_TRSF_SEAMLESS_CUBEMAP))) {
         refused("a texture with %s", view ? "a view of another format" : "sRGB values");
         return CUDA_ERROR_NOT_SUPPORTED;
     }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "image_axes.h"
+
 namespace vgpu::ptx
 {
 
@@ -161,10 +163,31 @@ class Texels
     const CUDA_TEXTURE_DESC &texture_;
 };
 
+/* The face that a direction meets, and where ("Cubemap Textures"); faces are the image's layers, six for each cube. */
+Coordinates on_face(const Coordinates &direction)
+{
+    float axes[3], place[2];
+    std::memcpy(axes, direction.values, sizeof axes);
+    const auto [x, y, z] = axes;
+    float size[3] = {std::fabs(x), std::fabs(y), std::fabs(z)};
+    int major = size[0] >= size[1] && size[0] >= size[2] ? 0 : size[1] >= size[2] ? 1 : 2;
+    bool negative = axes[major] < 0;
+    place[0] = major == 0 ? (negative ? z : -z) : major == 2 && negative ? -x : x;
+    place[1] = major == 1 ? (negative ? -z : z) : -y;
+    Coordinates at = {2, true, {}, 6 * direction.layer + static_cast<std::uint32_t>(2 * major + (negative ? 1 : 0))};
+    for (int axis = 0; axis < 2; ++axis) {
+        float part = (place[axis] / size[major] + 1) / 2;
+        std::memcpy(&at.values[axis], &part, sizeof part);
+    }
+    return at;
+}
+
 } // namespace
 
 void sample(const ImageObject &texture, const Coordinates &at, std::uint32_t channels[4])
 {
+    if (at.dimensions == image_of_faces)
+        return sample(texture, on_face(at), channels);
     const Image &image = texture.image;
     const std::size_t sizes[3] = {image.width, image.height, image.depth};
     bool filtered = at.real && texture.texture.filterMode == CU_TR_FILTER_MODE_LINEAR && !image.linear;

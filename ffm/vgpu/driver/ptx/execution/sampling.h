@@ -11,7 +11,7 @@ namespace vgpu::ptx
 
 /* A fetch's coordinates: `real` ones have the bits of floats. */
 struct Coordinates {
-    int dimensions; /* 1 to 3 */
+    int dimensions; /* 1 to 3, or `image_of_faces` */
     bool real;
     std::uint32_t values[3];
     std::uint32_t layer; /* 0 for what has no layers */

@@ -82,8 +82,22 @@ class BodyReader
         return name;
     }
 
+    bool declared(const std::string &name, int scope) const
+    {
+        for (; scope >= 0; scope = scopes_[static_cast<std::size_t>(scope)].parent)
+            if (scopes_[static_cast<std::size_t>(scope)].names.count(name))
+                return true;
+        return false;
+    }
+
+    /* Special registers have dots too, and others have none in their names: what follows selects parts of them. */
     void resolve(Operand &operand, int scope) const
     {
+        std::size_t dot = operand.name.find('.');
+        if (dot != std::string::npos && declared(operand.name.substr(0, dot), scope)) {
+            operand.selector = operand.name.substr(dot + 1);
+            operand.name.resize(dot);
+        }
         operand.name = lookup(operand.name, scope);
         operand.second = lookup(operand.second, scope);
         for (Operand &member : operand.members)

@@ -46,6 +46,7 @@ struct Operand {
     Form form = Form::discarded;
     std::string name;             /* of a register, variable, label or function */
     std::string second;           /* the second destination of `p|q` */
+    std::string selector;         /* the parts of a register that `%r1.b0` names */
     bool negated = false;         /* `!p`, `-x` */
     std::int64_t value = 0;       /* an integer, the bits of a floating-point number, or an address's offset */
     int real_bits = 0;            /* 32 or 64 for numbers written as bits */

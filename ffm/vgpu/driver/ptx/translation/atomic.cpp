@@ -146,8 +146,10 @@ void Emitter::atomic(const Instruction &instruction)
     }
 }
 
-void Emitter::fence(const Instruction &)
+void Emitter::fence(const Instruction &instruction)
 {
+    if (instruction.has("tensormap::generic"))
+        unsupported(instruction);
     line("fence seq_cst");
 }
 

@@ -29,18 +29,20 @@ void Emitter::logic(const Instruction &instruction)
     write(operand(instruction, 0), kind, result);
 }
 
-/* lop3: the union of the terms whose bit is set in the table */
+/* lop3: the union of the terms whose bit is set in the table. With `.or` and `.and` a predicate tells whether any is
+ * set, joined with another predicate. */
 void Emitter::lookup(const Instruction &instruction)
 {
-    if (instruction.words.size() > 2)
-        unsupported(instruction);
     std::string inputs[3], inverse[3];
     for (std::size_t index = 0; index < 3; ++index) {
         inputs[index] = read(operand(instruction, index + 1), bits_type(32));
         inverse[index] = operation("xor i32 " + inputs[index] + ", -1");
     }
     std::int64_t table = operand(instruction, 4).value;
-    std::string result = "0";
+    const Operand &target = operand(instruction, 0);
+    std::string result = "0", joined;
+    if (instruction.words.size() > 2)
+        joined = read(operand(instruction, 5), type_of("pred"));
     for (int term = 0; term < 8; ++term) {
         if (!(table >> term & 1))
             continue;
@@ -49,7 +51,10 @@ void Emitter::lookup(const Instruction &instruction)
         std::string all = operation("and i32 " + both + ", " + (term & 1 ? inputs[2] : inverse[2]));
         result = operation("or i32 " + result + ", " + all);
     }
-    write(operand(instruction, 0), bits_type(32), result);
+    write(target, bits_type(32), result);
+    if (!joined.empty())
+        write_predicate(target.second, operation(instruction.words[1] + " i1 " + joined + ", " +
+                                                 operation("icmp ne i32 " + result + ", 0")));
 }
 
 /* Amounts of the type's width and more shift everything out. */

@@ -22,7 +22,8 @@ std::string Emitter::compare(const Instruction &instruction, const std::string &
         bool brain = kind.kind == Kind::brain;
         Values compared;
         for (const std::string &value : values)
-            compared.push_back(brain ? widened(kind, value) : flushed(instruction, kind, value));
+            compared.push_back(brain ? widened(kind, value)
+                                     : flushed_half(instruction, kind, flushed(instruction, kind, value)));
         std::string in = brain ? "float" : kind.llvm();
         return operation("fcmp " + found->second + " " + in + " " + compared[0] + ", " + compared[1]);
     }
@@ -57,7 +58,8 @@ void Emitter::set_predicate(const Instruction &instruction)
             Values parts;
             for (const std::string &value : values)
                 parts.push_back(cast(index == 0 ? value : operation("lshr i32 " + value + ", 16"), "i32", lane.llvm()));
-            write_predicate(name[index], compare(instruction, how, lane, parts));
+            bool joins;
+            write_predicate(name[index], combined(instruction, 2, compare(instruction, how, lane, parts), joins));
         }
         return;
     }
@@ -132,22 +134,32 @@ void Emitter::test_property(const Instruction &instruction)
     write_predicate(operand(instruction, 0).name, holds);
 }
 
-/* isspacep */
+/* isspacep. Constant memory lies in global memory here, so that nothing tells which of the two an address is in. */
 void Emitter::is_space(const Instruction &instruction)
 {
+    if (instruction.words[1] == "const")
+        unsupported(instruction);
+    std::size_t parameters = 0;
+    for (const Variable &parameter : unit_.kernel->parameters)
+        parameters = std::max(parameters, unit_.parameter_place.at(parameter.name) + parameter.size);
     std::string address = read(operand(instruction, 1), bits_type(64));
     std::string shared = operation("icmp ult i64 " + operation("sub i64 " + address + ", " + field(3, -1, "i64")) +
                                    ", " + field(4, -1, "i64"));
     std::string stack = operation("load i64, ptr " + operation("getelementptr %Thread, ptr %thread, i32 0, i32 2"));
     std::string size = operation("load i64, ptr " + operation("getelementptr %Thread, ptr %thread, i32 0, i32 3"));
     std::string local = operation("icmp ult i64 " + operation("sub i64 " + address + ", " + stack) + ", " + size);
+    std::string first = operation("ptrtoint ptr " + field(5, -1, "ptr") + " to i64");
+    std::string parameter =
+        operation("icmp ult i64 " + operation("sub i64 " + address + ", " + first) + ", " + std::to_string(parameters));
     std::string word = instruction.words[1], holds = "false";
     if (word.rfind("shared", 0) == 0)
         holds = shared;
     else if (word == "local")
         holds = local;
     else if (word == "global")
-        holds = negate_predicate(operation("or i1 " + shared + ", " + local));
+        holds = negate_predicate(operation("or i1 " + parameter + ", " + operation("or i1 " + shared + ", " + local)));
+    else if (word.rfind("param", 0) == 0)
+        holds = parameter;
     write_predicate(operand(instruction, 0).name, holds);
 }
 

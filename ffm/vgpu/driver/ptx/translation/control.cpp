@@ -212,6 +212,30 @@ void Emitter::sleep(const Instruction &instruction)
     wait("vgpu_sleep", ", i32 " + time);
 }
 
+/* alloca: bytes of the thread's own stack, on which each thread of such a kernel runs. */
+void Emitter::allocate_local(const Instruction &instruction)
+{
+    std::string size = read(operand(instruction, 1), bits_type(64));
+    std::size_t alignment = least_local_alignment;
+    if (instruction.operands.size() > 2)
+        alignment = std::max(alignment, static_cast<std::size_t>(operand(instruction, 2).value));
+    line("call void @enter_with(ptr %block, ptr %thread, i64 " + size + ")");
+    std::string place = operation("alloca i8, i64 " + size + ", align " + std::to_string(alignment));
+    write(operand(instruction, 0), bits_type(64), operation("ptrtoint ptr " + place + " to i64"));
+}
+
+void Emitter::save_stack(const Instruction &instruction)
+{
+    std::string place = operation("call ptr @llvm.stacksave.p0()");
+    write(operand(instruction, 0), bits_type(64), operation("ptrtoint ptr " + place + " to i64"));
+}
+
+void Emitter::restore_stack(const Instruction &instruction)
+{
+    std::string place = operation("inttoptr i64 " + read(operand(instruction, 0), bits_type(64)) + " to ptr");
+    line("call void @llvm.stackrestore.p0(ptr " + place + ")");
+}
+
 void Emitter::add_control(std::map<std::string, Handler> &handlers)
 {
     handlers["bra"] = &Emitter::branch_to;
@@ -222,6 +246,9 @@ void Emitter::add_control(std::map<std::string, Handler> &handlers)
     handlers["trap"] = handlers["brkpt"] = &Emitter::trap;
     handlers["bar"] = handlers["barrier"] = &Emitter::barrier;
     handlers["nanosleep"] = &Emitter::sleep;
+    handlers["alloca"] = &Emitter::allocate_local;
+    handlers["stacksave"] = &Emitter::save_stack;
+    handlers["stackrestore"] = &Emitter::restore_stack;
 }
 
 } // namespace vgpu::ptx

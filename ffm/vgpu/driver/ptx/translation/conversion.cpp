@@ -85,6 +85,11 @@ std::string Emitter::real_to_real(const Instruction &instruction, Type to, Type 
     }
     if (instruction.has("relu"))
         wide = intrinsic("maximum", in, {wide, "0.0"});
+    if (instruction.has("satfinite")) {
+        const std::string largest = to.kind == Kind::brain ? "0x47EFE00000000000" : "6.550400e+04";
+        const std::string least = to.kind == Kind::brain ? "0xC7EFE00000000000" : "-6.550400e+04";
+        wide = intrinsic("maximum", in, {intrinsic("minimum", in, {wide, largest}), least});
+    }
     std::string result = wide;
     if (to.bits == 16 && wide_bits == 32 && mode == 0) {
         result = to.kind == Kind::brain ? call("i16", "narrow_bf16", "float " + wide)

@@ -167,6 +167,7 @@ class Emitter
     std::string flushed(const Instruction &, Type type, const std::string &value);
     std::string flushed_half(const Instruction &, Type type, const std::string &value);
     std::string saturated(Type type, const std::string &value);
+    std::string gross(const Instruction &, Type type, const std::string &value);
 
     /* conversion.cpp */
     void convert(const Instruction &);
@@ -181,8 +182,14 @@ class Emitter
     void convert_from_8(const Instruction &);
 
     /* video.cpp */
-    void lanes_of_integers(const Instruction &);
-    std::string lane_result(const Instruction &, const std::string &a, const std::string &b);
+    void video_scalar(const Instruction &);
+    void video_multiply(const Instruction &);
+    void video_lanes(const Instruction &);
+    std::string video_result(const Instruction &, const std::string &a, const std::string &b);
+    std::string video_part(const Operand &operand, Type type);
+    std::string video_clamped(const std::string &value, bool sign, int bits);
+    void video_finish(const Instruction &, Type type, const std::string &value, std::size_t third);
+    std::string video_lane(const Operand &a, const Operand &b, int source, int width, Type type);
 
     /* comparison.cpp */
     void set_predicate(const Instruction &);
@@ -244,6 +251,9 @@ class Emitter
     void trap(const Instruction &);
     void barrier(const Instruction &);
     void sleep(const Instruction &);
+    void allocate_local(const Instruction &);
+    void save_stack(const Instruction &);
+    void restore_stack(const Instruction &);
     void poll();
     void spin();
 

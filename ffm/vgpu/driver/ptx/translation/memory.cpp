@@ -179,7 +179,7 @@ void Emitter::store(const Instruction &instruction)
 /* Hints to caches. */
 void Emitter::nothing(const Instruction &instruction)
 {
-    if (instruction.has("tensor"))
+    if (instruction.has("tensormap"))
         unsupported(instruction);
 }
 

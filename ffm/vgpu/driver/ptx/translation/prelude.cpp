@@ -186,12 +186,19 @@ done:
 
 ; a call needs room on the thread's stack
 define internal void @enter(ptr %block, ptr %thread) alwaysinline nounwind {
+  call void @enter_with(ptr %block, ptr %thread, i64 0)
+  ret void
+}
+
+; the same with so many bytes besides
+define internal void @enter_with(ptr %block, ptr %thread, i64 %more) alwaysinline nounwind {
   %here = call ptr @llvm.stacksave.p0()
   %address = ptrtoint ptr %here to i64
   %firstp = getelementptr %Thread, ptr %thread, i32 0, i32 2
   %first = load i64, ptr %firstp
   %limit = add i64 %first, 65536
-  %room = icmp ugt i64 %address, %limit
+  %left = call i64 @llvm.usub.sat.i64(i64 %address, i64 %limit)
+  %room = icmp ugt i64 %left, %more
   br i1 %room, label %done, label %full, !prof !1
 full:
   call void @vgpu_fault(ptr %block, ptr %thread, i32 5)
@@ -291,6 +298,8 @@ define internal i16 @narrow_bf16(float %x) alwaysinline nounwind {
 }
 declare i64 @llvm.fshr.i64(i64, i64, i64)
 declare ptr @llvm.stacksave.p0()
+declare void @llvm.stackrestore.p0(ptr)
+declare i64 @llvm.usub.sat.i64(i64, i64)
 declare float @llvm.fma.f32(float, float, float)
 declare float @llvm.fabs.f32(float)
 declare float @llvm.copysign.f32(float, float)

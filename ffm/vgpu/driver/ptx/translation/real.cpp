@@ -165,11 +165,15 @@ void Emitter::real_arithmetic(const Instruction &instruction)
     std::string name = instruction.words.front();
     if (name == "mad")
         name = "fma";
-    if (name == "rem")
+    bool mixes = instruction.words.size() > 2 && type_of(*(instruction.words.end() - 2)).kind != Kind::none;
+    if (name == "rem" || mixes || instruction.has("oob"))
         unsupported(instruction);
     Values values;
     for (std::size_t index = 1; index < instruction.operands.size(); ++index)
         values.push_back(flushed(instruction, kind, read(operand(instruction, index), kind)));
+    if (instruction.has("abs") && !instruction.has("xorsign"))
+        for (std::string &value : values)
+            value = intrinsic("fabs", kind.llvm(), {value});
     if (values.size() < 2)
         throw Error("too few operands");
     std::string result = lanes(kind, values, [&](Type lane, const Values &parts) {
@@ -197,7 +201,19 @@ void Emitter::real_one_operand(const Instruction &instruction)
             return real_operation(instruction, name, lane, parts);
         return real_operation(instruction, "div", lane, {"1.0", parts[0]});
     });
-    write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
+    write(operand(instruction, 0), kind, gross(instruction, kind, finish_real(instruction, kind, result)));
+}
+
+/* What rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 yield: the higher 32 bits alone, and no subnormal numbers. */
+std::string Emitter::gross(const Instruction &instruction, Type kind, const std::string &value)
+{
+    if (kind.bits != 64 || !instruction.has("approx") || !instruction.has("ftz"))
+        return value;
+    std::string bits = operation("and i64 " + cast(value, "double", "i64") + ", -4294967296");
+    std::string size = operation("and i64 " + bits + ", " + std::to_string(INT64_MAX));
+    std::string subnormal = operation("icmp ult i64 " + size + ", " + std::to_string(std::int64_t{1} << 52));
+    std::string zero = operation("xor i64 " + bits + ", " + size);
+    return cast(operation("select i1 " + subnormal + ", i64 " + zero + ", i64 " + bits), "i64", "double");
 }
 
 /* sin, cos, ex2, lg2, tanh, rsqrt */
@@ -218,7 +234,7 @@ void Emitter::approximate(const Instruction &instruction)
             return call("i16", "narrow_bf16", "float " + single);
         return lane.bits == 16 ? operation("fptrunc float " + single + " to half") : single;
     });
-    write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
+    write(operand(instruction, 0), kind, gross(instruction, kind, finish_real(instruction, kind, result)));
 }
 
 /* The second operand with the first one's sign. */

@@ -1,5 +1,6 @@
 /* Fetches from textures, loads from surfaces and stores to them (PTX ISA, "Texture Instructions" and "Surface
- * Instructions"). Cube maps, levels of mipmaps, gathering and formatted stores are absent. */
+ * Instructions"). Levels of mipmaps, gathering and formatted stores are absent. */
+#include "../execution/image_axes.h"
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -8,10 +9,11 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Axes and layers as an instruction names them: `2d`, `a2d`; no axes for others. */
+/* Axes and layers as an instruction names them: `2d`, `a2d`, `acube`; no axes for others. */
 struct Geometry {
     int dimensions = 0;
     bool layered = false;
+    bool cube = false; /* a direction chooses face and place */
 };
 
 Geometry geometry_of(const std::string &word)
@@ -20,6 +22,8 @@ Geometry geometry_of(const std::string &word)
         return {word[0] - '0', false};
     if (word == "a1d" || word == "a2d")
         return {word[1] - '0', true};
+    if (word == "cube" || word == "acube")
+        return {3, word[0] == 'a', true};
     return {};
 }
 
@@ -28,15 +32,17 @@ Geometry geometry_of(const std::string &word)
 /* Arguments of the driver's functions: the object, the axes' count, the coordinates, the layer. */
 std::string Emitter::image_arguments(const Instruction &instruction, const Operand &image, Type coordinate)
 {
-    Geometry geometry = geometry_of(instruction.words[instruction.words[0] == "tex" ? 1 : 2]);
-    if (geometry.dimensions == 0 || image.members.size() != 1)
+    Geometry geometry = geometry_of(instruction.words.at(instruction.words[0] == "tex" ? 1 : 2));
+    bool of_surface = instruction.words[0] != "tex";
+    if (geometry.dimensions == 0 || image.members.size() != 1 || (of_surface && geometry.cube))
         unsupported(instruction);
     const std::vector<Operand> given =
         image.members[0].form == Operand::Form::vector ? image.members[0].members : image.members;
     std::size_t first = geometry.layered ? 1 : 0, count = static_cast<std::size_t>(geometry.dimensions);
     if (given.size() < first + count)
         unsupported(instruction, "coordinates are missing");
-    std::string text = "ptr %block, ptr %thread, i64 " + unchecked_address(image) + ", i32 " + std::to_string(count);
+    std::string text = "ptr %block, ptr %thread, i64 " + unchecked_address(image) + ", i32 " +
+                       std::to_string(geometry.cube ? image_of_faces : geometry.dimensions);
     for (std::size_t axis = 0; axis < 3; ++axis)
         text += ", i32 " + (axis < count ? cast(read(given[first + axis], coordinate), coordinate.llvm(), "i32") : "0");
     return text + ", i32 " + (geometry.layered ? read(given[0], bits_type(32)) : "0");

@@ -158,8 +158,9 @@ Schedule schedule_of(const Unit &unit)
         (function->entry ? waits_inside : waits_outside) |= meets;
         for (const Instruction &instruction : function->body) {
             (function->entry ? waits_inside : waits_outside) |= waits(instruction);
-            if (!instruction.words.empty() && instruction.words.front() == "exit" && !function->entry)
-                return Schedule::fibers; /* ends its thread from within a call */
+            const std::string word = instruction.words.empty() ? "" : instruction.words.front();
+            if ((word == "exit" && !function->entry) || word == "alloca")
+                return Schedule::fibers; /* ends its thread from within a call, or needs a stack of its own */
         }
     }
     if (waits_outside)
