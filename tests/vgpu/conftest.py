@@ -27,7 +27,7 @@ def run_test(path: str, name: str, arguments: dict[str, Any]) -> None:
     """Import the test's file and call the test; runs in the child."""
     name_of_file = Path(path).stem
     if name_of_file not in sys.modules:
-        sys.path.insert(0, str(Path(path).parent))
+        sys.path[:0] = sorted({str(Path(path).parent), str(Path(__file__).parent)})
         import_file(name_of_file, path)
     getattr(sys.modules[name_of_file], name)(**arguments)
 

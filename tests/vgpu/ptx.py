@@ -132,3 +132,17 @@ def evaluate(snippets: Sequence[tuple[str, str]], *inputs: np.ndarray) -> list[n
 def register_of(kind: np.dtype[Any]) -> str:
     """The type of a register that holds values of an array."""
     return WORD[kind] if kind in (np.dtype("f4"), np.dtype("f8")) else REGISTER[kind.itemsize]
+
+
+INDEX = "    mov.u32 %r0, %tid.x; mad.wide.u32 %w0, %r0, 4, %a0;\n"
+
+
+def run(
+    body: str, threads: int, *, blocks: int = 1, before: str = "", shared: int = 0, words: int | None = None
+) -> np.ndarray:
+    """Run a kernel whose only argument is an array of words, all zero at first, and return them."""
+    zeros = np.zeros(words or threads * blocks, np.uint32)
+    with quick_gpu():
+        address = upload(zeros)
+        assert Program(before + kernel("k", 1, INDEX + body)).launch("k", blocks, threads, address, shared=shared) == 0
+        return download(address, zeros)

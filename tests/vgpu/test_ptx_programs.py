@@ -235,7 +235,7 @@ def test_without_a_compiler_the_load_says_so() -> None:
     "statement",
     [
         "wgmma.fence.sync.aligned",
-        "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2, %f3, %f4}]",
+        "tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%w1, {%r1, %r2, %r3, %r3}]",
         "tex.level.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}], %f3",
         "tex.grad.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}], {%f1, %f2}, {%f1, %f2}",
         "tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%w1, {%f1, %f2}]",

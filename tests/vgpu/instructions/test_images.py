@@ -83,7 +83,7 @@ def fetch(texture: Any, instruction: str, *coordinates: np.ndarray, result: str 
     found = np.zeros((count, 4), result)
     loads = "".join(f"ld.global.b32 %r{axis + 1}, [%w1+{axis * count * 4}];" for axis in range(len(coordinates)))
     names = [f"%r{axis + 1}" for axis in range(len(coordinates))]
-    names = {1: names, 2: names, 3: [*names, names[-1]]}[len(names)]
+    names = [*names, names[-1]] if len(names) == 3 else names
     body = f"""
         mov.u32 %r0, %ctaid.x; mad.wide.u32 %w1, %r0, 4, %a1; {loads}
         {instruction} {{%r4, %r5, %r6, %r7}}, [%a0, {{{", ".join(names)}}}];
@@ -213,6 +213,42 @@ def test_layers_are_chosen_and_not_filtered() -> None:
             texture, "tex.a2d.v4.f32.f32", layer.astype("i4").view("f4"), x.astype("f4"), y.astype("f4")
         )  # fmt: skip
         assert (found[:, 0] == texels.ravel()).all()
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_directions_choose_faces_of_cubes(layers: int) -> None:
+    """Every texel of every face, from the direction to its centre; other lengths of the direction change nothing."""
+    size, cube = 4, driver.CUDA_ARRAY3D_CUBEMAP
+    with quick_gpu():
+        texels = np.random.default_rng(53).integers(0, 999, (6 * max(layers, 1), size, size)).astype("f4")
+        array = array_of(texels, flags=cube | (LAYERED if layers else 0))
+        texture = checked(texture_of(resource_of(array), flags=driver.CU_TRSF_NORMALIZED_COORDINATES))
+        layer, face, row, column = (axis.ravel() for axis in np.mgrid[0 : max(layers, 1), 0:6, 0:size, 0:size])
+        s, t, one = 2 * (column + 0.5) / size - 1, 2 * (row + 0.5) / size - 1, np.ones(len(face))
+        # CUDA C++ Programming Guide, "Cubemap Textures": the faces are +x, -x, +y, -y, +z, -z.
+        towards = [[one, -t, -s], [-one, -t, s], [s, one, t], [s, -one, -t], [s, -t, one], [-s, -t, -one]]
+        lengths = np.random.default_rng(54).uniform(0.1, 9, len(face))
+        axes = [(np.choose(face, [one[axis] for one in towards]) * lengths).astype("f4") for axis in range(3)]
+        given = [layer.astype("i4").view("f4"), *axes] if layers else axes
+        found = fetch(texture, f"tex.{'a' if layers else ''}cube.v4.f32.f32", *given)
+        assert (found[:, 0] == texels.ravel()).all()
+
+
+def test_cubes_have_six_square_faces() -> None:
+    with quick_gpu():
+        wrong = driver.CUDA_ARRAY3D_DESCRIPTOR()
+        wrong.Format, wrong.NumChannels = Format.CU_AD_FORMAT_FLOAT, 1
+        for width, height, depth, more in ((4, 8, 6, 0), (4, 4, 5, 0), (4, 4, 12, 0), (4, 4, 7, LAYERED)):
+            wrong.Width, wrong.Height, wrong.Depth, wrong.Flags = (
+                width,
+                height,
+                depth,
+                driver.CUDA_ARRAY3D_CUBEMAP | more,
+            )
+            assert driver.cuArray3DCreate(wrong)[0] == Status.CUDA_ERROR_INVALID_VALUE
+        faces = resource_of(array_of(np.zeros((6, 4, 4), "f4"), flags=driver.CUDA_ARRAY3D_CUBEMAP))
+        seamless = driver.CU_TRSF_SEAMLESS_CUBEMAP
+        assert texture_of(faces, flags=seamless)[0] == Status.CUDA_ERROR_NOT_SUPPORTED
 
 
 def test_surfaces_are_read_and_written() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ptx import evaluate
-from test_ptx_values import check, values
+from test_values import check, values
 
 pytestmark = pytest.mark.virtual_gpu
 
@@ -135,3 +135,66 @@ def test_approximate_functions_are_within_their_bounds() -> None:
         if name.startswith("lg2"):  # an absolute bound from 0.5 to 2 only
             scale = np.where((wide > 0.5) & (wide < 2), 1, np.abs(expected))
         assert (np.abs(result - expected) <= bound * scale).all(), name
+
+
+def test_approximate_functions_of_halves() -> None:
+    """Within the ISA's bounds for f16 and bf16, and half a step of the result's own format."""
+    x = np.random.default_rng(43).uniform(-6, 6, 200).astype("f2")
+    wide = x.astype("f8")
+    brains = (x.astype("f4").view("u4") >> 16).astype("u2")
+    seen = (brains.astype("u4") << 16).view("f4").astype("f8")
+    pieces = {"tanh": np.tanh, "ex2": np.exp2}
+    for name, function in pieces.items():
+        ftz = "" if name == "tanh" else ".ftz"
+        halves, pairs = evaluate(
+            [
+                (f"{name}.approx.f16 %o, %x;", "f2"),
+                (f"mov.b32 %r1, {{%x, %x}}; {name}.approx.f16x2 %o, %r1;", "u4"),
+            ],
+            x,
+        )
+        narrow, packed = evaluate(
+            [
+                (f"{name}.approx{ftz}.bf16 %o, %x;", "u2"),
+                (f"mov.b32 %r1, {{%x, %x}}; {name}.approx{ftz}.bf16x2 %o, %r1;", "u4"),
+            ],
+            brains,
+        )
+        np.testing.assert_allclose(halves.astype("f8"), function(wide), rtol=2.0**-9.9)
+        assert (pairs == halves.view("u2") * np.uint32(0x10001)).all()
+        np.testing.assert_allclose((narrow.astype("u4") << 16).view("f4"), function(seen), rtol=2.0**-7)
+        assert (packed == narrow * np.uint32(0x10001)).all()
+
+
+def test_gross_approximations_have_no_low_bits() -> None:
+    """rcp and rsqrt of f64: the lower 32 bits of the result are zero, and it is within 2^-20 (PTX ISA, 9.7.3.14)."""
+    x = np.random.default_rng(44).uniform(0.001, 1000, 200)
+    found = evaluate([(f"{name}.approx.ftz.f64 %o, %x;", "f8") for name in ("rcp", "rsqrt")], x)
+    for result, expected in zip(found, (1 / x, 1 / np.sqrt(x)), strict=True):
+        assert not (result.view("u8") & 0xFFFFFFFF).any()
+        np.testing.assert_allclose(result, expected, rtol=2.0**-19)
+
+
+def test_moves_pack_and_unpack() -> None:
+    x = values("u8", 64, 45)
+    low, high = x & 0xFFFFFFFF, x >> 32
+    turned = sum((x >> 16 * place & 0xFFFF) << 16 * (3 - place) for place in range(4))
+    check(
+        "u8",
+        {
+            "mov.b64 {%r1, %r2}, %x; mov.b64 %o, {%r2, %r1};": ("u8", low << 32 | high),
+            "mov.b64 {%h1, %h2, %h3, %h4}, %x; mov.b64 %o, {%h4, %h3, %h2, %h1};": ("u8", turned),
+            "mov.b64 {%r1, _}, %x; mov.b32 {%h1, %h2}, %r1; mov.b32 %r2, {%h2, %h1}; mov.b64 %o, {%r2, %r2};": (
+                "u8",
+                ((low >> 16) | (low & 0xFFFF) << 16) * np.uint64(2**32 + 1),
+            ),
+            "{ .reg .b128 %q; mov.b128 %q, {%x, 7}; .reg .b128 %s; mov.b128 %s, %q; mov.b128 {%w1, %w2}, %s; "
+            "add.u64 %o, %w1, %w2; }": ("u8", x + np.uint64(7)),
+            "{ .reg .pred %a; setp.ne.u64 %a, %x, 0; mov.pred %p, %a; selp.u64 %o, 5, 3, %p; }": (
+                "u8",
+                np.where(x != 0, 5, 3),
+            ),
+            "{ .reg .f64 %e; .reg .s64 %i; mov.f64 %e, %x; mov.s64 %i, %e; mov.u64 %o, %i; }": ("u8", x),
+        },
+        x,
+    )
