@@ -20,13 +20,13 @@ SHARED = PROGRAMS / "planted.cpp"
 
 INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
 
-BRIEF = "devices = 2\nkernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
+BRIEF = "devices = 4\nkernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 """Microseconds: long enough that the GPU is still working when the program comes to its waits. For measuring."""
 
-LONG = "devices = 2\nkernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
+LONG = "devices = 4\nkernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 """Long enough that a program that does not wait is certainly too early, even on a busy machine. For proving."""
 
-TRACED = "devices = 2\nkernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
+TRACED = "devices = 4\nkernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
 """Long enough even while a program's code is translated, which takes a quarter of a second on a busy machine."""
 
 CONFIGURATION = "VGPU_CONFIGURATION"
