@@ -15,7 +15,7 @@ from tests.native.layers import NATIVE, includes_of
 
 PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
-typedef struct { uint64_t between, original, corrected, left_behind, noise; } behaviour;
+typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance; } behaviour;
 void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
               ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
 """
@@ -32,6 +32,9 @@ class Site:
     between: int = 1000
     left_behind: int = 0
     noise: int = 0
+    disturbed: int = 0
+    """The number of the call before which another program takes `disturbance`."""
+    disturbance: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
         for number, site in enumerate(both):
             plan[number].unit, plan[number].pace = number, recorded if number < len(sites) else 0
             times = (site.between, site.original, site.corrected, site.left_behind, site.noise)
-            behaviours[number] = [US * time for time in times]
+            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance]
         tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
         native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
         return [
@@ -104,6 +107,30 @@ def test_finding_out_that_a_correction_costs_time_costs_little(corrected: int, s
 def test_a_loss_smaller_than_the_noise_is_found(simulate: Simulate) -> None:
     (found,) = simulate(Site(original=20, corrected=220, noise=500), calls=20 * CALLS)
     assert not found.corrects
+
+
+@pytest.mark.parametrize("disturbance", [2_000, 20_000])
+def test_one_disturbed_comparison_hides_no_loss(disturbance: int, simulate: Simulate) -> None:
+    """Whichever call is disturbed, corrected or not."""
+    for call in range(0, 100, 3):
+        site = Site(original=20, corrected=320, disturbed=call, disturbance=disturbance)
+        (found,) = simulate(site, calls=3 * CALLS)
+        assert not found.corrects, call
+
+
+@pytest.mark.parametrize("disturbance", [2_000, 20_000])
+def test_one_disturbed_comparison_ends_no_gain(disturbance: int, simulate: Simulate) -> None:
+    for call in range(0, 100, 3):
+        site = Site(original=320, corrected=20, disturbed=call, disturbance=disturbance)
+        (found,) = simulate(site, calls=3 * CALLS)
+        assert found.corrects, call
+
+
+def test_few_long_calls_lose_little(simulate: Simulate) -> None:
+    """Two before the comparison, and of its calls as many as show that a time slice is not the cause."""
+    (found,) = simulate(Site(original=10_000, corrected=40_000), calls=17, recorded=17)
+    assert not found.corrects
+    assert 17 - found.original <= 4
 
 
 def test_a_wait_that_only_moves_to_another_call_is_no_gain(simulate: Simulate) -> None:

@@ -42,6 +42,8 @@ typedef struct {
     uint64_t original, corrected;
     uint64_t left_behind; /* by a corrected call, for the next original call to wait for */
     uint64_t noise;       /* up to this much is added between calls */
+    uint64_t disturbed;   /* the number of a call before which another program takes `disturbance` */
+    uint64_t disturbance;
 } behaviour;
 
 static uint64_t noise_up_to(uint64_t most)
@@ -64,6 +66,7 @@ __attribute__((visibility("default"))) void simulate(const ffm_remedy_site *plan
     for (uint32_t call = 0; call < calls; call++)
         for (int i = 0; i < (call < second_ends ? SITES : 1); i++) {
             now_ns += behaviours[i].between + noise_up_to(behaviours[i].noise);
+            now_ns += call == behaviours[i].disturbed ? behaviours[i].disturbance : 0;
             bool corrected = ffm_trial_corrects(&plan[i]);
             uint64_t began_ns = now_ns;
             now_ns += corrected ? behaviours[i].corrected : behaviours[i].original + behind[i];

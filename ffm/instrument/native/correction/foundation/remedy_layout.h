@@ -1,7 +1,7 @@
 /* The binary layout of the correcting library's plan and counters. The C compiler and ffm/remedy/layout.py both read it
  * as it stands, so it may contain only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 6 };
+enum { FFM_REMEDY_VERSION = 7 };
 
 /* What may be done at a call site. */
 enum {
@@ -102,7 +102,7 @@ typedef struct {
 typedef struct {
     uint32_t corrects; /* whether the unit is corrected between comparisons */
     uint32_t pairs;    /* comparisons so far */
-    double slower;     /* sum over them of (corrected - original) / the larger, times between its calls */
-    double squares;    /* sum of the squares */
+    double slower;     /* median over them of (corrected - original) / the larger, times between its calls */
+    double deviation;  /* median distance from that */
     uint64_t spent_ns; /* in corrected calls and for late deliveries */
 } ffm_remedy_trial;

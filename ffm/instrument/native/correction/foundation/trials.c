@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "counters.h"
@@ -10,8 +11,10 @@
 /* Calls of a pair's blocks, before scaling. Most are corrected, as long as that pays. */
 enum { ORIGINAL = 2, CORRECTED = 6, UNPAID = 3, PAIR = 1 + ORIGINAL + CORRECTED };
 
-/* A corrected block ends early when it has taken this many times as long as all of it would have taken uncorrected. */
+/* A corrected block ends early when it has taken this many times as long as all of it would have taken uncorrected; or
+ * its calls so far, if a time slice that another program got does not explain it. */
 enum { HOPELESS = 2 };
+static const uint64_t slice_ns = 10000000;
 
 /* Blocks are lengthened until a pair lasts this long: schedulers and clocks disturb shorter ones. */
 static const uint64_t least_pair_ns = 2000000;
@@ -33,9 +36,13 @@ static const double clear_loss = 0.1;
 /* The older half of a sample this large is forgotten: programs have phases. */
 enum { SAMPLE = 32 };
 
+/* The standard error of a median, times the square root of the sample's size, by the median deviation from it. Of
+ * normally distributed values, 1.4826 times that deviation is the standard deviation (1 / the 0.75 quantile), and the
+ * median varies by 1.2533 times what the mean does (the square root of pi / 2). */
+static const double error_of_median = 1.4826 * 1.2533;
+
 /* A comparison whose site no longer occurs is given up after this many of its usual intervals, plus a time slice. */
 enum { ABSENT = 16 };
-static const uint64_t absent_ns = 10000000;
 
 typedef enum { DRAIN, FIRST, SECOND } stage;
 
@@ -45,6 +52,7 @@ typedef struct {
     uint64_t first_ns, last_ns; /* when its calls ended */
     double original_ns;         /* from one original call to the next, by its last comparison; 0 before */
     bool now;                   /* whether the next call is corrected */
+    float differences[SAMPLE];  /* of its pairs: (corrected - original) / the larger, times between its calls */
 } unit;
 
 /* Under `lock`, except `now`. */
@@ -112,16 +120,27 @@ void ffm_trial_spent(uint32_t unit_number, uint64_t ns)
         __atomic_fetch_add(&ffm_trials[unit_number].spent_ns, ns, __ATOMIC_RELAXED);
 }
 
+static float median(float *values, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const float value = values[i];
+        uint32_t place = i;
+        for (; place > 0 && values[place - 1] > value; place--)
+            values[place] = values[place - 1];
+        values[place] = value;
+    }
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
 /* Whether corrected calls lose time beyond what the sample leaves open. */
 static bool pays(const ffm_remedy_trial *trial)
 {
-    double mean = trial->slower / trial->pairs;
-    if (mean <= 0)
+    if (trial->slower <= 0)
         return true;
     if (trial->pairs == 1)
-        return mean < clear_loss;
-    double variance_of_mean = (trial->squares / trial->pairs - mean * mean) / (trial->pairs - 1);
-    return mean * mean <= variance_of_mean;
+        return trial->slower < clear_loss;
+    const double error = error_of_median * trial->deviation;
+    return trial->slower * trial->slower * trial->pairs <= error * error;
 }
 
 static void rest(unit *it)
@@ -132,17 +151,22 @@ static void rest(unit *it)
     comparison.of = NULL;
 }
 
-static void add(ffm_remedy_trial *trial, double original_ns, double corrected_ns)
+static void add(unit *it, double original_ns, double corrected_ns)
 {
-    double difference = (corrected_ns - original_ns) / (corrected_ns > original_ns ? corrected_ns : original_ns);
+    ffm_remedy_trial *trial = trial_of(it);
     if (trial->pairs == SAMPLE) {
         trial->pairs /= 2;
-        trial->slower /= 2;
-        trial->squares /= 2;
+        memmove(it->differences, it->differences + SAMPLE / 2, sizeof it->differences / 2);
     }
-    trial->pairs++;
-    trial->slower += difference;
-    trial->squares += difference * difference;
+    it->differences[trial->pairs++] =
+        (float)((corrected_ns - original_ns) / (corrected_ns > original_ns ? corrected_ns : original_ns));
+    float values[SAMPLE];
+    memcpy(values, it->differences, sizeof values);
+    const float middle = median(values, trial->pairs);
+    for (uint32_t i = 0; i < trial->pairs; i++)
+        values[i] = values[i] > middle ? values[i] - middle : middle - values[i];
+    trial->slower = middle;
+    trial->deviation = median(values, trial->pairs);
     trial->corrects = pays(trial);
 }
 
@@ -165,7 +189,7 @@ static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
     const double slower_ns = per_call(&comparison.corrected) - it->original_ns;
     comparison.lost_ns +=
         slower_ns > 0 ? slower_ns * comparison.corrected.calls : -slower_ns * comparison.original.calls;
-    add(trial_of(it), it->original_ns, per_call(&comparison.corrected));
+    add(it, it->original_ns, per_call(&comparison.corrected));
     lengthen(it, now_ns - comparison.pair_ns, recorded);
     rest(it);
 }
@@ -189,8 +213,10 @@ static void begin_block(unit *it, stage at, uint64_t now_ns)
 static bool is_hopeless(const unit *it)
 {
     const double original_ns = original_first(it) ? per_call(&comparison.original) : it->original_ns;
-    return block_corrects(it) && original_ns > 0 &&
-           (double)comparison.corrected.ns > HOPELESS * original_ns * calls_of_block(it);
+    if (!block_corrects(it) || original_ns <= 0)
+        return false;
+    const double ns = (double)comparison.corrected.ns, so_far_ns = original_ns * comparison.corrected.calls;
+    return ns > HOPELESS * original_ns * calls_of_block(it) || (ns > HOPELESS * so_far_ns && ns > so_far_ns + slice_ns);
 }
 
 /* A call of the unit that is being compared is over. */
@@ -233,7 +259,7 @@ static bool is_due(const unit *it, uint64_t now_ns)
 static bool is_absent(const unit *it, uint64_t now_ns)
 {
     uint64_t usual_ns = (it->last_ns - it->first_ns) / (it->calls > 1 ? it->calls - 1 : 1);
-    return now_ns > it->last_ns + ABSENT * usual_ns + absent_ns;
+    return now_ns > it->last_ns + ABSENT * usual_ns + slice_ns;
 }
 
 static void pace(unit *it, uint64_t now_ns, uint32_t recorded)

@@ -6,7 +6,8 @@
  * together, such as frees and their allocations) goes through a pair of blocks: some calls as the program made them,
  * and some corrected, in turns of who comes first. Each block ends with an original call, whose wait ends the work that
  * the block left behind, so that a block pays for its own. The relative differences of the pairs are a sample; the
- * unit goes back to the original calls while their mean is a loss beyond its standard error.
+ * unit goes back to the original calls while their median is a loss beyond its standard error. A median, because on a
+ * machine in use other programs disturb single blocks by many times what a correction costs.
  *
  * Only one unit at a time is compared, while the others stay corrected: waits that follow each other save nothing one
  * by one. A corrected block that is clearly the slower one ends early. Comparisons together may cost at most a fiftieth
