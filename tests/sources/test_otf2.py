@@ -23,6 +23,7 @@ from ffm.model.waiting.path import Path as CriticalPath
 from ffm.sources import scorep
 from ffm.sources.profile import Profile
 from ffm.sources.profiled import ProfiledRun, profiled_run
+from ffm.sources.profiled_results import write_profile
 from ffm.sources.scorep import read_archive, read_otf2
 
 CASITA = TRACES.parent / "casita"
@@ -172,6 +173,21 @@ def on_path(name: str, folder: Path) -> dict[str, float]:
 def test_the_path_through_ranks_is_casitas(tmp_path: Path, name: str, region: str, mangled: str) -> None:
     expected = {row["region"]: row["time_on_cp_s"] for row in casita(name)["casita"]["critical_path"]["top20"]}
     assert on_path(name, tmp_path)[region] == pytest.approx(expected[mangled], abs=MICROSECONDS)
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "2_cuda_simple"])
+def test_work_of_the_cpu_saves_no_more_than_it_takes_on_the_path(tmp_path: Path, name: str) -> None:
+    """What others do meanwhile stays, and so does their waiting for each other, which the replay does not know."""
+    waiting = write_profile(profile_of(name), "otf2", tmp_path / "results").waiting
+    assert waiting is not None
+    tried = [region for region in waiting.regions if region.kind == "CPU" and region.gone_s is not None]
+    assert tried
+    for region in tried:
+        assert region.gone_s is not None
+        assert region.gone_s <= region.path_s + 1e-9
+        assert region.tenth_s is not None
+        assert region.tenth_s <= region.path_s / 10 + 1e-9
 
 
 @needs_archives

@@ -428,7 +428,7 @@ def _replayed(results: Results, run: RunPath, faster: Faster, factor: float, on_
     """Replay the run."""
     replayed = results.estimates.changed(faster)
     assert replayed is not None, "there is a path"
-    likely_s = no_more_than_the_path(run, replayed.likely_s, factor, on_path_s)
+    likely_s = no_more_than_the_path(run, replayed.likely_s, faster, on_path_s)
     return Gain(_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
 
 

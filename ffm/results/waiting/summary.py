@@ -6,6 +6,7 @@ import math
 
 import msgspec
 
+from ffm.model.estimators.faster import Faster
 from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.analysis_document import Analysis
 from ffm.results.estimates import Estimates
@@ -72,17 +73,19 @@ def _tried(estimates: Estimates, run: RunPath, found: Regions, number: int) -> R
     """Return a region with what it would save if it were 10 % faster, and gone."""
     saved = []
     for factor in (TENTH, math.inf):
-        likely_s = estimates.likely_change(found.faster([number], factor, run))
+        faster = found.faster([number], factor, run)
+        likely_s = estimates.likely_change(faster)
         assert likely_s is not None, "there is a path"
-        saved.append(no_more_than_the_path(run, likely_s, factor, found.less_on_path_s([number], factor)))
+        saved.append(no_more_than_the_path(run, likely_s, faster, found.less_on_path_s([number], factor)))
     return msgspec.structs.replace(found.regions[number], tenth_s=saved[0], gone_s=saved[1])
 
 
-def no_more_than_the_path(run: RunPath, likely_s: float, factor: float, on_path_s: float) -> float:
-    """What becomes faster, but stays, saves no more than it takes away from the path: the path is still as long as the
-    rest of it. Of several threads it is not known well enough who waits for whom to say so, unless a profiler told.
+def no_more_than_the_path(run: RunPath, likely_s: float, faster: Faster, on_path_s: float) -> float:
+    """As long as no call, and no work of the GPU, is gone with its wait, a change saves no more than it takes away from
+    the path: that is still as long as the rest of it. Of several threads it is not known well enough who waits for whom
+    to say so, unless a profiler told, which the replay does not use.
     """
     known = len(run.work.process_of_thread) == 1 or run.work.awaits is not None
-    if known and not math.isinf(factor):
+    if known and not faster.gone.any() and (faster.gpu > 0).all():
         return min(likely_s, on_path_s)
     return likely_s
