@@ -33,6 +33,12 @@ class RulesError(FfmError):
     help = "Correct it, or name another with --config."
 
 
+class NoRulesError(RulesError):
+    """The configuration of the gate is not there, or may not be read."""
+
+    help = "Name another with --config."
+
+
 def read_rules(path: Path | None, folder: Path) -> tuple[Rules, Path]:
     """Return the rules in a file, or in the configuration of a folder; also the folder that they belong to.
 
@@ -56,9 +62,9 @@ def _read(path: Path) -> Rules | None:
         text = read_regular(path, MOST_BYTES).decode()
         content: Any = tomllib.loads(text)
     except FileNotFoundError:
-        raise RulesError(f"the configuration {path} does not exist.") from None
+        raise NoRulesError(f"the configuration {path} does not exist.") from None
     except OSError as error:
-        raise RulesError(f"the configuration {path} cannot be read: {error.strerror}.") from error
+        raise NoRulesError(f"the configuration {path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise RulesError(f"{path}, line {line}: it is not TOML, because it is not UTF-8.") from error

@@ -77,7 +77,7 @@ def test_lines_of_the_projects_file_are_those_of_the_whole_file(tmp_path: Path) 
 
 
 def test_a_configuration_that_is_named_must_exist(tmp_path: Path) -> None:
-    with pytest.raises(RulesError, match="does not exist"):
+    with pytest.raises(RulesError, match=r"does not exist\. Name another with --config\.$"):
         read_rules(tmp_path / "rules.toml", tmp_path)
     (tmp_path / "rules.toml").write_bytes(b"baseline = 'a'\n# \xff\n")
     with pytest.raises(RulesError, match="line 2: it is not TOML, because it is not UTF-8"):

@@ -1,0 +1,50 @@
+"""How much of what sites download is touched."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.evidence.transfers.downloads import download_uses
+from ffm.instrument.recording.layout import constant
+from ffm.results.analysis_document import DownloadUse
+
+SITES = 4
+
+
+@given(
+    st.lists(st.integers(0, SITES - 1), max_size=12),
+    st.lists(st.tuples(st.integers(0, SITES - 1), st.integers(0, 64), st.integers(0, 64)), max_size=12),
+)
+def test_each_site_sums_its_own_downloads(calls: list[int], followed: list[tuple[int, int, int]]) -> None:
+    """Stage 2 made `calls`; stage 3 followed downloads of 64 bytes that were touched from one byte to another."""
+    columns = {
+        "stack": np.array(calls, np.int64),
+        "function": np.full(len(calls), load_catalogue()["cuMemcpyDtoH_v2"].index),
+        "flags": np.full(len(calls), constant("FFM_OPERATION_HOST_DESTINATION")),
+    }
+    spans = [(site, min(one, other), max(one, other)) for site, one, other in followed]
+    table = {
+        "stack": np.array([site for site, _, _ in spans], np.int64),
+        "bytes": np.full(len(spans), 64, np.int64),
+        "touched": np.array([last - first for _, first, last in spans], np.int64),
+        "first": np.array([first for _, first, _ in spans], np.int64),
+        "last": np.array([last for _, _, last in spans], np.int64),
+    }
+    found = download_uses(columns, table, "pages")
+    assert found.keys() == set(calls)
+    for site, use in found.items():
+        own = [(first, last) for other, first, last in spans if other == site]
+        touched = [(first, last) for first, last in own if last > first]
+        assert use == DownloadUse(
+            occurrences=len(own),
+            of=max(calls.count(site), len(own)),
+            watch="pages",
+            bytes=64 * len(own),
+            touched_bytes=sum(last - first for first, last in touched),
+            first=min((first for first, _ in touched), default=0),
+            last=max((last for _, last in touched), default=0),
+            untouched=len(own) - len(touched),
+        )
