@@ -56,7 +56,7 @@ def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     it was created last.
     """
     process, context = columns["process"].astype(np.int64), contexts_of(columns)
-    handle = columns["stream"].astype(np.uint64)
+    handle = columns["stream"].astype(np.uint64, copy=False)
     per_thread = _table(lambda function: function.default_stream is DefaultStream.PER_THREAD)[columns["function"]]
     own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & per_thread)
     default = own | (handle == LEGACY_STREAM) | (handle == LEGACY_HANDLE)

@@ -42,7 +42,7 @@ class Alignment:
     _among: Columns
     _span: int
     _lines: NDArray[np.int64]
-    """The first run's threads, each as `process * _span + thread`, ascending."""
+    """The first run's threads, each as `process * _span + thread`, ascending; empty if no process has several."""
     _paired: NDArray[np.int64]
     """The other run's thread for each, or -1."""
 
@@ -64,9 +64,10 @@ def align(tables: Sequence[Columns], among: Columns) -> Alignment:
     All must use the stack numbers of the same document. Identities in `among` are distinct.
     """
     span = 1 + max(int(table["thread"].max(initial=0)) for table in (*tables, among))
-    lines = np.unique(np.concatenate([_lines_of(table, span) for table in tables]))
     if span == 1:
-        return Alignment(among, span, lines, np.zeros(len(lines), np.int64))
+        nothing = np.zeros(0, np.int64)
+        return Alignment(among, span, nothing, nothing)
+    lines = np.unique(np.concatenate([_lines_of(table, span) for table in tables]))
     return Alignment(among, span, lines, _pair_threads(lines, tables, among, span))
 
 

@@ -166,6 +166,7 @@ def write_results(
     folder.mkdir(parents=True, exist_ok=True)
     analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder), tell)
     tell("writing the results")
+    give_back()
     save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
@@ -203,6 +204,7 @@ def analyse(
     give_back()
     waiting, path, places = summarize(analysis, run, tried), run.shares(), places_of(run.stretches)
     del run, tried
+    inference = inference.doubtful()
     give_back()
     agreed = agreed_share(timeline, findings.work, inference, threads, places)
     path = msgspec.structs.replace(path, agreed=agreed)

@@ -135,6 +135,10 @@ class Inference:
         assert self.fastest is not None, "it was not inferred"
         return replace(self, fast=self.fastest, waking_ns=ENDLESS_NS, fastest=None)
 
+    def doubtful(self) -> Inference:
+        """Return the same without the likely timeline, in whose place is the slow one."""
+        return replace(self, likely=self.slow)
+
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
@@ -497,19 +501,13 @@ def _share_out(
     number: NDArray[np.int32],
     length: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Give the operations of longer segments equal parts of what those with a known time leave over.
+    """Give the operations of longer segments equal parts of what those with a known time leave over, in place.
 
     Operations with a known time keep it: the fit to the waits corrects what does not add up.
     """
-    members = np.flatnonzero(several)
-    where = number[members]
-    taken = np.bincount(where, weights=np.maximum(value[members], 0), minlength=len(length))
-    missing = np.bincount(where, weights=value[members] < 0, minlength=len(length))
-    rest = np.maximum(length - taken, 0) / np.maximum(missing, 1)
-    shared = value.copy()
-    unknown = members[value[members] < 0]
-    shared[unknown] = rest[number[unknown]]
-    return shared
+    taken, missing = np.zeros(len(length)), np.zeros(len(length), np.int64)
+    run(kernels.share_out, len(value), value, several, number, length, taken, missing)
+    return value
 
 
 def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from ffm.results.columnar.arrow_batches import Batches
 from ffm.results.columnar.columns import Columns, Table
 from ffm.results.columnar.tables import mapped_file, whole_arrow_file
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
 """Rows written at once: bounds the extra memory that compression needs."""
 
 

@@ -25,6 +25,7 @@ from ffm.model.waiting.path import (
     time_by_part,
 )
 from ffm.results.analysis_document import PathShares
+from ffm.results.memory.heap import give_back
 from ffm.results.stored import Results
 from ffm.results.waiting.files import read_graph, read_meetings, read_stretches
 from ffm.results.waiting_record import Waiting
@@ -91,6 +92,7 @@ def agreed_share(
         return None
     places = [likely]
     for times in (inference.slow, inference.fast):
+        give_back()
         places.append(places_of(RunPath.found(timeline, work, inference, times, threads).stretches))
     return agreement(places)
 
