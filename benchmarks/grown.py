@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import read_table, write_table
-from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned, write_document
+from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned, write_document
 from ffm.results.folder.paths import ResultsFolder
 
 STAGES: dict[str, type[Document]] = {"baseline": Baseline, "tracing": Tracing, "memory": Memory, "sync-use": SyncUse}
@@ -49,9 +49,22 @@ def grow(source: Path, target: Path, times: int) -> int:
                 write_table(columns, target / path.name)
         if document.run is None:
             raise ValueError(f"{stage} describes no run")
-        run = msgspec.structs.replace(document.run, wall_s=document.run.wall_s * times)
+        run = longer(document.run, times, period / 1e9)
         write_document(msgspec.structs.replace(document, run=run), ResultsFolder(target).document(stage), own=True)
     return len(events["start"]) * times
+
+
+def longer(run: Run, times: int, period_s: float) -> Run:
+    """Return a run that is `times` as long, in which its waits come again after each period."""
+    span = run.waiting_span_s
+    return msgspec.structs.replace(
+        run,
+        wall_s=run.wall_s * times,
+        user_s=run.user_s * times,
+        system_s=run.system_s * times,
+        waiting_span_s=None if span is None else span + period_s * (times - 1),
+        processes=[msgspec.structs.replace(one, operations=one.operations * times) for one in run.processes],
+    )
 
 
 def repeated(columns: Columns, stacks: int, times: int, period: int, scratch: str) -> Columns:
