@@ -12,17 +12,25 @@ counted: it fills the driver's cache, and gives each stage its input. `--watch t
 and store; with both watches, it runs once with each in every round. `--quick` measures quick mode alone. Prints a table
 for each sample; writes `benchmarks/results/overhead.json`, or `overhead_trace.json` if the trace is among the watches,
 or `overhead_quick.json`, and a picture next to it.
+
+    python benchmarks/overhead.py --strangers WORK --rounds 1    # programs of others, built by benchmarks/strangers
+
+This measures those programs that ended well bare, in one second or more, as the work folder's records say, and writes
+`overhead_strangers.json`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -41,10 +49,15 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.quick import run_quick
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import sample
+from ffm.vgpu.paths import library_folder, sample
+
+sys.path.append(str(Path(__file__).with_name("strangers")))
+from toolchain import prepare
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = "quick"
+SHORTEST_S = 1.0
+"""Of programs of others, those are measured that take at least so long bare."""
 GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15, QUICK: 1.15}
 """docs/architecture.md#goals. It has none for the trace."""
 
@@ -130,6 +143,33 @@ def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[st
     return [summary(one, costs[one], first[one]) for one in passes]
 
 
+def strangers(work: Path) -> list[tuple[str, list[str], Path]]:
+    """Return the names, commands and folders of the programs in a work folder of `benchmarks/strangers` that end well
+    and are long enough to measure.
+    """
+    records = [json.loads(path.read_bytes()) for path in sorted((work / "records").glob("*.json"))]
+    return [
+        (record["name"], record["bare"]["words"], Path(record["build"]["folder"]))
+        for record in records
+        if record.get("bare", {}).get("ok") and record["bare"]["seconds"] >= SHORTEST_S
+    ]
+
+
+@contextmanager
+def as_a_stranger(folder: Path) -> Iterator[None]:
+    """Run in a program's own folder, with NVIDIA's runtime and the virtual GPU's driver for those who link to them."""
+    before = os.environ.get("LD_LIBRARY_PATH")
+    os.environ["LD_LIBRARY_PATH"] = f"{prepare(folder.parent / 'bin').libraries}:{library_folder()}"
+    try:
+        with chdir(folder):
+            yield
+    finally:
+        if before is None:
+            del os.environ["LD_LIBRARY_PATH"]
+        else:
+            os.environ["LD_LIBRARY_PATH"] = before
+
+
 def summary(one: Pass, cost: StageCost, first: StageCost) -> dict[str, Any]:
     """Return the results for one stage, given its cost in the rounds and in the first, uncounted pass.
 
@@ -212,6 +252,18 @@ def draw(samples: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path)
 
 
+def chosen_runs(arguments: argparse.Namespace) -> list[tuple[str, list[str], Path]]:
+    """Return the names, commands and folders of what is to be measured."""
+    if arguments.strangers:
+        found = strangers(arguments.strangers.absolute())
+        return [one for one in found if not arguments.programs or one[0] in arguments.programs]
+    if arguments.arguments:
+        runs = [(arguments.samples[0], shlex.split(words)) for words in arguments.arguments]
+    else:
+        runs = [(name, ARGUMENTS.get(name, [])) for name in arguments.samples or NAMES]
+    return [(name, [str(sample(name)), *words], Path.cwd()) for name, words in runs]
+
+
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -222,6 +274,10 @@ def main() -> None:
     parser.add_argument(
         "--watch", dest="watches", action="append", choices=["pages", "trace"], help="watch of stage 3 [pages]"
     )
+    parser.add_argument(
+        "--strangers", type=Path, metavar="WORK", help="programs in a work folder of benchmarks/strangers"
+    )
+    parser.add_argument("--programs", nargs="+", metavar="NAME", help="of those, only these")
     parser.add_argument("--quick", action="store_true", help="measure quick mode alone")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every stage, besides the first pass [5]")
     arguments = parser.parse_args()
@@ -229,28 +285,26 @@ def main() -> None:
         parser.error("--rounds must be at least 1")
     if arguments.arguments and len(arguments.samples or ()) != 1:
         parser.error("--arguments needs exactly one --sample")
-    if arguments.arguments:
-        runs = [(arguments.samples[0], shlex.split(words)) for words in arguments.arguments]
-    else:
-        runs = [(name, ARGUMENTS.get(name, [])) for name in arguments.samples or NAMES]
     passes = passes_of(list(dict.fromkeys(arguments.watches or ["pages"])))
     if arguments.quick:
         passes = [Pass(QUICK)]
     samples = []
     failed: list[str] = []
     with watch_others() as others:
-        for name, words in runs:
-            command = [str(sample(name)), *words]
+        for name, command, folder in chosen_runs(arguments):
             try:
-                stages = measure(command, passes, arguments.rounds)
+                with as_a_stranger(folder) if arguments.strangers else nullcontext():
+                    stages = measure(command, passes, arguments.rounds)
             except (FfmError, subprocess.CalledProcessError) as error:
                 failed.append(f"{name}: {error}")
                 continue
             show(stages, command)
-            samples.append({"sample": name, "arguments": words, "stages": stages})
+            samples.append({"sample": name, "arguments": command[1:], "stages": stages})
     explain()
     print(others)
     kind = "_trace" if any(one.watch == "trace" for one in passes) else "_quick" if arguments.quick else ""
+    if arguments.strangers:
+        kind = "_strangers"
     results = RESULTS / f"overhead{kind}.json"
     results.parent.mkdir(exist_ok=True)
     results.write_text(json.dumps({**description(arguments, others), "samples": samples}, indent=2) + "\n")

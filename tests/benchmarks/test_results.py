@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from ffm.errors import FfmError
+from ffm.results.documents import ExitStatus, ProcessRecord, Run
 from tests.processes import run_to_end
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -178,3 +179,41 @@ def test_sizes_that_were_measured_are_not_measured_again(
     assert others.cores is not None
     assert script.slope_of(costs) == pytest.approx(1)
     assert script.slope_of(costs[:1]) is None
+
+
+@of("overhead")
+def test_programs_of_others_are_measured_if_they_ended_well_and_late(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "records").mkdir()
+    for name, bare in (
+        ("brief", {"ok": True, "seconds": 0.2, "words": ["/x/brief"]}),
+        ("failed", {"ok": False, "seconds": 9.0, "words": ["/x/failed"]}),
+        ("long", {"ok": True, "seconds": 3.0, "words": ["/x/long", "5"]}),
+        ("unbuilt", None),
+    ):
+        record = {"name": name, "build": {"folder": "/x"}} | ({} if bare is None else {"bare": bare})
+        (tmp_path / "records" / f"{name}.json").write_text(json.dumps(record))
+    assert script.strangers(tmp_path) == [("long", ["/x/long", "5"], Path("/x"))]
+
+
+@of("grown")
+def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleType) -> None:
+    process = ProcessRecord(process_id=1, executable="a", rank=None, recording="r", threads=1, operations=10, lost=0)
+    run = Run(
+        stage="tracing",
+        command=["a"],
+        working_directory="/",
+        started="",
+        wall_s=2.0,
+        preparation_s=0.5,
+        user_s=1.0,
+        system_s=0.25,
+        waiting_span_s=1.5,
+        status=ExitStatus(code=0),
+        processes=[process],
+        hooks=[],
+        driver=None,
+    )
+    longer = script.longer(run, 3, 1.75)
+    assert (longer.wall_s, longer.user_s, longer.system_s, longer.preparation_s) == (6.0, 3.0, 0.75, 0.5)
+    assert longer.waiting_span_s == 1.5 + 2 * 1.75
+    assert [one.operations for one in longer.processes] == [30]
