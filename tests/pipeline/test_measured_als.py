@@ -26,6 +26,7 @@ from ffm.stages import sync_use
 from ffm.stages.measure import Request
 from ffm.stages.registry import TABLES
 from ffm.vgpu.paths import sample
+from tests.agreement import disagreements
 from tests.conftest import ROOT, Ffm
 from tests.processes import run_to_end
 from tests.quick_law import below_proof
@@ -66,6 +67,10 @@ def test_what_is_up_to_date_is_not_measured_again_but_named(results: Path) -> No
 
 def test_quick_mode_promises_at_least_what_is_proved(results: Path, analysis: Analysis) -> None:
     assert below_proof(analysis, results) == []
+
+
+def test_screens_show_the_same_figures(results: Path) -> None:
+    assert disagreements(open_results(results)) == []
 
 
 def line_of(site: Site) -> tuple[str, int]:

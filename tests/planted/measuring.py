@@ -11,10 +11,12 @@ from pathlib import Path
 from ffm.instrument.session.portion import Asked
 from ffm.results.analysis_document import Analysis, Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
+from ffm.results.stored import open_results
 from ffm.results.vocabulary import WORDS
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
+from tests.agreement import disagreements
 from tests.planted.building import SECONDS, Programs
 from tests.planted.labels import NOT_JUDGED, SYNCHRONIZATION_KINDS, Case, Expected, Label
 from tests.quick_law import below_proof
@@ -82,6 +84,10 @@ class TooLittleError(Exception):
     """Quick mode promises less than the full measurement proves."""
 
 
+class ScreensError(Exception):
+    """Two screens show different figures of the same thing."""
+
+
 def answers_for(
     case: Case,
     programs: Programs,
@@ -98,6 +104,7 @@ def answers_for(
 
     Raises:
         FfmError: A stage failed; the program ends correctly without ffm.
+        ScreensError: Two screens differ.
         TooLittleError: What quick mode says that doing without a call saves at most is less than what is proved.
     """
     with suppress(TooLittleError):
@@ -122,6 +129,8 @@ def _measured(
         MEASURING_STAGES["sync-use"](request)
         analysis = run_analysis(folder)
         answers += _compare(case, analysis, watch)
+        if found := disagreements(open_results(results)):
+            raise ScreensError("; ".join(found))
         if found := below_proof(analysis, results):
             raise TooLittleError("; ".join(found))
     if all(answer.agrees for answer in answers):
