@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
+from ptx import Program, download, kernel, upload
 from virtual_gpu import Held, Pinned, checked, load, pattern, waits
 
 from ffm.vgpu.paths import library_folder
@@ -157,6 +158,66 @@ def test_peer_copy_comes_after_both_devices_work_and_before_what_follows(configu
         held.release()
         checked(driver.cuCtxSynchronize())
         assert not landed.bytes.any()
+
+
+FAULTS = {
+    "st.global.u32 [16], 1;": Status.CUDA_ERROR_ILLEGAL_ADDRESS,
+    "ld.global.u32 %r1, [%a0+2]; st.global.u32 [%a0], %r1;": Status.CUDA_ERROR_MISALIGNED_ADDRESS,
+    "again: bra again;": Status.CUDA_ERROR_LAUNCH_TIMEOUT,
+}
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+@pytest.mark.parametrize("body", FAULTS)
+def test_a_fault_ends_the_contexts_of_its_device_alone(tmp_path: Path, body: str) -> None:
+    path = tmp_path / "faults.vgpu"
+    settings = "devices = 3\ndevice.time_limit = 1\ndevice.pageable_memory_access = 0\ndevice.cache = none\n"
+    path.write_text(settings + "call.compile = 0\nkernel.default = 0\n")
+    text, good = kernel("bad", 1, body), kernel("good", 1, "st.global.u32 [%a0], 7;")
+    with contexts(str(path)) as made:
+        programs, addresses = [], []
+        for one in made:
+            use(one)
+            programs.append(Program(text + good))
+            addresses.append(upload(np.zeros(16, np.uint32)))
+        use(made[1])
+        assert programs[1].launch("bad", 2, 32, addresses[1]) == FAULTS[body]
+        assert driver.cuMemAlloc(4)[0] == FAULTS[body]
+        for device in (0, 2):
+            use(made[device])
+            assert programs[device].launch("good", 1, 1, addresses[device]) == Status.CUDA_SUCCESS
+            assert download(addresses[device], np.zeros(1, np.uint32))[0] == 7
+        checked(driver.cuCtxDestroy(made[1]))
+        made[1] = checked(driver.cuCtxCreate(None, 0, 1))
+        address = upload(np.zeros(1, np.uint32))
+        assert Program(good).launch("good", 1, 1, address) == Status.CUDA_SUCCESS
+        assert download(address, np.zeros(1, np.uint32))[0] == 7
+
+
+@pytest.mark.virtual_gpu
+def test_contexts_of_a_device_are_pushed_popped_and_share_its_memory(configuration: str) -> None:
+    with contexts(configuration) as made:
+        second = checked(driver.cuCtxCreate(None, 0, 1))
+        assert int(checked(driver.cuCtxGetDevice())) == 1
+        mine = checked(driver.cuMemAlloc(SIZE))
+        free = checked(driver.cuMemGetInfo())[0]
+        checked(driver.cuCtxPushCurrent(made[1]))
+        assert checked(driver.cuMemGetInfo())[0] == free
+        held = Held(checked(driver.cuStreamCreate(0)))
+        assert int(checked(driver.cuCtxPopCurrent())) == int(made[1])
+        assert int(checked(driver.cuCtxGetCurrent())) == int(second)
+        assert not waits(second, held, lambda: checked(driver.cuCtxSynchronize()))
+        primary = checked(driver.cuDevicePrimaryCtxRetain(1))
+        assert int(primary) not in (int(second), int(made[1]))
+        assert int(checked(driver.cuDevicePrimaryCtxRetain(1))) == int(primary)
+        checked(driver.cuCtxPushCurrent(primary))
+        assert checked(driver.cuMemGetInfo())[0] == free
+        checked(driver.cuCtxPopCurrent())
+        checked(driver.cuDevicePrimaryCtxRelease(1))
+        checked(driver.cuDevicePrimaryCtxRelease(1))
+        use(second)
+        checked(driver.cuMemFree(mine))
+        checked(driver.cuCtxDestroy(second))
 
 
 @pytest.mark.virtual_gpu
