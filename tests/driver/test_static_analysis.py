@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import platformdirs
 import pytest
-from driver_shapes import shape, symbol_at
 from stub_library import WITHOUT_UNWIND_TABLES, Built, build
 
 from ffm.driver.analysis import DriverAnalysis, analyse, analyse_driver
@@ -27,10 +26,11 @@ BUILDS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.fixture(params=BUILDS.values(), ids=BUILDS.keys())
-def library(request: pytest.FixtureRequest, tmp_path: Path) -> Built:
+@pytest.fixture(scope="module", params=BUILDS.values(), ids=BUILDS.keys())
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """One build for all tests, which leave it as it is."""
     options: tuple[str, ...] = request.param
-    return build(tmp_path, *options)
+    return build(tmp_path_factory.mktemp("stub"), *options)
 
 
 @pytest.fixture(autouse=True)
@@ -178,12 +178,3 @@ def _object_file(folder: Path) -> Path:
     source.write_text("int nothing;\n")
     subprocess.run(["gcc", "-c", "-o", str(folder / "nothing.o"), str(source)], check=True)
     return folder / "nothing.o"
-
-
-def test_an_entry_that_jumps_through_a_slot_leads_to_the_implementation() -> None:
-    library = read_library(shape("short_entries"))
-    led = library.behind_slots()
-    assert led.keys() == library.exports.keys()
-    assert symbol_at(library.path, led["cuCtxSynchronize"]) == "implementation_cuCtxSynchronize"
-    # An ordinary stub tests a flag first, and can be patched.
-    assert read_library(shape("plain")).behind_slots() == {}

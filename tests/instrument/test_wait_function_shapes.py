@@ -65,6 +65,15 @@ def test_shapes_are_what_their_names_say() -> None:
     assert any("wait_for_gpu" in symbol and "cold" in symbol for symbol in symbols)
 
 
+def test_an_entry_that_jumps_through_a_slot_leads_to_the_implementation() -> None:
+    library = read_library(shape("short_entries"))
+    led = library.behind_slots()
+    assert led.keys() == library.exports.keys()
+    assert symbol_at(library.path, led["cuCtxSynchronize"]) == "implementation_cuCtxSynchronize"
+    # An ordinary stub tests a flag first, and can be patched.
+    assert read_library(shape("plain")).behind_slots() == {}
+
+
 def test_calls_that_poll_in_their_own_code_are_named() -> None:
     library = shape("sliced")
     found = find_wait_function(library)
