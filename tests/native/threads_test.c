@@ -12,6 +12,7 @@
 #include "catalogue.h"
 #include "collector.h"
 #include "host_blocks.h"
+#include "kernel_names.h"
 #include "modes.h"
 
 typedef int (*synchronize)(void);
@@ -20,7 +21,7 @@ typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
                       void **);
 
-enum { THREADS = 4, TURNS = 1000, BLOCK = 256, DEPTHS = 16 };
+enum { THREADS = 4, TURNS = 1000, BLOCK = 256, DEPTHS = 16, KERNELS = 256 };
 
 /* Where threads stay in the end: a thread that ends would run libunwind's destructor of its variables, which takes a
  * lock when ThreadSanitizer has forgotten the thread. */
@@ -84,6 +85,12 @@ static int driver_elapsed(float *milliseconds, uint64_t first, uint64_t second)
     return 0;
 }
 
+static int driver_name(const char **name, uint64_t kernel)
+{
+    *name = kernel % 2 == 0 ? "even" : "odd";
+    return 0;
+}
+
 static void *hook(const char *name, void *original)
 {
     for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
@@ -109,7 +116,7 @@ static __attribute__((noinline)) void turn(char *host, char *there, int number, 
     ffm_host_blocks_allocated((uint64_t)host, BLOCK, FFM_ALLOCATOR_MALLOC, frames, 1);
     memset(host, number, BLOCK);
     assert(driver.up((uint64_t)there, host, BLOCK) == 0);
-    assert(driver.kernel(1, 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) == 0);
+    assert(driver.kernel(1 + (uint64_t)(number % KERNELS), 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) == 0);
     assert(driver.sync() == 0);
     assert(driver.down(host, (uint64_t)there, BLOCK) == 0);
     if (ffm_host_blocks_forget((uint64_t)host, &known))
@@ -130,7 +137,9 @@ static void *work(void *there)
 int main(int count, char **arguments)
 {
     assert(count == 2);
-    assert(ffm_collector_open(arguments[1], FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST, NULL) == 0);
+    const uint32_t mode = FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST | FFM_MODE_RELATIONS;
+    assert(ffm_collector_open(arguments[1], mode, NULL) == 0);
+    ffm_kernel_names_ask((void *)driver_name, NULL);
     hook("cuEventCreate", (void *)driver_create_event);
     hook("cuEventRecord", (void *)driver_record_event);
     hook("cuEventQuery", (void *)driver_query);

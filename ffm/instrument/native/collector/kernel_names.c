@@ -73,12 +73,18 @@ static void forget(void)
     pthread_mutex_unlock(&known.lock);
 }
 
+/* Asked at each launch, without the lock: an answer that comes too early or late is given again with it. */
+static bool is_known(uint64_t handle)
+{
+    return __atomic_load_n(place_of(handle), __ATOMIC_RELAXED) == handle;
+}
+
 void ffm_kernel_names_note(const ffm_function *function, const ffm_operation *operation)
 {
     if (function->effect == FFM_EFFECT_UNLOAD_CODE)
         forget(); /* other kernels can get the same handles */
     if (function->effect != FFM_EFFECT_LAUNCH_KERNEL || operation->handle == 0 || operation->result != 0 ||
-        *place_of(operation->handle) == operation->handle)
+        is_known(operation->handle))
         return;
     pthread_mutex_lock(&known.lock);
     uint64_t *place = place_of(operation->handle);

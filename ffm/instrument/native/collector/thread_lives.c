@@ -64,13 +64,13 @@ void ffm_thread_lives_open(void)
     pthread_mutex_lock(&lives.lock);
     for (uint32_t i = 0; !lives.open && i < lives.count; i++)
         append(&lives.early[i]);
-    lives.open = true;
+    __atomic_store_n(&lives.open, true, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lives.lock);
 }
 
 void ffm_thread_lives_number(uint64_t name, uint32_t number)
 {
-    if (lives.open)
+    if (__atomic_load_n(&lives.open, __ATOMIC_ACQUIRE))
         note(&(ffm_life){.time = ffm_now(), .name = name, .number = number, .kind = FFM_LIFE_FIRST});
 }
 
