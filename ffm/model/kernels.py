@@ -29,6 +29,9 @@ Integers = NDArray[Any]
 WORK, OWN, WAITING = 0, 1, 2
 """What a part of a row is: work that stays, the own time of a call that a fix removes, or a wait."""
 
+SECOND, GAP, PARTS = 1, 2, 3
+"""The places of a row's parts: the first and the second part of its call, and the time until the next call."""
+
 
 class Rows(NamedTuple):
     """The columns of a timeline that `carry_groups` reads."""
@@ -125,10 +128,10 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
         synchronizes = (
             wait > 0 or rows.kind[row] == SYNCHRONIZATION or (rows.problem[row] & SYNCHRONIZATION_PROBLEM) != 0
         )
-        for part in range(3):
-            if part == 2:
+        for part in range(PARTS):
+            if part == GAP:
                 role, length = WORK, int(rows.gap[row])
-            elif (part == 1) == is_free:  # a free waits before it works; every other call works first
+            elif (part == SECOND) == is_free:  # a free waits before it works; every other call works first
                 role = OWN if repeats or (unnecessary and is_free) else WORK
                 length = int(rows.duration[row]) - wait + copied
             else:
