@@ -70,16 +70,18 @@ def _of_folds(report: Overview, folds: list[FoldView]) -> Iterator[str]:
 
 
 def _of_remedies(opened: Results, estimator: Estimator, points: Said, hidden: int, show_all: bool) -> Iterator[str]:
-    """A smaller download saves its copying time at most, so it is no single point's saving."""
+    """A smaller download saves its copying time at most, whatever the single point saves."""
 
     def of_points(remedies: list[RemedyView]) -> list[RemedyView]:
         return [one for one in remedies if one.kind != RemedyKind.PARTIAL_DOWNLOAD]
 
     view = remedies_view(opened.document, estimator, show_all=show_all)
-    shown = of_points(view.remedies)
-    yield from _differ("remedies", points, {one.where.site: (one.saving, one.of) for one in shown})
     every = remedies_view(opened.document, estimator, show_all=True).remedies
-    if len(of_points(every)) == len(every):
+    of_every = of_points(every)
+    smaller = {one.where.site for one in every} - {one.where.site for one in of_every}
+    expected = {number: said for number, said in points.items() if number not in smaller}
+    yield from _differ("remedies", expected, {one.where.site: (one.saving, one.of) for one in of_points(view.remedies)})
+    if len(of_every) == len(every):
         yield from _hidden("remedies", hidden, view.hidden)
 
 
