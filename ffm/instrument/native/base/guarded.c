@@ -99,6 +99,11 @@ static bool kernel_reads(uint64_t start, uint64_t end)
     return true;
 }
 
+bool ffm_guarded_readable(uint64_t start, uint64_t end)
+{
+    return start <= end && kernel_reads(start, end);
+}
+
 bool ffm_guarded(void (*action)(void *context), void *context, uint64_t start, uint64_t end)
 {
     if (!ffm_trace_on()) {

@@ -18,6 +18,10 @@ bool ffm_guarded(void (*action)(void *context), void *context, uint64_t start, u
 bool ffm_guarded_read(void *to, uint64_t from, uint64_t bytes);
 bool ffm_guarded_write(uint64_t to, const void *from, uint64_t bytes);
 
+/* Whether the kernel can read [start, end), a system call for each 64 pages. For handlers of signals in which nobody
+ * handles a fault. */
+bool ffm_guarded_readable(uint64_t start, uint64_t end);
+
 /* Length of a string of the program with its end; 0 if it does not end in readable memory. */
 uint64_t ffm_guarded_text(uint64_t start);
 

@@ -43,7 +43,7 @@ static struct sigaction before; /* what the program had asked for */
 static __thread sampler self __attribute__((tls_model("initial-exec")));
 
 /* For the one thread that unwinds alone; a signal handler's stack is small. */
-static uint64_t python_words[FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS];
+static uint64_t python_words[MOST_PYTHON_FRAMES * FFM_PYTHON_WORDS];
 
 static uint32_t least(uint32_t one, uint32_t other)
 {
@@ -80,9 +80,8 @@ static bool has_instruments(const uint64_t *frames, uint32_t depth)
 static void record(ffm_thread *thread, const uint64_t *frames, uint32_t depth)
 {
     uint32_t python = 0;
-    bool truncated = false;
     if (ffm_python_is_readable())
-        python = least(ffm_python_walk(python_words, &truncated) / FFM_PYTHON_WORDS, MOST_PYTHON_FRAMES);
+        python = ffm_python_walk_interrupted(python_words, MOST_PYTHON_FRAMES) / FFM_PYTHON_WORDS;
     const size_t bytes = sizeof(ffm_sample) + depth * sizeof(ffm_frame) + python * sizeof(ffm_python_frame);
     ffm_sample *out = ffm_sink_reserve(&self.stream, FFM_CHUNK_SAMPLES, thread->number, bytes);
     if (out == NULL)

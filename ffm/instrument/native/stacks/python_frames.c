@@ -5,11 +5,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "guarded.h"
 #include "modules.h"
 #include "python_layout.h"
 #include "sink.h"
 
-enum { CODES = 1 << 16, LONGEST_FILE = 1024, LONGEST_NAME = 512 };
+enum { CODES = 1 << 16, LONGEST_FILE = 1024, LONGEST_NAME = 512, LONGEST_TABLE = 1 << 20 };
 
 bool ffm_python_readable;
 
@@ -64,8 +65,7 @@ void ffm_python_found(const ffm_python *found)
     __atomic_store_n(&ffm_python_readable, true, __ATOMIC_RELEASE);
 }
 
-/* An interpreter has one type of code. Once it is known, no other object is looked into: a sample can find a frame that
- * is just being left, whose code is freed and may be something else. */
+/* An interpreter has one type of code. Once it is known, no other object is looked into. */
 static bool is_code(const char *object)
 {
     const char *type = pointer_at(object, python.at.object - 8);
@@ -109,39 +109,121 @@ static inline uint64_t identity_of(const char *code)
 /* The words of an entry into the interpreter that has no function yet, or no longer. */
 static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
 
-uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
+/* Whether a sample can read what is there. It can interrupt the interpreter between two writes: since the first of
+ * these, the thread's innermost frame can be what was left on the stack, and code that is being left can be freed. */
+static bool can_read(const char *from, uint64_t bytes)
+{
+    return ffm_guarded_readable((uint64_t)from, (uint64_t)from + bytes);
+}
+
+static const char *text_of(const char *string, uint64_t *length, uint32_t *width)
+{
+    const uint32_t state = number_at(string, python.at.object + 16);
+    *length = word_at(string, python.at.object);
+    *width = state >> 2 & 7;
+    return string + (state & 0x40 ? python.at.ascii : python.at.compact);
+}
+
+static bool can_read_text(const char *string, uint64_t longest)
+{
+    uint64_t length;
+    uint32_t width;
+    if (!can_read(string, python.at.object + 20))
+        return false;
+    const char *text = text_of(string, &length, &width);
+    return can_read(text, (length < longest ? length : longest) * width);
+}
+
+static bool can_read_table(const char *table)
+{
+    const uint64_t header = python.at.object + 16;
+    if (!can_read(table, header))
+        return false;
+    const uint64_t length = word_at(table, python.at.object);
+    return length <= LONGEST_TABLE && can_read(table + header, length);
+}
+
+static bool can_read_code(const char *code)
+{
+    return python.code_type != NULL && can_read(code, python.at.instructions) && is_code(code) &&
+           can_read_text(pointer_at(code, python.at.file), LONGEST_FILE) &&
+           can_read_text(pointer_at(code, python.at.name), LONGEST_NAME) &&
+           can_read_table(pointer_at(code, python.at.line_table));
+}
+
+static bool can_read_frame(const char *frame)
 {
     const ffm_python_layout *at = &python.at;
+    const uint32_t words[] = {at->code, at->previous, at->instruction};
+    uint32_t bytes = (at->owner > at->is_entry ? at->owner : at->is_entry) + 1;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        bytes = words[i] + 8 > bytes ? words[i] + 8 : bytes;
+    return can_read(frame, bytes);
+}
+
+/* Write a frame's words at `out`, if it has any, and return their end. `first` says that no frame lies inside. */
+static inline uint64_t *put_frame(uint64_t *out, bool first, const char *frame, const char *code)
+{
+    const ffm_python_layout *at = &python.at;
+    uint8_t owner = (uint8_t)frame[at->owner];
+    if (owner < at->shim) {
+        if (code == NULL || !is_code(code) || is_aid(code))
+            return out;
+        bool entry = at->is_entry != 0 && frame[at->is_entry];
+        out[0] = (uint64_t)code;
+        out[1] = word_at(frame, at->instruction) | (entry ? FFM_PYTHON_ENTRY : 0); /* two bytes an instruction */
+        out[2] = identity_of(code);
+        return out + FFM_PYTHON_WORDS;
+    }
+    if (owner > at->shim)
+        return out;
+    if (!first && !(out[1 - FFM_PYTHON_WORDS] & FFM_PYTHON_ENTRY)) {
+        out[1 - FFM_PYTHON_WORDS] |= FFM_PYTHON_ENTRY;
+        return out;
+    }
+    memcpy(out, bare_entry, sizeof bare_entry);
+    return out + FFM_PYTHON_WORDS;
+}
+
+static inline const char *code_of(const char *frame)
+{
+    return (const char *)(word_at(frame, python.at.code) & ~python.at.tag); // NOLINT
+}
+
+static inline const char *innermost_frame(void)
+{
     const char *state = python.thread_state();
     if (state == NULL)
-        return 0;
-    const char *frame = pointer_at(state, at->current_frame);
-    if (at->through_cframe)
-        frame = pointer_at(frame, at->cframe_frame);
+        return NULL;
+    const char *frame = pointer_at(state, python.at.current_frame);
+    return python.at.through_cframe ? pointer_at(frame, python.at.cframe_frame) : frame;
+}
+
+uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
+{
     uint64_t *out = words;
-    for (; frame != NULL; frame = pointer_at(frame, at->previous)) {
-        uint8_t owner = (uint8_t)frame[at->owner];
+    for (const char *frame = innermost_frame(); frame != NULL; frame = pointer_at(frame, python.at.previous)) {
         if (out == words + (size_t)FFM_MAX_PYTHON_FRAMES * FFM_PYTHON_WORDS) {
             *truncated = true;
             break;
         }
-        if (owner < at->shim) {
-            const char *code = (const char *)(word_at(frame, at->code) & ~at->tag); // NOLINT
-            if (code == NULL || !is_code(code) || is_aid(code))
-                continue;
-            bool entry = at->is_entry != 0 && frame[at->is_entry];
-            out[0] = (uint64_t)code;
-            out[1] = word_at(frame, at->instruction) | (entry ? FFM_PYTHON_ENTRY : 0); /* two bytes an instruction */
-            out[2] = identity_of(code);
-            out += FFM_PYTHON_WORDS;
-        } else if (owner == at->shim) {
-            if (out != words && !(out[1 - FFM_PYTHON_WORDS] & FFM_PYTHON_ENTRY)) {
-                out[1 - FFM_PYTHON_WORDS] |= FFM_PYTHON_ENTRY;
-            } else {
-                memcpy(out, bare_entry, sizeof bare_entry);
-                out += FFM_PYTHON_WORDS;
-            }
-        }
+        out = put_frame(out, out == words, frame, code_of(frame));
+    }
+    return (uint32_t)(out - words);
+}
+
+uint32_t ffm_python_walk_interrupted(uint64_t *words, uint32_t most)
+{
+    uint64_t *out = words;
+    const char *frame = innermost_frame();
+    for (uint32_t steps = 0; steps < FFM_MAX_PYTHON_FRAMES && frame != NULL; steps++) {
+        if (out == words + (size_t)most * FFM_PYTHON_WORDS || !can_read_frame(frame))
+            break;
+        const char *code = code_of(frame);
+        if ((uint8_t)frame[python.at.owner] < python.at.shim && code != NULL && !can_read_code(code))
+            break;
+        out = put_frame(out, out == words, frame, code);
+        frame = pointer_at(frame, python.at.previous);
     }
     return (uint32_t)(out - words);
 }
@@ -163,12 +245,11 @@ static size_t put_utf8(uint32_t point, char *out)
  * then "compact" (all but those of subclasses) and "ASCII" (Include/cpython/unicodeobject.h). */
 static size_t copy_text(const char *string, char *out, size_t room)
 {
-    const ffm_python_layout *at = &python.at;
-    uint64_t length = word_at(string, at->object);
-    uint32_t state = number_at(string, at->object + 16), width = state >> 2 & 7;
-    if (!(state & 0x20))
+    uint64_t length;
+    uint32_t width;
+    const char *text = text_of(string, &length, &width);
+    if (!(number_at(string, python.at.object + 16) & 0x20))
         return 0;
-    const char *text = string + (state & 0x40 ? at->ascii : at->compact);
     size_t used = 0;
     for (uint64_t i = 0; i < length && used + 4 <= room; i++) {
         uint32_t point = 0;
