@@ -51,7 +51,7 @@ VIEWS = (
     ("export", "--format", "perfetto", "-o", "all.pftrace"),
     ("path",),
 )
-OF_WAITING = ("graph", "path", "meetings")
+OF_WAITING = ("graph", "path", "meetings", "gpu-times")
 """The tables of what a run waits for, which only these views read."""
 VIEWS_OF_WAITING = (
     ("path", "1"),
@@ -155,7 +155,7 @@ def _read(file: Path, change: str, chance: random.Random) -> tuple[str, str]:
         return _judged(lambda: _ffm("report", "--results", "results"), "report", unseen=False)
     if file.stem in OF_WAITING:
         command: tuple[str, ...] = chance.choice(VIEWS_OF_WAITING)
-        reads_it = command[:2] == ("path", "1")
+        reads_it = command[:2] == ("path", "1") and file.stem != "gpu-times"
     elif file.stem in ("analysis", "timeline"):
         command = chance.choice(VIEWS)
         reads_it = (

@@ -147,7 +147,7 @@ def change_table(path: Path, chance: random.Random) -> str:
     elif kind == "rows":
         table = chance.choice((table.slice(0, 0), table.slice(0, len(table) // 2), pa.concat_tables([table, table])))
     elif kind == "order":
-        table = table.take(chance.sample(range(len(table)), len(table)))
+        table = table.take(pa.array(chance.sample(range(len(table)), len(table)), pa.int64()))
     elif kind == "text":
         table = _with(table, name, pa.array(["text"] * len(column)))
     else:

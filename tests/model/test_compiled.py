@@ -53,9 +53,10 @@ def test_large_tables_are_compiled() -> None:
 def test_compiled_code_has_a_place_where_package_and_home_cannot_be_written(tmp_path: Path) -> None:
     """As in an installation owned by another account. Files instead of folders stop even the superuser."""
     package = tmp_path / "installed" / "ffm"
-    (package / "model").mkdir(parents=True)
-    for path in (*(ROOT / "ffm").glob("*.py"), *(ROOT / "ffm/model").glob("*.py")):
-        (package / path.relative_to(ROOT / "ffm")).write_bytes(path.read_bytes())
+    for path in (*(ROOT / "ffm").glob("*.py"), *(ROOT / "ffm/model").rglob("*.py")):
+        copy = package / path.relative_to(ROOT / "ffm")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
     (package / "model" / "__pycache__").write_text("a file where a folder should be")
     (tmp_path / "home").write_text("a file where a folder should be")
     temporary = tmp_path / "temporary"
