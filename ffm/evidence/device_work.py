@@ -21,7 +21,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork, Direction
 from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.rules import StreamKind
-from ffm.model.waiting.sequences import unfinished_queries
+from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents import ContextDevice, Tracing
 

@@ -12,9 +12,9 @@ from simulator import NON_BLOCKING, Call, Member, traced, traced_together
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, Direction
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting import sequence_kernels
+from ffm.model.waiting import call_pattern_kernels
+from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling, unfinished_queries
 from ffm.model.waiting.graph import Graph, build_graph
-from ffm.model.waiting.sequences import consecutive_transfers, offloads, polling, unfinished_queries
 from tests.model.given_times import given_gpu_times
 
 US = 1000
@@ -134,13 +134,13 @@ def test_work_of_another_process_is_not_waited_for() -> None:
 
 def test_synchronous_offload_is_the_same_compiled() -> None:
     timeline, work, graph = run_of([kernel(100), wait(), kernel(5, stream=2), download(40), kernel(8), wait(1)])
-    rows = sequence_kernels.Rows(
+    rows = call_pattern_kernels.Rows(
         timeline.thread, work.action, work.stream, work.event, graph.gpu_begin, graph.gpu_end, graph.cause,
         work.process_of_thread, work.legacy,
     )  # fmt: skip
     order = np.arange(len(timeline))
-    found = compiled(sequence_kernels.offloads)(order, rows, work.streams, work.events)
-    assert found == sequence_kernels.offloads(order, rows, work.streams, work.events) == (3, 148 * US)
+    found = compiled(call_pattern_kernels.offloads)(order, rows, work.streams, work.events)
+    assert found == call_pattern_kernels.offloads(order, rows, work.streams, work.events) == (3, 148 * US)
 
 
 def joined(calls: list[Call], *directions: Direction) -> tuple[int, int]:

@@ -17,9 +17,9 @@ from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import union_kernels
+from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
 from ffm.model.waiting.meetings import Meetings
-from ffm.model.waiting.sequences import consecutive_transfers, offloads, polling
 
 Times = NDArray[np.int64]
 

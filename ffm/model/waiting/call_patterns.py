@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork, Direction
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting import sequence_kernels
+from ffm.model.waiting import call_pattern_kernels
 from ffm.model.waiting.graph import Graph
 
 _WAITS = (
@@ -48,7 +48,7 @@ def offloads(timeline: Timeline, work: DeviceWork, graph: Graph) -> tuple[int, i
         return 0, 0
     process = work.process_of_thread[timeline.thread]
     order = np.lexsort((timeline.start, process)).astype(np.int64)
-    rows = sequence_kernels.Rows(
+    rows = call_pattern_kernels.Rows(
         timeline.thread,
         work.action,
         work.stream,
@@ -59,7 +59,7 @@ def offloads(timeline: Timeline, work: DeviceWork, graph: Graph) -> tuple[int, i
         work.process_of_thread,
         work.legacy,
     )
-    count, lasting = run(sequence_kernels.offloads, len(order), order, rows, work.streams, work.events)
+    count, lasting = run(call_pattern_kernels.offloads, len(order), order, rows, work.streams, work.events)
     return int(count), int(lasting)
 
 

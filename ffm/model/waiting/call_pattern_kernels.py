@@ -1,5 +1,5 @@
-"""The pass that finds work which a thread puts on the GPU and waits for at once (`ffm.model.waiting.sequences`), in the
-part of Python that Numba compiles.
+"""The pass that finds work which a thread puts on the GPU and waits for at once (`ffm.model.waiting.call_patterns`), in
+the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.
 """
