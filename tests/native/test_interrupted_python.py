@@ -19,8 +19,9 @@ from tests.native.layers import includes_of, sources_of
 VERSION = 0x030B07F0
 """Python 3.11.7, whose innermost frame is found through a structure on the stack."""
 CFRAME, CURRENT_FRAME, CODE, PREVIOUS, TYPE, TYPE_NAME, FIRST_LINE = 56, 8, 32, 48, 8, 24, 72
+STRING_STATE = 32
 PARTS = (112, 128, 136)
-"""Offsets of its structures' members; the parts of code are its file, its name and its table of lines (CPython:
+"""Offsets of its structures' members. The parts of code are its file, its name and its table of lines (CPython:
 Include/cpython/pystate.h, Include/cpython/code.h, Include/internal/pycore_frame.h)."""
 MOST = 16
 WORDS = 3
@@ -127,6 +128,8 @@ def test_garbage_in_place_of_a_frame_or_its_code_ends_the_frames(library: Path, 
         words[offset // 8] = right
     fake.frame[PREVIOUS // 8] = garbage
     assert interrupted(native) == whole
+    fake.text[STRING_STATE // 8] = 0x20 | 7 << 2  # characters of seven bytes
+    assert interrupted(native) == []
 
 
 def test_frames_in_a_circle_end(library: Path) -> None:

@@ -109,8 +109,8 @@ static inline uint64_t identity_of(const char *code)
 /* The words of an entry into the interpreter that has no function yet, or no longer. */
 static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
 
-/* Whether a sample can read what is there. It can interrupt the interpreter between two writes: since the first of
- * these, the thread's innermost frame can be what was left on the stack, and code that is being left can be freed. */
+/* Whether a sample can read what is there. It can interrupt the interpreter between two writes. The innermost frame is
+ * then whatever was left on the stack, or a frame is being left, and its code is freed. */
 static bool can_read(const char *from, uint64_t bytes)
 {
     return ffm_guarded_readable((uint64_t)from, (uint64_t)from + bytes);
@@ -131,7 +131,7 @@ static bool can_read_text(const char *string, uint64_t longest)
     if (!can_read(string, python.at.object + 20))
         return false;
     const char *text = text_of(string, &length, &width);
-    return can_read(text, (length < longest ? length : longest) * width);
+    return width <= sizeof(uint32_t) && can_read(text, (length < longest ? length : longest) * width);
 }
 
 static bool can_read_table(const char *table)
@@ -140,7 +140,7 @@ static bool can_read_table(const char *table)
     if (!can_read(table, header))
         return false;
     const uint64_t length = word_at(table, python.at.object);
-    return length <= LONGEST_TABLE && can_read(table + header, length);
+    return length <= LONGEST_TABLE && can_read(table + header, length + 1); /* a zero ends it */
 }
 
 static bool can_read_code(const char *code)
@@ -301,17 +301,21 @@ static uint32_t code_number(const uint64_t *words, uint64_t *hash)
     return number;
 }
 
-static uint32_t read_varint(const uint8_t **at)
+static uint32_t read_varint(const uint8_t **at, const uint8_t *end)
 {
-    uint32_t value = **at & 0x3F;
-    for (uint32_t shift = 6; *(*at)++ & 0x40; shift += 6)
-        value |= (uint32_t)(**at & 0x3F) << shift;
+    uint32_t value = 0;
+    bool more = true;
+    for (uint32_t shift = 0; more && *at < end && shift < 32; shift += 6) {
+        const uint8_t byte = *(*at)++;
+        value |= (uint32_t)(byte & 0x3F) << shift;
+        more = byte & 0x40;
+    }
     return value;
 }
 
-static int32_t read_signed_varint(const uint8_t **at)
+static int32_t read_signed_varint(const uint8_t **at, const uint8_t *end)
 {
-    uint32_t value = read_varint(at);
+    uint32_t value = read_varint(at, end);
     return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
@@ -341,12 +345,12 @@ static void locate(const char *code, uint64_t instruction, uint32_t *line, uint3
             start = *at + 1u;
             at += 2;
         } else if (kind == 13) {
-            current += (uint32_t)read_signed_varint(&at);
+            current += (uint32_t)read_signed_varint(&at, end);
         } else if (kind == 14) {
-            current += (uint32_t)read_signed_varint(&at);
-            read_varint(&at);
-            start = read_varint(&at);
-            read_varint(&at);
+            current += (uint32_t)read_signed_varint(&at, end);
+            read_varint(&at, end);
+            start = read_varint(&at, end);
+            read_varint(&at, end);
         } else {
             known = false;
         }
