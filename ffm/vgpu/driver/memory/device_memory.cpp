@@ -28,6 +28,9 @@ constexpr std::size_t give_back_from = std::size_t{64} << 20;
 constexpr std::size_t page = 4096;
 constexpr std::size_t pages_at_a_time = 512;
 
+/* To ask which pages were written takes about 9 us, to clear this much 4 us if they were, 120 us if they were not. */
+constexpr std::size_t least_examined = 64 * page;
+
 /* Bits of an entry of /proc/self/pagemap (proc(5)): neither is set for a page of private memory that nobody wrote. */
 constexpr std::uint64_t page_present = std::uint64_t{1} << 63, page_swapped = std::uint64_t{1} << 62;
 
@@ -189,7 +192,6 @@ void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t 
  * Where other processes share memory of the device, its pages may hold what this process never touched. */
 void DeviceMemory::clear(CUdevice device, char *first, std::size_t size)
 {
-    static const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     Arena &memory = arena(device);
     bool shares;
     {
@@ -198,14 +200,17 @@ void DeviceMemory::clear(CUdevice device, char *first, std::size_t size)
     }
     std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first), behind = begin + size;
     std::uintptr_t whole = (begin + page - 1) / page * page, end = behind / page * page;
-    if (shares || whole >= end) {
+    if (shares || size < least_examined) {
         std::memset(first, 0, size);
         return;
     }
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     std::memset(first, 0, whole - begin);
     for (std::uintptr_t at = whole; at < end; at += pages_at_a_time * page)
         clear_pages(map, reinterpret_cast<char *>(at), std::min(pages_at_a_time, (end - at) / page));
     std::memset(reinterpret_cast<char *>(end), 0, behind - end);
+    if (map >= 0)
+        close(map);
 }
 
 bool DeviceMemory::take(CUdevice device, std::size_t size)
