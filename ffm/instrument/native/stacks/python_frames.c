@@ -109,11 +109,24 @@ static inline uint64_t identity_of(const char *code)
 /* The words of an entry into the interpreter that has no function yet, or no longer. */
 static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
 
+/* Pages that the kernel could read when this sample asked: the frames and parts of code share few. */
+enum { PAGE = 4096, KNOWN_PAGES = 64 };
+static uint64_t readable_pages[KNOWN_PAGES];
+
 /* Whether a sample can read what is there. It can interrupt the interpreter between two writes. The innermost frame is
  * then whatever was left on the stack, or a frame is being left, and its code is freed. */
 static bool can_read(const char *from, uint64_t bytes)
 {
-    return ffm_guarded_readable((uint64_t)from, (uint64_t)from + bytes);
+    const uint64_t last = (uint64_t)from + bytes - 1;
+    for (uint64_t page = (uint64_t)from / PAGE; bytes != 0 && page <= last / PAGE; page++) {
+        uint64_t *known = &readable_pages[page % KNOWN_PAGES];
+        if (*known == page)
+            continue;
+        if (!ffm_guarded_readable(page * PAGE, page * PAGE + 1))
+            return false;
+        *known = page;
+    }
+    return bytes == 0 || last >= (uint64_t)from;
 }
 
 static const char *text_of(const char *string, uint64_t *length, uint32_t *width)
@@ -215,6 +228,7 @@ uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
 uint32_t ffm_python_walk_interrupted(uint64_t *words, uint32_t most)
 {
     uint64_t *out = words;
+    memset(readable_pages, 0xff, sizeof readable_pages); /* a page that there is not */
     const char *frame = innermost_frame();
     for (uint32_t steps = 0; steps < FFM_MAX_PYTHON_FRAMES && frame != NULL; steps++) {
         if (out == words + (size_t)most * FFM_PYTHON_WORDS || !can_read_frame(frame))

@@ -43,7 +43,7 @@ static inline bool ffm_python_is_readable(void)
 uint32_t ffm_python_walk(uint64_t *words, bool *truncated);
 
 /* The same in the handler of a signal, which can have interrupted the interpreter anywhere, for the `most` innermost
- * frames: ends where what it finds is no frame. Some microseconds. */
+ * frames: ends where what it finds is no frame. Some microseconds; one thread at a time. */
 uint32_t ffm_python_walk_interrupted(uint64_t *words, uint32_t most);
 
 /* A frame's place as it is recorded, and in words that mean the same in every run. */
