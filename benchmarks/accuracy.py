@@ -46,7 +46,7 @@ from rich.table import Table
 from twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.model.timeline import Problem
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis

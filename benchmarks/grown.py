@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import read_table, write_table
-from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned, write_document
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import read_owned, write_document
+from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
+from ffm.results.documents.run import Run
 from ffm.results.folder.paths import ResultsFolder
 
 STAGES: dict[str, type[Document]] = {"baseline": Baseline, "tracing": Tracing, "memory": Memory, "sync-use": SyncUse}

@@ -44,7 +44,7 @@ from rich.table import Table
 from twins import ARGUMENTS, NAMES
 
 from ffm.errors import FfmError
-from ffm.results.documents import Document
+from ffm.results.documents.document import Document
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.quick import run_quick

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ffm.evidence.operations import EVENTS
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.tables import stored_table
-from ffm.results.documents import Tracing, read_owned
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.quick import analyse_trace
 

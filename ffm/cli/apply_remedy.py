@@ -184,7 +184,7 @@ def _means_the_same(results: Results) -> bool:
 
     A signed document may have come back in a folder of somebody else's, where `./app` is another program.
     """
-    from ffm.results.documents import working_directory
+    from ffm.results.documents.run import working_directory
 
     run = results.document.run
     if run is not None and run.working_directory == working_directory():

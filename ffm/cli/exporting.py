@@ -71,7 +71,8 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     from ffm.plain_text import plain_document
     from ffm.report.formats.export import stage_chunks
     from ffm.results.columnar.tables import stored_table
-    from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing
+    from ffm.results.documents.document import Document
+    from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
     from ffm.results.folder.identity import read_latest
     from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.registry import TABLES

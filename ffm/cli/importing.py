@@ -11,7 +11,7 @@ import click
 from ffm.cli.options import RESULTS
 
 if TYPE_CHECKING:
-    from ffm.results.analysis_document import Analysis
+    from ffm.results.documents.analysis import Analysis
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -10,7 +10,9 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.device_code import DeviceCode, device_code
 from ffm.evidence.operations import PRIVATE
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import Module, Run, Tracing
+from ffm.results.documents.measured import Tracing
+from ffm.results.documents.run import Run
+from ffm.results.documents.stacks import Module
 
 WORTH_SAYING = 0.01
 """Share of the run, spent loading device code that needs no compiling, above which it is reported."""

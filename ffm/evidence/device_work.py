@@ -23,7 +23,7 @@ from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.rules import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import ContextDevice, Tracing
+from ffm.results.documents.measured import ContextDevice, Tracing
 
 STAGED_SHARE = 0.5
 """If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
 from ffm.marks import PREFIX, RANGES_PREFIX
-from ffm.results.analysis_document import MarkedIterations
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import Marked
+from ffm.results.documents.analysis import MarkedIterations
+from ffm.results.documents.measured import Marked
 
 MOST = 100_000
 """Of a run. Ranges in the inside of a library can be millions; iterations of a loop are few."""

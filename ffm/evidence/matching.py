@@ -18,7 +18,7 @@ from ffm.evidence.matching_kernels import Identities, match_in_step
 from ffm.model.compiled import run
 from ffm.model.grouping import SPARE, numbered
 from ffm.results.columnar.columns import LONGEST, Columns
-from ffm.results.documents import Stack
+from ffm.results.documents.stacks import Stack
 
 CALLER = ("process", "thread", "stack")
 IDENTITY = (*CALLER, "occurrence")

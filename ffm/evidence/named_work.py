@@ -11,7 +11,7 @@ from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.reader import RecordedKernel, Recording
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import ContextDevice, LaunchedKernels
+from ffm.results.documents.measured import ContextDevice, LaunchedKernels
 
 
 def launched_kernels(recordings: list[Recording], columns: Columns) -> list[LaunchedKernels]:

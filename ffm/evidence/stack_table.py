@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
-from ffm.results.documents import Frame, Module, PythonFrame, Stack
+from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
 
 UNKNOWN_MODULE = Module(path="", build_id="")
 """Placeholder for addresses outside every mapped file, such as code generated at run time."""

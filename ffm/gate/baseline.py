@@ -13,7 +13,7 @@ import orjson
 from ffm.errors import DocumentError, UnreadableError
 from ffm.gate.problems import UNPROVED, CallSite, Identity
 from ffm.regular_file import read_regular
-from ffm.results.documents import Number, Record
+from ffm.results.documents.fields import Number, Record
 from ffm.whole_file import named_output
 
 FORMAT = "ffm.gate-baseline"

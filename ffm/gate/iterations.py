@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ffm.errors import FfmError
 from ffm.model.groups.iterations import Iterations, iterations_from, recurring_starts
 from ffm.model.groups.names import base_name
-from ffm.results.analysis_document import Analysis, MarkedIterations
 from ffm.results.call_sites import source_file
-from ffm.results.documents import Frame
+from ffm.results.documents.analysis import Analysis, MarkedIterations
+from ffm.results.documents.stacks import Frame
 from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results
 

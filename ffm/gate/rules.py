@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from ffm.gate.problems import CallSite
-from ffm.results.documents import Count, Number, Record
+from ffm.results.documents.fields import Count, Number, Record
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 """A name, or a pattern with `*`, `?` and `[...]`."""

@@ -19,7 +19,7 @@ from ffm.remedy.selection import (
     no_wait_counts,
     repeats,
 )
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.vocabulary import WORDS
 
 MANAGED_SET = (

@@ -11,7 +11,7 @@ from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial, constant
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.stored import Results, benefit_of_correcting
 
 REMOVED = {

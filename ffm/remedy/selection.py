@@ -16,7 +16,7 @@ from pathlib import Path
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
-from ffm.results.analysis_document import Analysis, Site, Verdict
+from ffm.results.documents.analysis import Analysis, Site, Verdict
 from ffm.results.vocabulary import Because
 
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")

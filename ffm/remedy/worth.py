@@ -23,7 +23,7 @@ from ffm.instrument import library
 from ffm.instrument.pinning import pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.stored import Results, benefit_of_correcting
 
 CALL_S = 2e-6

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.results.analysis_document import Analysis
 from ffm.results.best_parts import BestPart
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, place
 
 

@@ -12,7 +12,7 @@ from ffm.gate.problems import REFUSED, CallSite, ProblemCalls, call_site
 from ffm.plain_text import plain
 from ffm.report.numbers import Scale, percent, plural
 from ffm.report.places import findings
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 
 SAVINGS = ("unnecessary_seconds", "unnecessary_percent")

@@ -9,8 +9,8 @@ from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import site_saving
 from ffm.report.unproved import why_nothing
-from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import own_frame, source_file
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 from ffm.results.stored import Results, benefits_of_sites
 

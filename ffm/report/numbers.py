@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from ffm.errors import FfmError
-from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis, Benefit
 from ffm.results.estimates import VARIES
 
 Estimator = Literal["replay", "carry", "bound"]

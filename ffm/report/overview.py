@@ -14,7 +14,7 @@ from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
 from ffm.report.waiting.shares import Share, shares_of
-from ffm.results.analysis_document import Analysis, Group, Matching
+from ffm.results.documents.analysis import Analysis, Group, Matching
 from ffm.results.places import Place, place, told_apart
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Saving, Scale
-from ffm.results.analysis_document import Analysis, Verdict
+from ffm.results.documents.analysis import Analysis, Verdict
 from ffm.results.places import Place, place
 from ffm.results.vocabulary import WORDS
 

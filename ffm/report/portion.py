@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Portion
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.run import Portion
 
 
 def portion_sentence(analysis: Analysis) -> str:

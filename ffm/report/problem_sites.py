@@ -9,7 +9,7 @@ from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:

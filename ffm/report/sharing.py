@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Scale, count, percent
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, place
 
 HEADING = "Waits that may be needed: device memory is shared with another process"

@@ -9,7 +9,7 @@ from ffm.model.estimators.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, findings, site_saving
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, StackFrame, place, stack_frames
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ffm.report.not_measured import NOTHING
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, place
 
 HEADING = "What doing without these saves at most, if they prove unnecessary"

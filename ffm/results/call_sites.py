@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ffm.model.groups.names import DROPPED, base_name, starts_a_thread
-from ffm.results.documents import Frame, Module
+from ffm.results.documents.stacks import Frame, Module
 
 PRIVATE = "private"
 """Placeholder for the driver function if a library used the driver's private interface."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ffm.errors import DocumentError, FfmError, UnreadableError
 from ffm.regular_file import read_regular
-from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Record, StackKey
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.fields import Record
+from ffm.results.documents.stacks import StackKey
 from ffm.whole_file import write_whole
 
 CHOICE_FILE = "chosen-sites.json"

@@ -25,8 +25,8 @@ from ffm.model.gpu_times.inference import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
-from ffm.results.analysis_document import Benefit, PinnedMemory, StageCost
-from ffm.results.documents import Run
+from ffm.results.documents.analysis import Benefit, PinnedMemory, StageCost
+from ffm.results.documents.run import Run
 
 REPLAYED_ROWS = 400_000_000
 """Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""

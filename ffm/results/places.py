@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import PurePath
 
-from ffm.results.analysis_document import Analysis, Site
 from ffm.results.call_sites import source_file
-from ffm.results.documents import Frame
+from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.stacks import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,11 @@ from ffm.errors import DocumentError, SourceError, UnreadableError
 from ffm.model.groups.sequences import FoundSequence, Line, Membership, offsets_of
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.regular_file import read_regular
-from ffm.results.analysis_document import Analysis, Verdict
 from ffm.results.call_sites import place_of_call
-from ffm.results.documents import MOST_BYTES, Frame, Module, Number, Stack
+from ffm.results.documents.analysis import Analysis, Verdict
+from ffm.results.documents.fields import Number
+from ffm.results.documents.files import MOST_BYTES
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.folder.identity import forget_runs
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import ResultsFolder

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
-from ffm.results.analysis_document import Analysis, MarkedIterations
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.analysis import Analysis, MarkedIterations
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.folder.identity import forget_runs
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import ResultsFolder

@@ -33,11 +33,14 @@ from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Re
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
-from ffm.results.analysis_document import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import MappedColumns, stored_table
-from ffm.results.documents import Baseline, Document, Memory, Run, SyncUse, Tracing, read_owned
+from ffm.results.documents.analysis import AllocationLink, Analysis, Matching, PinnedMemory, StageCost, Verdict
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
+from ffm.results.documents.run import Run
 from ffm.results.folder.identity import agreeing, begin_run
 from ffm.results.folder.paths import ResultsFolder, application_name
 from ffm.results.memory.heap import give_back, kept_memory

@@ -16,7 +16,10 @@ from ffm.driver.library import DriverFileError
 from ffm.errors import ProgramError
 from ffm.evidence.operations import PRIVATE, function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
-from ffm.results.documents import Baseline, Driver, Module, Stack, WaitingCall, write_document
+from ffm.results.documents.files import write_document
+from ffm.results.documents.measured import Baseline, WaitingCall
+from ffm.results.documents.run import Driver
+from ffm.results.documents.stacks import Module, Stack
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 
 WORK = (

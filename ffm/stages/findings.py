@@ -27,7 +27,10 @@ from ffm.model.necessity.rules import Comparison
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.path import places_of
-from ffm.results.analysis_document import (
+from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
+from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
+from ffm.results.columnar.timeline_file import save_timeline
+from ffm.results.documents.analysis import (
     UNPROVED,
     AllocationLink,
     Analysis,
@@ -46,10 +49,10 @@ from ffm.results.analysis_document import (
     TimingWait,
     Verdict,
 )
-from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
-from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
-from ffm.results.columnar.timeline_file import save_timeline
-from ffm.results.documents import NOT_MEASURED, Module, Run, Sampled, Stack, WaitLatency, write_document
+from ffm.results.documents.files import write_document
+from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
+from ffm.results.documents.run import Run
+from ffm.results.documents.stacks import Module, Stack
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
@@ -84,9 +87,9 @@ class SiteDescription:
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
     download: DownloadUse | None = None
-    """As in `analysis_document.Site`."""
+    """As in `documents.analysis.Site`."""
     buffer: str = ""
-    """As in `analysis_document.Site`."""
+    """As in `documents.analysis.Site`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +137,19 @@ class Findings:
     """
     wait_latency: WaitLatency = NOT_MEASURED
     marked: list[MarkedIterations] = field(default_factory=list)
-    """As in `analysis_document.Analysis`."""
+    """As in `documents.analysis.Analysis`."""
     watch: str = ""
-    """As in `analysis_document.Analysis`."""
+    """As in `documents.analysis.Analysis`."""
     not_measured: list[int] = field(default_factory=list)
-    """As in `analysis_document.Analysis`."""
+    """As in `documents.analysis.Analysis`."""
     staged: list[int] = field(default_factory=list)
-    """As in `analysis_document.Analysis`."""
+    """As in `documents.analysis.Analysis`."""
     probes_s: float = 0.0
-    """As in `analysis_document.Explained`."""
+    """As in `documents.analysis.Explained`."""
     sampled: Sampled = field(default_factory=Sampled)
-    """As in `analysis_document.Analysis`."""
+    """As in `documents.analysis.Analysis`."""
     kernels: dict[int, list[str]] = field(default_factory=dict)
-    """By site, as in `analysis_document.Site`."""
+    """By site, as in `documents.analysis.Site`."""
 
 
 def write_results(

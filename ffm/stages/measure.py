@@ -21,7 +21,7 @@ from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
-from ffm.results.documents import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
+from ffm.results.documents.run import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.portions import measured_portion

@@ -40,7 +40,8 @@ from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, number_of
 from ffm.results.columnar.tables import stored_table, write_table
-from ffm.results.documents import Baseline, Memory, Tracing, write_document
+from ffm.results.documents.files import write_document
+from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.portions import lasting, traced_portion

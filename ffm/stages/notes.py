@@ -9,7 +9,9 @@ import numpy as np
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.session.cut import POLITE_S
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import Baseline, Document, Memory, Stack, Tracing
+from ffm.results.documents.document import Document
+from ffm.results.documents.measured import Baseline, Memory, Tracing
+from ffm.results.documents.stacks import Stack
 from ffm.results.estimates import COSTLY_TRACING, comparable_s
 
 WORTH_SAYING = 0.02

@@ -15,7 +15,9 @@ from ffm.evidence.stretches import stretches_of
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.session.cut import SLOWEST, Lasting
 from ffm.instrument.session.portion import WHOLE, Asked, Calls, Iterations, Window
-from ffm.results.documents import Document, Portion, Tracing
+from ffm.results.documents.document import Document
+from ffm.results.documents.measured import Tracing
+from ffm.results.documents.run import Portion
 from ffm.results.folder.identity import read_latest
 from ffm.results.folder.paths import ResultsFolder
 

@@ -16,10 +16,12 @@ from ffm.evidence.operations import EVENTS, function_name
 from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_likely_times
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table
-from ffm.results.documents import Stack, Tracing, read_owned
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
+from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import ResultsFolder, application_name

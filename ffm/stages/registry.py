@@ -11,7 +11,8 @@ from ffm.evidence.operations import EVENTS
 from ffm.evidence.transfers.downloads import DOWNLOADS
 from ffm.evidence.transfers.host_memory import HOST_MEMORY
 from ffm.results.columnar.columns import Table
-from ffm.results.documents import Document, missing
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import missing
 from ffm.results.folder.identity import BUILT_ON
 from ffm.results.folder.lock import writing_to
 from ffm.stages.baseline import run_baseline

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ffm.evidence.samples import calls_around
 from ffm.instrument.recording.reader import Recording
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import Sampled, SampledPlace
+from ffm.results.documents.measured import Sampled, SampledPlace
 from ffm.symbols.sampled_places import sampled_places
 
 Rows = NDArray[np.int64]

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Several
 import msgspec
 
 from ffm.model.groups.sequences import Membership
-from ffm.results.analysis_document import Sequence, SequencePart
+from ffm.results.documents.analysis import Sequence, SequencePart
 from ffm.results.estimates import Estimates
 
 LONG_ROWS = 200_000

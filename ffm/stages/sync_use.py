@@ -16,8 +16,10 @@ from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, identity
 from ffm.results.columnar.tables import stored_table, write_table
-from ffm.results.documents import Baseline, Stack, SyncUse, write_document
-from ffm.results.documents import Memory as MemoryDocument
+from ffm.results.documents.files import write_document
+from ffm.results.documents.measured import Baseline, SyncUse
+from ffm.results.documents.measured import Memory as MemoryDocument
+from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions

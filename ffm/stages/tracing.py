@@ -18,7 +18,8 @@ from ffm.evidence.transfers.host_memory import host_memory_columns
 from ffm.instrument.probing.device import compute_capability
 from ffm.instrument.probing.latency import DriverTimes, wait_latency
 from ffm.results.columnar.tables import write_table
-from ffm.results.documents import Baseline, Tracing, WaitLatency, write_document
+from ffm.results.documents.files import write_document
+from ffm.results.documents.measured import Baseline, Tracing, WaitLatency
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.sampling import sampled_work

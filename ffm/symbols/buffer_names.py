@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ffm.driver.catalogue import Direction, load_catalogue
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.symbols.argument_names import ArgumentNames
 from ffm.symbols.elf import read_elf
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.results.documents import LaunchedKernels
+from ffm.results.documents.measured import LaunchedKernels
 from ffm.symbols.demangle import demangle
 
 

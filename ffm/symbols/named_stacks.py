@@ -10,7 +10,8 @@ import msgspec
 
 from ffm.evidence.stack_table import UNKNOWN_MODULE
 from ffm.instrument.library import COLLECTOR
-from ffm.results.documents import Frame, Module, Run, Stack
+from ffm.results.documents.run import Run
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.symbols.elf import read_elf
 from ffm.symbols.fragments import split_parts
 from ffm.symbols.locations import Location, SourceFrame

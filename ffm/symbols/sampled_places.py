@@ -9,7 +9,8 @@ from ffm.evidence.stack_table import UNKNOWN_MODULE
 from ffm.instrument.recording.reader import Recording
 from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.results.call_sites import foreign_modules, own_frames_outside, source_file
-from ffm.results.documents import Frame, Module, PythonFrame, SampledPlace, Stack
+from ffm.results.documents.measured import SampledPlace
+from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
 from ffm.symbols.named_stacks import name_stacks
 from ffm.symbols.symbolizer import Symbolizer
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ffm.evidence.operations import EVENTS
 from ffm.results.columnar.tables import stored_table
-from ffm.results.documents import Tracing, read_owned
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
 from ffm.results.folder.paths import ResultsFolder
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from ffm.errors import FfmError
-from ffm.results.documents import ExitStatus, ProcessRecord, Run
+from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
 from tests.processes import run_to_end
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

@@ -11,8 +11,8 @@ import pytest
 
 from ffm.cli.main import main
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.analysis_document import Verdict
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.analysis import Verdict
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, write_results
 

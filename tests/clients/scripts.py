@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from tests.clients.gating import gate
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
 

@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis, Site
+from ffm.results.documents.analysis import Analysis, Site
 from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_JAX", BUILD / "jax" / "env"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, printed, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_NUMBA", BUILD / "numba" / "env"))

@@ -13,7 +13,8 @@ from fat_binaries import CUBIN, PTX, container, library_with, source_with
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.compiling import compilation_notes, loading_seconds
 from ffm.results.columnar.tables import read_table
-from ffm.results.documents import Module, Tracing
+from ffm.results.documents.measured import Tracing
+from ffm.results.documents.stacks import Module
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request

@@ -6,7 +6,7 @@ import pytest
 
 from ffm.evidence import marked_iterations
 from ffm.evidence.marked_iterations import _seldom
-from ffm.results.documents import Marked
+from ffm.results.documents.measured import Marked
 
 
 def test_of_too_many_marks_those_of_the_seldom_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,12 @@ from pathlib import Path
 
 from ffm.errors import DocumentError, InstrumentError
 from ffm.instrument.recording.reader import read_recordings
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.tables import read_table
 from ffm.results.columnar.timeline_file import load_results_timeline
-from ffm.results.documents import Baseline, Document, Memory, SyncUse, Tracing, read_owned
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import STAGES, ResultsFolder

@@ -214,7 +214,8 @@ def _read_recordings(file: Path) -> tuple[int, str]:
     """Make the tables of stages 2 and 3 from recordings, as their stages do after the run."""
     from ffm.errors import FfmError, InstrumentError
     from ffm.instrument.recording.reader import read_recordings
-    from ffm.results.documents import Memory, Tracing, read_owned
+    from ffm.results.documents.files import read_owned
+    from ffm.results.documents.measured import Memory, Tracing
     from ffm.results.folder.paths import ResultsFolder
     from ffm.stages import memory, tracing
     from ffm.stages.measure import Measurement, Request

@@ -18,8 +18,9 @@ from ffm.cli.apply_remedy import _measured_command
 from ffm.errors import FfmError
 from ffm.plain_text import plain, plain_document
 from ffm.report.source_lines import SourceLines
-from ffm.results.analysis_document import Analysis
-from ffm.results.documents import ExitStatus, Run, read_owned, working_directory, write_document
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import read_owned, write_document
+from ffm.results.documents.run import ExitStatus, Run, working_directory
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import sealed, take_seal
 from ffm.results.stored import Results, open_results

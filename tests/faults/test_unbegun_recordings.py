@@ -11,7 +11,8 @@ import pytest
 from ffm.errors import InstrumentError
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import MAGIC, read_recordings, unbegun_recordings
-from ffm.results.documents import Tracing, read_owned
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
 from ffm.stages.notes import unrecorded_notes
 from tests.conftest import Ffm
 

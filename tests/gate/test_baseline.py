@@ -15,8 +15,8 @@ from sample_analysis import sample_analysis
 from ffm.errors import DocumentError
 from ffm.gate.baseline import VERSION, known_sites, new_sites, read_baseline, write_baseline
 from ffm.gate.problems import call_site
-from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.stacks import Frame, Module, Stack
 
 SITES = st.builds(
     a_site,

@@ -20,7 +20,7 @@ from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import RecordedStack, Recording, read_recordings
 from ffm.instrument.session.runner import Instruments, run_instrumented
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results
 from ffm.symbols.named_stacks import name_stacks
 from ffm.symbols.python_frames import EVALUATION

@@ -16,7 +16,7 @@ from ffm.evidence.operations import PRIVATE, function_name
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.probing.wait_search import find_wait_function
 from ffm.results.columnar.tables import read_table
-from ffm.results.documents import Baseline, Tracing
+from ffm.results.documents.measured import Baseline, Tracing
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request

@@ -17,7 +17,7 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.groups.sequences import find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.analysis_document import Benefit, PinnedMemory
+from ffm.results.documents.analysis import Benefit, PinnedMemory
 from ffm.results.estimates import PINNED_ALONE, Estimates
 
 MICROSECOND = 1_000

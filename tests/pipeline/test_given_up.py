@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results
 from ffm.results.vocabulary import Because
 from tests.conftest import Ffm

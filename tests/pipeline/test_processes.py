@@ -10,7 +10,8 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.recording.reader import Recording, read_recordings
-from ffm.results.documents import Tracing, read_owned
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
 from tests.conftest import Ffm
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.analysis_document import Analysis
-from ffm.results.documents import Tracing, read_owned
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Tracing
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ffm.instrument.session.portion import Asked
-from ffm.results.analysis_document import Analysis, Site, Verdict
+from ffm.results.documents.analysis import Analysis, Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.results.vocabulary import WORDS

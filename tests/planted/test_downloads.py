@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ffm.results.columnar.tables import read_table
-from ffm.results.documents import Memory, read_owned
+from ffm.results.documents.files import read_owned
+from ffm.results.documents.measured import Memory
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES

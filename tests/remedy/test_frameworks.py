@@ -10,7 +10,7 @@ import pytest
 from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.remedy.identify import identify_remedies
 from ffm.report.problem_sites import _framework, _in_copy
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.stacks import Frame, Module, Stack
 from tests.remedy.test_identify import EXPLICIT, PAGEABLE, TRANSFER
 from tests.report.sample_analysis import sample_analysis
 

@@ -23,8 +23,8 @@ from ffm.remedy.selection import (
     plan,
     write_plan,
 )
-from ffm.results.analysis_document import AllocationLink, Analysis, Benefit, Site, Verdict
-from ffm.results.documents import Stack
+from ffm.results.documents.analysis import AllocationLink, Analysis, Benefit, Site, Verdict
+from ffm.results.documents.stacks import Stack
 from ffm.results.vocabulary import WORDS, Because
 
 UNNECESSARY = Because.NOTHING_RELIES

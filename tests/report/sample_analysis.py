@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.results.analysis_document import (
+from ffm.results.documents.analysis import (
     Analysis,
     Benefit,
     Group,
@@ -13,7 +13,7 @@ from ffm.results.analysis_document import (
     StageCost,
     Verdict,
 )
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
 
 TEMPLATE = "void thrust::detail::contiguous_storage<float, thrust::device_allocator<float> >::deallocate()"

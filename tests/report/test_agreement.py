@@ -16,7 +16,7 @@ from ffm.report.remedies import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.analysis_document import Analysis, Benefit, Group
+from ffm.results.documents.analysis import Analysis, Benefit, Group
 
 WIDTH = 200
 SAVED = r"(?P<seconds>[\d.]+) s +(?P<share>[\d.]+) % +(?P<low>[\d.]+) (?P<high>[\d.]+) s"

@@ -17,8 +17,8 @@ from ffm.errors import FfmError
 from ffm.report.compare import compare, paired
 from ffm.report.formats import compare as formats
 from ffm.report.terminal.compare import compare_lines
-from ffm.results.analysis_document import Site
-from ffm.results.documents import Stack
+from ffm.results.documents.analysis import Site
+from ffm.results.documents.stacks import Stack
 from ffm.results.stored import Results, benefits_of_sites, open_results
 
 SITES = st.lists(

@@ -15,7 +15,7 @@ from ffm.model.device import Action
 from ffm.model.timeline import Kind
 from ffm.report.formats.html import html
 from ffm.report.formats.timeline import KINDS, MOST_PIECES, MOST_SPANS, timeline_data
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.findings import Findings, SiteDescription, write_results
 

@@ -16,7 +16,7 @@ from ffm.report.lines import lines
 from ffm.report.numbers import Scale
 from ffm.report.overview import overview
 from ffm.report.terminal.lines import render_lines
-from ffm.results.documents import Frame, Stack
+from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.findings import Findings, write_results
 

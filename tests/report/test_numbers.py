@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffm.report.numbers import Scale, percent, plural, ranges, size
-from ffm.results.analysis_document import Benefit
+from ffm.results.documents.analysis import Benefit
 
 
 @pytest.mark.parametrize(

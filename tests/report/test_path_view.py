@@ -18,7 +18,7 @@ from ffm.report.overview import overview
 from ffm.report.terminal.path import render_path
 from ffm.report.waiting.path import PathView, RegionBounds, change_view, fixed_view, path_view, region_view
 from ffm.report.waiting.shares import in_one_line
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.findings import Findings, SiteDescription, write_results
 

@@ -20,7 +20,7 @@ from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
-from ffm.results.documents import write_document
+from ffm.results.documents.files import write_document
 from ffm.results.stored import Results
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import likely_path

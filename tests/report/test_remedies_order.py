@@ -11,7 +11,7 @@ from ffm.report.formats.sarif import sarif
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
 from ffm.report.remedies import remedies_view
-from ffm.results.analysis_document import Analysis, Group
+from ffm.results.documents.analysis import Analysis, Group
 from tests.report.sample_analysis import sample_analysis
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffm.results.documents import Sampled, SampledPlace
+from ffm.results.documents.measured import Sampled, SampledPlace
 from ffm.results.waiting.sampled import SAMPLE_NS, SampledFunction, SampledPair, Split, sampled_pairs
 
 SOLVE, CHECK = SampledFunction("solve", "als.cu"), SampledFunction("check", "als.cu")

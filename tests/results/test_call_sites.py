@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffm.results.call_sites import Place, own_frame, place_of_call, runtime_modules, source_file
-from ffm.results.documents import Frame, Module
+from ffm.results.documents.stacks import Frame, Module
 
 
 def frames(*functions: tuple[str, int]) -> list[Frame]:

@@ -13,7 +13,7 @@ from ffm.errors import DocumentError
 from ffm.model.gpu_times import inference
 from ffm.model.gpu_times.inference import GpuTimes, Inference, infer_gpu_times
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE
-from ffm.results.documents import write_document
+from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results
 from ffm.stages.findings import Findings, write_results
 

@@ -14,9 +14,9 @@ import pytest
 from ffm.errors import DocumentError, FfmError
 from ffm.model.estimators.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.analysis_document import DownloadUse, Verdict
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
-from ffm.results.documents import Frame, Module, Stack
+from ffm.results.documents.analysis import DownloadUse, Verdict
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription, analyse, write_results

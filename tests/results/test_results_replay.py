@@ -16,9 +16,9 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
-from ffm.results.analysis_document import Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
+from ffm.results.documents.analysis import Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.estimates import DIFFERS, VARIES
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.vocabulary import Because

@@ -13,9 +13,9 @@ from whole_path import find_path
 
 from ffm.errors import DocumentError, FfmError
 from ffm.report.waiting.path import path_view
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.tables import read_table, write_table
-from ffm.results.documents import write_document
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results
 from ffm.results.waiting.files import GRAPH_FILE, MEETINGS_FILE, STRETCHES_FILE
 from ffm.results.waiting.run_path import likely_path, run_path

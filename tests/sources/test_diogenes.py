@@ -11,7 +11,7 @@ from diogenes_records import PUBLISHED, loop_records, needs_published_files, rec
 
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind, Problem
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results, subsequence
 from ffm.sources.diogenes import import_diogenes
 

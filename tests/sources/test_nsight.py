@@ -18,7 +18,7 @@ from ffm.model.device import Action
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import build_graph
 from ffm.report.formats.perfetto import perfetto_chunks
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.nsight import read_nsight
 from ffm.sources.profile import outermost

@@ -17,7 +17,7 @@ from ffm.errors import DocumentError
 from ffm.model.device import Action
 from ffm.report.terminal.path import render_path
 from ffm.report.waiting.path import path_view
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results
 from ffm.sources.profile import Place
 from ffm.sources.profiled import ProfiledRun, profiled_run

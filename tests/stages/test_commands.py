@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ffm.results.documents import ExitStatus, Run
+from ffm.results.documents.run import ExitStatus, Run
 from ffm.stages.analysis import measured_command
 
 RUN = Run(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.results.analysis_document import StageCost
-from ffm.results.documents import Baseline, Tracing, WaitLatency
+from ffm.results.documents.analysis import StageCost
+from ffm.results.documents.measured import Baseline, Tracing, WaitLatency
 from ffm.results.estimates import DIFFERS, EXPECTED, VARIES, Variation
 from ffm.stages.notes import host_function_notes, measurement_notes
 

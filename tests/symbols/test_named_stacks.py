@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ffm.instrument.library import COLLECTOR
-from ffm.results.documents import ExitStatus, Frame, Module, ProcessRecord, PythonFrame, Run, Stack
+from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
+from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
 from ffm.symbols.locations import Location, SourceFrame
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer

@@ -17,7 +17,8 @@ from ffm.model.steps import Tell, untold
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.results.columnar.tables import read_table
-from ffm.results.documents import Baseline, Document, Memory
+from ffm.results.documents.document import Document
+from ffm.results.documents.measured import Baseline, Memory
 
 TITLES = {
     "baseline": "1 baseline",

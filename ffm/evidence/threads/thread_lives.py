@@ -17,7 +17,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.device import ThreadLives
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents import ThreadLife
+from ffm.results.documents.measured import ThreadLife
 
 
 @dataclass(slots=True, eq=False)

@@ -11,8 +11,8 @@ from ffm.driver.catalogue import Kind, Memory, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
 from ffm.model.transfers import allocations_of
-from ffm.results.analysis_document import AllocationLink
 from ffm.results.columnar.columns import Columns
+from ffm.results.documents.analysis import AllocationLink
 
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 """Host memory that the driver knows. All other host memory is pageable."""

@@ -9,8 +9,8 @@ from ffm.driver.catalogue import Direction, Kind, load_catalogue
 from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.results.analysis_document import DownloadUse
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of, size
+from ffm.results.documents.analysis import DownloadUse
 
 DOWNLOADS = Table(
     {

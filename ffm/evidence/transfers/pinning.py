@@ -10,8 +10,8 @@ from ffm.instrument.pinning import PINNING, pinning_s
 from ffm.model.grouping import numbered
 from ffm.model.pinning import buffers_to_pin
 from ffm.model.timeline import Problem, Timeline
-from ffm.results.analysis_document import PinnedMemory
 from ffm.results.columnar.columns import Columns
+from ffm.results.documents.analysis import PinnedMemory
 
 
 def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> list[PinnedMemory]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ffm import __version__
 from ffm.model.timeline import Timeline
-from ffm.results.analysis_document import Analysis, Site
-from ffm.results.documents import Document
+from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.document import Document
 from ffm.results.places import stack_frames
 
 CHUNK_ROWS = 1 << 20

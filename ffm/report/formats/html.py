@@ -34,7 +34,7 @@ from ffm.report.overview import nothing_found, overview
 from ffm.report.remedies import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.whole_file import named_output
 
 

@@ -21,7 +21,7 @@ from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, site_saving
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 from ffm.results.stored import Results
 from ffm.results.waiting.run_path import RunPath, run_path

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
-from ffm.results.analysis_document import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis, Benefit
 from ffm.results.places import place
 
 WIDTH = 960

@@ -15,12 +15,12 @@ from ffm.model.waiting.path import Part
 from ffm.report.commands import command
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT
 from ffm.report.waiting.shares import Share, shares_of
-from ffm.results.analysis_document import PathShares
+from ffm.results.documents.analysis import PathShares
+from ffm.results.documents.waiting import Region, UsedGpu, Waiting
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath, fixed_path, run_path, stored_waiting
 from ffm.results.waiting.summary import TENTH, no_more_than_the_path, summarize
-from ffm.results.waiting_record import Region, UsedGpu, Waiting
 
 WHOLE_GPU = "GPU"
 """The name for all of the GPU's work."""

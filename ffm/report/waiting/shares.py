@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Scale, percent
-from ffm.results.analysis_document import PathShares
+from ffm.results.documents.analysis import PathShares
 
 
 @dataclass(frozen=True, slots=True)

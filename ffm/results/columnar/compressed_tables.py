@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.arrow_batches import Batches
 from ffm.results.columnar.columns import Columns, Table
 from ffm.results.columnar.tables import mapped_file, whole_arrow_file
+from ffm.results.documents.analysis import Analysis
 
 BATCH_ROWS = 1 << 18
 """Rows written at once: bounds the extra memory that compression needs."""

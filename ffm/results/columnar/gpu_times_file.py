@@ -13,9 +13,9 @@ import numpy as np
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.inference import GpuTimes, Inference, visiting_order
 from ffm.model.timeline import Timeline
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.columns import LONGEST, Column, ColumnError, Columns, Table
-from ffm.results.documents import StoredError, edited
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import StoredError, edited
 
 GPU_TIMES_FILE = "gpu-times.arrow"
 VERSION = b"1"

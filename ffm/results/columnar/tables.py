@@ -16,7 +16,8 @@ import pyarrow.feather as feather
 from ffm.regular_file import open_regular
 from ffm.results.columnar.arrow_batches import BatchError, Batches
 from ffm.results.columnar.columns import ColumnError, Columns, Table
-from ffm.results.documents import Document, StoredError, edited
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import StoredError, edited
 from ffm.results.sealing import digest
 from ffm.whole_file import whole_file
 

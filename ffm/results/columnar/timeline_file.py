@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.analysis_document import Analysis
 from ffm.results.columnar.columns import (
     LONGEST,
     MANY,
@@ -30,7 +29,9 @@ from ffm.results.columnar.columns import (
     size,
     time,
 )
-from ffm.results.documents import Number, StoredError, edited
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.fields import Number
+from ffm.results.documents.files import StoredError, edited
 
 VERSION = b"8"
 

@@ -15,7 +15,8 @@ import msgspec
 
 from ffm.errors import DocumentError
 from ffm.regular_file import read_regular
-from ffm.results.documents import Document, DocumentType, read_owned
+from ffm.results.documents.document import Document, DocumentType
+from ffm.results.documents.files import read_owned
 from ffm.results.folder.lock import LOCK_FILE, holder
 from ffm.results.folder.paths import STAGES, ResultsFolder
 from ffm.whole_file import write_whole

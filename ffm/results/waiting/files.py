@@ -20,7 +20,8 @@ from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.path import Stretches, StretchKind
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of
 from ffm.results.columnar.tables import stored_table, write_table
-from ffm.results.documents import Document, edited
+from ffm.results.documents.document import Document
+from ffm.results.documents.files import edited
 
 GRAPH_FILE = "graph.arrow"
 STRETCHES_FILE = "path.arrow"

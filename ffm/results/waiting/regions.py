@@ -24,13 +24,13 @@ from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
-from ffm.results.analysis_document import Analysis
 from ffm.results.call_sites import source_file
-from ffm.results.documents import Frame
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.stacks import Frame
+from ffm.results.documents.waiting import Region
 from ffm.results.places import frame_place, place, told_apart
 from ffm.results.waiting.run_path import RunPath
 from ffm.results.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
-from ffm.results.waiting_record import Region
 
 RegionKind = Literal["CPU", "call", "kernel", "transfer"]
 _Key = tuple[RegionKind, str, str]

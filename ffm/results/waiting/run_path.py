@@ -24,11 +24,11 @@ from ffm.model.waiting.path import (
     places_of,
     time_by_part,
 )
-from ffm.results.analysis_document import PathShares
+from ffm.results.documents.analysis import PathShares
+from ffm.results.documents.waiting import Waiting
 from ffm.results.memory.heap import give_back
 from ffm.results.stored import Results
 from ffm.results.waiting.files import read_graph, read_meetings, read_stretches
-from ffm.results.waiting_record import Waiting
 
 
 @dataclass(frozen=True)

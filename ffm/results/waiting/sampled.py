@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.results.documents import Sampled, SampledPlace
+from ffm.results.documents.measured import Sampled, SampledPlace
 
 SAMPLE_NS = 4_001_000
 """Processor time between samples: `FFM_SAMPLE_PERIOD` of `ffm/instrument/native/sampling/sample_clock.h`."""

@@ -8,11 +8,11 @@ import msgspec
 
 from ffm.model.estimators.faster import Faster
 from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
-from ffm.results.analysis_document import Analysis
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.waiting import Occurring, Region, UsedGpu, Waiting
 from ffm.results.estimates import Estimates
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath
-from ffm.results.waiting_record import Occurring, Region, UsedGpu, Waiting
 
 TENTH = 1 / 0.9
 """The factor of what is 10 % faster."""

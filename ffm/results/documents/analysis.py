@@ -10,23 +10,12 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from ffm.results.documents import (
-    NOT_MEASURED,
-    Argument,
-    Count,
-    Document,
-    Number,
-    Portion,
-    Record,
-    Reference,
-    Sampled,
-    Seconds,
-    TableFile,
-    WaitLatency,
-    one_of,
-)
+from ffm.results.documents.document import Document, Reference
+from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, TableFile, one_of
+from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
+from ffm.results.documents.run import Portion
+from ffm.results.documents.waiting import Waiting
 from ffm.results.vocabulary import Because
-from ffm.results.waiting_record import Waiting
 
 SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
 VerdictKind = Annotated[
@@ -273,7 +262,7 @@ class StageCost(Record, frozen=True, kw_only=True):
     delayed_s: Seconds = 0.0
     """How long the program's main thread was ready to run but had no processor; 0 if it is unknown."""
     waiting_span_s: Seconds | None = None
-    """As in `ffm.results.documents.Run`."""
+    """As in `ffm.results.documents.run.Run`."""
 
 
 class Matching(Record, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from ffm.results.documents import Count, Number, Record, Reference, Seconds, one_of
+from ffm.results.documents.document import Reference
+from ffm.results.documents.fields import Count, Number, Record, Seconds, one_of
 
 
 class Region(Record, frozen=True, kw_only=True):
@@ -94,7 +95,7 @@ class Waiting(Record, frozen=True, kw_only=True):
         return sum(region.path_s for region in self.regions)
 
     def references(self, sites: int) -> Iterator[Reference]:
-        """As `ffm.results.documents.Document.references`."""
+        """As `ffm.results.documents.document.Document.references`."""
         yield "a region names site", (site for region in self.regions for site in region.sites), sites
 
     def with_regions(self, regions: list[Region]) -> Waiting:
