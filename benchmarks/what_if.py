@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ffm.errors import FfmError
-from ffm.report.waiting.path import change_view
+from ffm.report.waiting.changes import change_view
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis

@@ -11,7 +11,9 @@ from ffm.cli.options import json_option, open_chosen, results_option, results_wo
 
 @click.command(
     cls=view_command(
-        "ffm.report.waiting.path:PathView", "ffm.report.waiting.path:RegionView", "ffm.report.waiting.path:ChangeView"
+        "ffm.report.waiting.path:PathView",
+        "ffm.report.waiting.region:RegionView",
+        "ffm.report.waiting.changes:ChangeView",
     )
 )
 @click.argument("region", required=False)
@@ -43,7 +45,9 @@ def path(
 
     from ffm.report.terminal.path import render_change, render_path, render_region
     from ffm.report.terminal.printing import print_screen
-    from ffm.report.waiting.path import change_view, fixed_view, path_view, region_view
+    from ffm.report.waiting.changes import change_view
+    from ffm.report.waiting.path import fixed_view, path_view
+    from ffm.report.waiting.region import region_view
 
     if (region is not None) + bool(changes) + fixed > 1:
         raise click.UsageError("name a REGION, or ask with --if or with --fixed: one of them.")

@@ -16,7 +16,9 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.overview import overview
 from ffm.report.terminal.path import render_path
-from ffm.report.waiting.path import PathView, RegionBounds, change_view, fixed_view, path_view, region_view
+from ffm.report.waiting.changes import change_view
+from ffm.report.waiting.path import PathView, fixed_view, path_view
+from ffm.report.waiting.region import RegionBounds, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results

@@ -8,15 +8,10 @@ from rich.text import Text
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, table
-from ffm.report.waiting.path import (
-    ChangeView,
-    Gain,
-    GpuRow,
-    PathView,
-    RegionBounds,
-    RegionRow,
-    RegionView,
-)
+from ffm.report.waiting.changes import ChangeView, Gain
+from ffm.report.waiting.path import PathView
+from ffm.report.waiting.region import RegionBounds, RegionView
+from ffm.report.waiting.rows import GpuRow, RegionRow
 from ffm.report.waiting.shares import MEANINGS, Share
 
 LISTED_CHANGES = 8
