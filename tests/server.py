@@ -39,7 +39,7 @@ IMPORTED = (
     "ffm.model.transfers",
     "ffm.report.terminal.overview",
     "ffm.evidence.transfers.downloads",
-    "ffm.stages.findings",
+    "ffm.stages.results",
     "ffm.evidence.threads.handovers",
     "ffm.evidence.transfers.program_transfers",
     "ffm.results.columnar.timeline_file",

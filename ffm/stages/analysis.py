@@ -46,7 +46,7 @@ from ffm.results.folder.paths import ResultsFolder, application_name
 from ffm.results.memory.heap import give_back, kept_memory
 from ffm.results.memory.spilling import Spilling, rows_in_memory
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import Findings, SiteDescription, write_results
+from ffm.stages.findings import Findings, SiteDescription
 from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.notes import (
     cut_notes,
@@ -57,6 +57,7 @@ from ffm.stages.notes import (
     unrecorded_notes,
 )
 from ffm.stages.portions import require_same_portion
+from ffm.stages.results import write_results
 from ffm.stages.sync_use import FIRST_USES
 from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.symbols.buffer_names import BufferNames

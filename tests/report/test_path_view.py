@@ -22,7 +22,8 @@ from ffm.report.waiting.region import RegionBounds, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
-from ffm.stages.findings import Findings, SiteDescription, write_results
+from ffm.stages.findings import Findings, SiteDescription
+from ffm.stages.results import write_results
 
 MS = 1_000_000
 TIMES = 10

@@ -22,7 +22,8 @@ from ffm.results.documents.analysis import Benefit, Group, PinnedMemory, StageCo
 from ffm.results.estimates import DIFFERS, VARIES
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import Findings, analyse, write_results
+from ffm.stages.findings import Findings
+from ffm.stages.results import analyse, write_results
 from ffm.stages.timelines import longer_by
 from tests.model.given_times import given_gpu_times
 

@@ -9,7 +9,7 @@ from test_results import loop_timeline
 from test_results_replay import measured
 
 from ffm.results.stored import TIMELINE_FILE, open_results, subsequence
-from ffm.stages.findings import write_results
+from ffm.stages.results import write_results
 
 
 def test_parts_of_long_runs_are_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ from test_results_replay import measured
 from ffm.errors import FfmError
 from ffm.model.estimators.replay import Replayed
 from ffm.results.spread import Spread, mapped, shared
-from ffm.stages.findings import Findings, analyse
+from ffm.stages.findings import Findings
+from ffm.stages.results import analyse
 from ffm.stages.workers import spread_over
 
 

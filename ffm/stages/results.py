@@ -1,0 +1,218 @@
+"""Stage 5's document, computed from the findings of the earlier stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.copies import copy_times
+from ffm.model.estimators.bound import bound_by_stack, totals
+from ffm.model.estimators.replay import Elsewhere
+from ffm.model.gpu_times.inference import Inference, infer_gpu_times
+from ffm.model.groups.sequences import Membership
+from ffm.model.steps import Tell, untold
+from ffm.model.timeline import Kind
+from ffm.model.waiting.path import places_of
+from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
+from ffm.results.columnar.timeline_file import save_timeline
+from ffm.results.documents.analysis import UNPROVED, Analysis, Explained
+from ffm.results.documents.files import write_document
+from ffm.results.estimates import Estimates, Variation
+from ffm.results.memory.heap import give_back
+from ffm.results.memory.spilling import Spilling
+from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
+from ffm.results.waiting.files import WaitingFiles
+from ffm.results.waiting.run_path import agreed_share, likely_path
+from ffm.results.waiting.summary import summarize
+from ffm.stages.findings import Findings
+from ffm.stages.groups import folds_of, points_of, sequences_of
+from ffm.stages.kept_waits import timing_waits, unproved_waits, waits_kept
+from ffm.stages.sequence_parts import with_parts
+from ffm.stages.sites import described_sites, places_of_sites
+
+LONGEST_TRIED = 1_000_000
+"""Of a run with more operations it is not replayed what faster regions would save, so that less memory is needed."""
+
+
+def write_results(
+    findings: Findings,
+    folder: Path,
+    *,
+    own: bool = False,
+    elsewhere: Elsewhere | None = None,
+    spilling: Spilling | None = None,
+    tell: Tell = untold,
+) -> Analysis:
+    """Analyse, and write the document and its timeline into a folder, which is created if necessary.
+
+    `own` is whether this user measured them; `elsewhere`, `spilling` and `tell` are as for `Estimates`. The document
+    comes last, so that a folder with a document has all of its files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder), tell)
+    tell("writing the results")
+    give_back()
+    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
+    return write_document(analysis, folder / ANALYSIS_FILE, own=own)
+
+
+def analyse(
+    findings: Findings,
+    elsewhere: Elsewhere | None = None,
+    spilling: Spilling | None = None,
+    files: WaitingFiles | None = None,
+    tell: Tell = untold,
+) -> tuple[Analysis, Membership]:
+    """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
+
+    `elsewhere`, `spilling` and `tell` are as for `Estimates`. What the run waited for is written into `files`: there is
+    too much of it to return.
+    """
+    inference = _gpu_times(findings, spilling, tell)
+    if files is not None:
+        save_gpu_times(inference, files.folder / GPU_TIMES_FILE)
+    analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
+    del inference
+    timeline = findings.timeline
+    if estimates.replay is None or findings.work is None or not len(timeline):
+        if files is not None:
+            files.write_nothing()
+        return analysis, membership
+    inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
+    tried = estimates if len(timeline) <= LONGEST_TRIED else None
+    del estimates  # finding the path takes as much memory again
+    give_back()
+    tell("following the critical path")
+    run = likely_path(timeline, findings.work, inference, threads)
+    if files is not None:
+        files.write(run.graph, run.stretches, run.meetings)
+    give_back()
+    waiting, path, places = summarize(analysis, run, tried), run.shares(), places_of(run.stretches)
+    del run, tried
+    inference = inference.doubtful()
+    give_back()
+    agreed = agreed_share(timeline, findings.work, inference, threads, places)
+    path = msgspec.structs.replace(path, agreed=agreed)
+    return msgspec.structs.replace(analysis, path=path, waiting=waiting), membership
+
+
+def _gpu_times(findings: Findings, spilling: Spilling | None, tell: Tell) -> Inference | None:
+    """Infer the GPU's times; None if no trace shows any."""
+    if findings.work is None:
+        return None
+    tell("inferring when the GPU worked")
+    least, unproved = findings.wait_latency.least, findings.origin in UNPROVED
+    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved)
+    if spilling is None:
+        return inference
+    return replace(
+        spilling(inference),
+        likely=spilling(inference.likely),
+        slow=spilling(inference.slow),
+        fast=spilling(inference.fast),
+        fastest=None if inference.fastest is None else spilling(inference.fastest),
+    )
+
+
+def _without_path(
+    findings: Findings, inference: Inference | None, elsewhere: Elsewhere | None, tell: Tell
+) -> tuple[Analysis, Membership, Estimates]:
+    """Compute everything but the run's critical path; also return the estimates."""
+    timeline, number = findings.timeline, len(findings.sites)
+    sums = totals(timeline, timeline.site, np.arange(number, dtype=np.int32), number)
+    bound_s = bound_by_stack(sums) if findings.bound_s is None else findings.bound_s
+    moved = np.array([site.bytes for site in findings.sites], np.int64) * (sums.kind == Kind.TRANSFER)
+    copy_time = copy_times(moved, sums.count, sums.total, sums.wait)
+    variation = Variation.of(findings.costs, findings.probes_s, findings.work)
+    estimates = _estimates(findings, copy_time, variation, inference, elsewhere, tell)
+    benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
+    sites = described_sites(findings, places_of_sites(findings), sums, benefits, copy_time, estimates.before_pinning)
+    sequences, membership, note = sequences_of(findings, estimates, number)
+    sequences = with_parts(sequences, membership, estimates, len(timeline))
+    analysis = Analysis(
+        runs=findings.runs,
+        run=findings.run,
+        modules=findings.modules,
+        stacks=findings.stacks,
+        application=findings.application,
+        origin=findings.origin,
+        command=findings.command,
+        wall_s=findings.wall_s,
+        timeline=TIMELINE_FILE,
+        sites=sites,
+        points=points_of(sites),
+        folds=folds_of(estimates, sites, bound_s),
+        sequences=sequences,
+        costs=findings.costs,
+        matching=findings.matching,
+        timing=timing_waits(findings, waits_kept(timeline, findings.timing, estimates)),
+        sharing=waits_kept(timeline, findings.sharing, estimates),
+        unproved=unproved_waits(findings, copy_time, variation, inference, estimates),
+        allocations=findings.allocations,
+        pinning=findings.pinning,
+        estimator="carry" if estimates.replay is None else "replay",
+        everything=estimates.of_everything(),
+        wait_latency=findings.wait_latency,
+        watch=findings.watch,
+        not_measured=findings.not_measured,
+        staged=findings.staged,
+        marked=findings.marked,
+        portion=None if findings.run is None else findings.run.portion,
+        explained=_explained(findings, estimates),
+        sampled=findings.sampled,
+        notes=findings.notes + note + _process_note(findings),
+    )
+    return analysis, membership, estimates
+
+
+def _estimates(
+    findings: Findings,
+    copy_time: NDArray[np.int64],
+    variation: Variation,
+    inference: Inference | None,
+    elsewhere: Elsewhere | None,
+    tell: Tell,
+) -> Estimates:
+    return Estimates(
+        findings.timeline,
+        findings.work,
+        copy_time,
+        findings.wall_s,
+        None if inference is None else lambda: inference,
+        variation,
+        findings.pinning,
+        elsewhere=elsewhere,
+        tell=tell,
+    )
+
+
+def _explained(findings: Findings, estimates: Estimates) -> Explained | None:
+    """Return how much of the traced run's time is accounted for."""
+    if estimates.replay is None or findings.work is None:
+        return None
+    timeline, inference = findings.timeline, estimates.replay.inference
+    wall_s = findings.run.wall_s if findings.run is not None else findings.wall_s
+    waited = inference.likely.waited
+    return Explained(
+        run_s=wall_s * len(findings.work.process_of_thread),
+        calls_s=float(timeline.duration.sum() - waited) / 1e9,
+        work_s=float(timeline.gap.sum()) / 1e9,
+        wait_s=inference.likely.explained / 1e9,
+        unexplained_wait_s=(waited - inference.likely.explained) / 1e9,
+        probes_s=findings.probes_s,
+        latency_s=inference.latency_ns / 1e9,
+    )
+
+
+def _process_note(findings: Findings) -> list[str]:
+    processes = 1 if findings.work is None else findings.work.processes
+    if processes < 2:
+        return []
+    return [
+        f"{processes} processes called the driver. Counts and times of sites are sums over them. A saving is that of "
+        "the run: of processes that run the same code, the last to end counts."
+    ]
