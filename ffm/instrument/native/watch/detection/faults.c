@@ -19,9 +19,11 @@
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
+#include "thread_memory.h"
 #include "watched.h"
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
+enum { STACK_BELOW = 16 << 10 }; /* room for the kernel's signal frames, and for what the thread pushes next */
 
 /* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
  * next to a range, and its ranges are given up: they count as used. */
@@ -113,6 +115,25 @@ static uint32_t touched(uint64_t code, uint64_t address)
     return ffm_instruction_bytes(copy);
 }
 
+/* Whether the thread runs on the page: what it does next would fault there again, and the kernel could not write its
+ * signal frames, which are below the stack pointer. */
+static bool runs_on(uint64_t address, const ucontext_t *context)
+{
+    const uint64_t stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    return (address | (PAGE - 1)) >= stack - STACK_BELOW && (address & ~(uint64_t)(PAGE - 1)) <= stack;
+}
+
+/* Give up what is watched where a thread runs on memory of the program's, such as the stack of a coroutine. */
+static void spare_stack(const ucontext_t *context, uint64_t time)
+{
+    const uint64_t stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    const uint64_t first = (stack - STACK_BELOW) & ~(uint64_t)(PAGE - 1), end = (stack | (PAGE - 1)) + 1;
+    ffm_thread_memory_note((uint64_t)__builtin_thread_pointer(), first, end);
+    ffm_ranges_lock_in_handler();
+    ffm_access_give_up(&(ffm_page){.start = first, .bytes = (uint32_t)(end - first)}, time);
+    ffm_ranges_unlock_in_handler();
+}
+
 /* Whether the fault was ours. */
 static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
 {
@@ -139,10 +160,13 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
         ffm_access_seen(address, end, writing, time, stack);
-    if (step(address, time, context))
+    const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(address, end);
+    if (on_stack || step(address, time, context))
         ours = true;
     uint64_t changes = ffm_ranges_changes();
     ffm_ranges_unlock_in_handler();
+    if (on_stack)
+        spare_stack(context, time);
     return ours || try_again(address, changes);
 }
 

@@ -194,8 +194,7 @@ void ffm_access_give_up(const ffm_page *page, uint64_t time)
     const ffm_nearby nearby = ffm_ranges_nearby(page->start, page->start + page->bytes);
     for (uint32_t i = 0; i < nearby.count; i++) {
         const uint32_t place = ffm_nearby_place(&nearby, i);
-        const ffm_range *range = ffm_ranges_at(place);
-        if (range->state == FFM_RANGE_ARMED && range->start < page->start + page->bytes && page->start < range->end)
+        if (ffm_range_shares_page(ffm_ranges_at(place), page->start, page->start + page->bytes))
             ffm_access_lost(place, time);
     }
 }

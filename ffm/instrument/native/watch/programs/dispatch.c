@@ -17,6 +17,7 @@
 #include "handovers.h"
 #include "kernel.h"
 #include "ranges.h"
+#include "signal_stacks.h"
 #include "signals.h"
 #include "system_calls.h"
 #include "thread_memory.h"
@@ -251,6 +252,8 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
     case SYS_rt_sigprocmask:
         return ffm_signals_program_mask((int)a[0], (const uint64_t *)a[1], (uint64_t *)a[2],
                                         (uint64_t *)&context->uc_sigmask);
+    case SYS_sigaltstack:
+        return ffm_signal_stack_program(a, context);
     case SYS_rt_sigsuspend:
         return with_mask(call, a, 0);
     case SYS_ppoll:
@@ -294,9 +297,12 @@ static bool intercepted(ucontext_t *context)
         return begins(context, call, arguments);
     case SYS_sigaltstack:
         note_alternate(arguments[0]);
-        return redirect(registers, KIND_PLAIN);
+        if (!ffm_signal_stack_is_ours(context))
+            return redirect(registers, KIND_PLAIN);
+        break;
     case SYS_exit:
         ffm_thread_memory_gone(control_block_here());
+        ffm_signal_stack_release();
         ffm_threads_end();
         break;
     default:
@@ -318,6 +324,7 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
         ucontext_t *interrupted = context;
         ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();
+        ffm_signal_stack_give_in_handler(interrupted);
         ffm_signals_withhold((uint64_t *)&interrupted->uc_sigmask);
         ffm_threads_answer(interrupted);
         return;
@@ -350,6 +357,7 @@ __attribute__((used)) void ffm_dispatch_begin(void)
 {
     ffm_handovers_begins((uint64_t)__builtin_thread_pointer());
     ffm_dispatch_join();
+    ffm_signal_stack_give();
 }
 
 void ffm_dispatch_after_fork(void)
@@ -357,6 +365,7 @@ void ffm_dispatch_after_fork(void)
     joined = false;
     dispatch.forked = true;
     ffm_threads_after_fork();
+    ffm_signal_stacks_after_fork();
     ffm_dispatch_join();
 }
 
@@ -388,6 +397,7 @@ bool ffm_dispatch_open(void)
         dispatch.open = false;
         return false;
     }
+    ffm_signal_stack_give();
     ffm_thread_memory_measure();
     ffm_threads_ask();
     return true;
