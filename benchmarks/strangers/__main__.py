@@ -98,6 +98,9 @@ def main() -> int:
         metavar="US",
         help="kernels compute nothing, and last this long: waits and transfers then count for more, as on a fast GPU",
     )
+    parser.add_argument(
+        "--watch", choices=["pages", "trace"], default="pages", help="how stage 3 watches memory [%(default)s]"
+    )
     parser.add_argument("--runs", type=int, default=7, help="of each version, for the measured saving [%(default)s]")
     parser.add_argument("--only", choices=steps.STEPS, help="go no further than this step")
     parser.add_argument("--again", nargs="+", choices=steps.STEPS, default=[], help="repeat these steps")
@@ -110,7 +113,7 @@ def main() -> int:
         parser.error(f"no programs in {arguments.checkout}")
     prepared = toolchain.prepare(work / "bin")
     checkout = arguments.checkout.resolve()
-    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last)
+    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last, arguments.watch)
     wanted = list(steps.STEPS)
     if arguments.only:
         wanted = wanted[: wanted.index(arguments.only) + 1]

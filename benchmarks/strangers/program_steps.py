@@ -56,6 +56,8 @@ class Place:
     """How long kernels last that then compute nothing, so that programs' own checks are not asked; None if they
     compute.
     """
+    watch: str = "pages"
+    """How the memory stage watches host memory."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -136,12 +138,13 @@ def _run(command: Command, level: int, place: Place) -> Found:
 
 def stages(record: Found, place: Place) -> Found:
     """Measure a program in all stages; its own check and its output must be as they are without."""
-    found: Found = {"ok": True, "seconds": {}, "costs": {}, "changed": {}}
+    found: Found = {"ok": True, "watch": place.watch, "seconds": {}, "costs": {}, "changed": {}}
     folder = _results(record, place)
     for stage in STAGES:
         ends_with = ["--accept-status", str(record["bare"]["status"])]
         program = [] if stage == "analysis" else [*ends_with, "--", *record["bare"]["words"]]
-        ended = _ffm(["stage", stage, "--results", str(folder), *program], record, place)
+        watch = ["--watch", place.watch] if stage == "memory" else []
+        ended = _ffm(["stage", stage, *watch, "--results", str(folder), *program], record, place)
         found["seconds"][stage] = round(ended.seconds, 2)
         if not ended.well:
             unused = _UNUSED.search(ended.output) is not None
