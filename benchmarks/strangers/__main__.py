@@ -113,7 +113,9 @@ def main() -> int:
         parser.error(f"no programs in {arguments.checkout}")
     prepared = toolchain.prepare(work / "bin")
     checkout = arguments.checkout.resolve()
-    place = Place(checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last, arguments.watch)
+    place = Place(
+        checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last, arguments.watch
+    )
     wanted = list(steps.STEPS)
     if arguments.only:
         wanted = wanted[: wanted.index(arguments.only) + 1]

@@ -220,6 +220,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.running.progress import running
+    from ffm.report.numbers import plural
     from ffm.results.folder.lock import writing_to
     from ffm.results.folder.paths import ResultsFolder, application_name
     from ffm.stages.analysis import run_analysis
@@ -241,7 +242,8 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
-        line.say(f"{places} call sites with problems, {len(found.sequences)} sequences. View them: ffm report{chosen}")
+        counts = f"{plural(places, 'call site')} with problems, {plural(len(found.sequences), 'sequence')}"
+        line.say(f"{counts}. View them: ffm report{chosen}")
     if spread.failures:
         click.echo(
             f"Other processes failed at {len(spread.failures)} parts of the analysis, which were then done here; the "

@@ -51,6 +51,15 @@ def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_ot
     assert "Waits for timing" not in text_of(render_first_screen(overview(analysis)))
 
 
+def test_the_first_screen_counts_rows_where_all_are_hidden() -> None:
+    analysis = sample_analysis()
+    small = [msgspec.structs.replace(one, benefit=benefit(1e-9, 1e-9)) for one in analysis.folds]
+    view = overview(msgspec.structs.replace(analysis, folds=small))
+    folds = text_of(render_first_screen(view)).partition("Folds")[2].partition("Sequences")[0]
+    assert f"{len(small)} rows below 0.10 % hidden" in folds
+    assert "none" not in folds
+
+
 def test_rows_are_sorted_by_the_chosen_estimator() -> None:
     analysis = sample_analysis()
     analysis = msgspec.structs.replace(

@@ -111,7 +111,9 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
             left = len(section.rows) - FIRST_ROWS
-            parts += _section(replace(section, rows=section.rows[:FIRST_ROWS], hidden=0), shape, view, scale, width)
+            hidden = 0 if section.rows else section.hidden
+            first = replace(section, rows=section.rows[:FIRST_ROWS], hidden=hidden)
+            parts += _section(first, shape, view, scale, width)
             if left > 0:
                 parts.append(paragraph(f"and {left} more"))
         parts += _together(view, scale)

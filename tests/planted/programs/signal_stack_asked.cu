@@ -1,4 +1,4 @@
-// A program asks for its alternate signal stack, gives one, and takes it away again, in the first thread and in another.
+// A program asks for its alternate signal stack, gives one, and takes it away, in the first thread and in another.
 // variants: read, never
 #include "planted.h"
 

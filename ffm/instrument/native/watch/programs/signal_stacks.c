@@ -74,7 +74,8 @@ static bool made(stack_t *made)
             return false;
         own = (uint64_t)pages;
     }
-    *made = (stack_t){.ss_sp = (void *)own, .ss_size = BYTES, .ss_flags = AUTODISARM}; // NOLINT(performance-no-int-to-ptr)
+    void *start = (void *)own; // NOLINT(performance-no-int-to-ptr)
+    *made = (stack_t){.ss_sp = start, .ss_size = BYTES, .ss_flags = AUTODISARM};
     return true;
 }
 
