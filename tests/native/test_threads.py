@@ -22,7 +22,7 @@ from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
 
 HERE = Path(__file__).parent
-THREADS, TURNS, DEPTHS, KERNELS = 4, 1000, 16, 256
+THREADS, TURNS, CONTEXT_TURNS, DEPTHS, KERNELS = 4, 1000, 100, 16, 256
 
 
 ASKING = ("ffm_ranges_overlap", "ffm_ranges_hide", "ffm_ranges_reach", "ffm_ranges_end_behind")
@@ -72,9 +72,9 @@ def recorded(program: Path, records: Path, options: str) -> Recording:
 def test_threads_record_at_once(build: Callable[[str], Path], tmp_path: Path) -> None:
     recording = recorded(build("threads_test"), tmp_path / "recordings", "")
     assert recording.threads == THREADS
-    assert len(recording.operations) == 4 * THREADS * TURNS
-    # The empty stack, that of the allocations, and one of each of four calls at each depth.
-    assert len(recording.stacks) == 2 + 4 * DEPTHS
+    assert len(recording.operations) == 4 * THREADS * TURNS + THREADS * TURNS // CONTEXT_TURNS
+    # The empty stack, those of the allocations and of the contexts' ends, and one of each of four calls at each depth.
+    assert len(recording.stacks) == 3 + 4 * DEPTHS
     # Whoever launches a kernel first asks for its name.
     assert sorted(kernel.handle for kernel in recording.kernels) == list(range(1, KERNELS + 1))
     # A launch among another thread's work on the same stream has no time of its own.

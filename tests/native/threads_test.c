@@ -16,12 +16,13 @@
 #include "modes.h"
 
 typedef int (*synchronize)(void);
+typedef int (*destroy)(uint64_t);
 typedef int (*download)(void *, uint64_t, size_t);
 typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
                       void **);
 
-enum { THREADS = 4, TURNS = 1000, BLOCK = 256, DEPTHS = 16, KERNELS = 256 };
+enum { THREADS = 4, TURNS = 1000, CONTEXT_TURNS = 100, BLOCK = 256, DEPTHS = 16, KERNELS = 256 };
 
 /* Where threads stay in the end: a thread that ends would run libunwind's destructor of its variables, which takes a
  * lock when ThreadSanitizer has forgotten the thread. */
@@ -31,6 +32,7 @@ static char device[THREADS][BLOCK]; /* each thread has its own */
 
 static struct {
     synchronize sync;
+    destroy end;
     download down;
     upload up;
     launch kernel;
@@ -38,6 +40,12 @@ static struct {
 
 static int driver_synchronize(void)
 {
+    return 0;
+}
+
+static int driver_destroy(uint64_t context)
+{
+    (void)context;
     return 0;
 }
 
@@ -126,8 +134,11 @@ static __attribute__((noinline)) void turn(char *host, char *there, int number, 
 static void *work(void *there)
 {
     char *host = malloc(BLOCK);
-    for (int number = 0; number < TURNS; number++)
+    for (int number = 0; number < TURNS; number++) {
         turn(host, there, number, number % DEPTHS);
+        if (number % CONTEXT_TURNS == 0)
+            assert(driver.end(1) == 0);
+    }
     free(host);
     pthread_barrier_wait(&done);
     pause();
@@ -146,6 +157,7 @@ int main(int count, char **arguments)
     hook("cuStreamQuery", (void *)driver_query);
     hook("cuEventElapsedTime", (void *)driver_elapsed);
     driver.sync = (synchronize)hook("cuCtxSynchronize", (void *)driver_synchronize);
+    driver.end = (destroy)hook("cuCtxDestroy_v2", (void *)driver_destroy);
     driver.down = (download)hook("cuMemcpyDtoH_v2", (void *)driver_download);
     driver.up = (upload)hook("cuMemcpyHtoD_v2", (void *)driver_upload);
     driver.kernel = (launch)hook("cuLaunchKernel", (void *)driver_launch);

@@ -26,7 +26,9 @@ typedef int (*record_function)(event, uint64_t);
 typedef int (*query_function)(event);
 typedef int (*elapsed_function)(float *, event, event);
 
-typedef enum { FREE, BEGUN, ENQUEUED, OVER } state;
+/* Of a slot in the ring. While it is `BEGUN`, it belongs to the thread that enqueues: the others may only say that its
+ * events are `LOST`, with their context. */
+typedef enum { FREE, BEGUN, LOST, ENQUEUED, OVER } state;
 
 typedef struct {
     event begin, end;
@@ -145,19 +147,41 @@ static timing *place_for(ring *here, ffm_thread *thread)
         one->begin = 0;
         return NULL;
     }
-    one->state = BEGUN;
+    __atomic_store_n(&one->state, BEGUN, __ATOMIC_RELEASE);
     here->next++;
     return one;
+}
+
+static void end_turn(timing *one, state next)
+{
+    state mine = BEGUN;
+    if (__atomic_compare_exchange_n(&one->state, &mine, next, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        return;
+    one->begin = 0;
+    __atomic_store_n(&one->state, OVER, __ATOMIC_RELEASE);
+}
+
+/* A context ends, and its events with it. Which of the rings is its own is not known. */
+static void lose_events(void)
+{
+    pthread_mutex_lock(&times.lock);
+    for (uint32_t place = 0; place < TIMED_CONTEXTS * UNDER_WAY; place++) {
+        timing *one = &times.rings[place / UNDER_WAY].timings[place % UNDER_WAY];
+        state now = BEGUN;
+        if (__atomic_compare_exchange_n(&one->state, &now, LOST, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE) ||
+            now == LOST || one->begin == 0)
+            continue;
+        one->begin = 0;
+        one->state = OVER;
+    }
+    pthread_mutex_unlock(&times.lock);
 }
 
 void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *operation, ffm_thread *thread)
 {
     thread->timing = NULL;
-    if (ffm_context_ends(function)) { /* and its events with it */
-        pthread_mutex_lock(&times.lock);
-        for (uint32_t context = 0; context < TIMED_CONTEXTS; context++)
-            times.rings[context] = (ring){0};
-        pthread_mutex_unlock(&times.lock);
+    if (ffm_context_ends(function)) {
+        lose_events();
         return;
     }
     uint32_t context = ffm_context_number();
@@ -172,7 +196,7 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     uint64_t stream = ffm_stream_handle(function, operation);
     bool idle = times.stream_query(stream) == 0;
     if (times.record(one->begin, stream) != 0) {
-        __atomic_store_n(&one->state, OVER, __ATOMIC_RELEASE);
+        end_turn(one, OVER);
         return;
     }
     one->idle = idle ? ffm_now() : 0;
@@ -191,7 +215,7 @@ static void enqueued(const ffm_function *function, const ffm_operation *operatio
     bool alone = __atomic_load_n(latest_of(function, operation, thread), __ATOMIC_RELAXED) == thread->enqueued;
     bool timed = operation->result == 0 && operation->waits == 0 && !ffm_capturing() &&
                  times.record(one->end, ffm_stream_handle(function, operation)) == 0 && alone;
-    __atomic_store_n(&one->state, timed ? ENQUEUED : OVER, __ATOMIC_RELEASE);
+    end_turn(one, timed ? ENQUEUED : OVER);
     thread->timing = NULL;
 }
 
