@@ -38,6 +38,7 @@ def sampled_work(recordings: list[Recording], columns: Columns) -> Sampled:
     distinct, number = np.unique(table[:, :3], axis=0, return_inverse=True)
     nanoseconds = np.bincount(number.reshape(-1), weights=table[:, 3], minlength=len(distinct)).astype(np.int64)
     return Sampled(
+        period_ns=int(min((one.samples.nanoseconds.min() for one in recordings if len(one.samples)), default=0)),
         places=list(numbers),
         before=distinct[:, 0].tolist(),
         after=distinct[:, 1].tolist(),

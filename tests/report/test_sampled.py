@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ffm.results.documents.measured import Sampled, SampledPlace
-from ffm.results.waiting.sampled import SAMPLE_NS, SampledFunction, SampledPair, Split, sampled_pairs
+from ffm.results.waiting.sampled import SampledFunction, SampledPair, Split, sampled_pairs
 
+SAMPLE_NS = 4_000_000
 SOLVE, CHECK = SampledFunction("solve", "als.cu"), SampledFunction("check", "als.cu")
 
 
@@ -30,7 +31,7 @@ def test_samples_are_added_up_by_function_and_line() -> None:
 
 
 def test_what_samples_do_not_stand_for_is_kept_apart() -> None:
-    pair = SampledPair({SOLVE: {7: 300 * SAMPLE_NS}, CHECK: {9: 100 * SAMPLE_NS}})
+    pair = SampledPair(SAMPLE_NS, {SOLVE: {7: 300 * SAMPLE_NS}, CHECK: {9: 100 * SAMPLE_NS}})
     shares, rest = pair.shares(1000 * SAMPLE_NS)
     assert shares == {SOLVE: 0.3, CHECK: 0.1}
     assert rest == pytest.approx(0.6)
@@ -38,15 +39,15 @@ def test_what_samples_do_not_stand_for_is_kept_apart() -> None:
 
 def test_what_chance_can_make_is_not_kept_apart() -> None:
     """Of 400 samples, 20 are one standard error."""
-    pair = SampledPair({SOLVE: {7: 300 * SAMPLE_NS}, CHECK: {9: 100 * SAMPLE_NS}})
+    pair = SampledPair(SAMPLE_NS, {SOLVE: {7: 300 * SAMPLE_NS}, CHECK: {9: 100 * SAMPLE_NS}})
     for total in (380, 400, 430):
         shares, rest = pair.shares(total * SAMPLE_NS)
         assert (shares[SOLVE], shares[CHECK], rest) == (0.75, 0.25, 0)
 
 
 def test_without_samples_a_long_time_is_waiting_and_a_short_one_says_nothing() -> None:
-    assert SampledPair().shares(100 * SAMPLE_NS) == ({}, 1.0)
-    assert SampledPair().shares(SAMPLE_NS) == ({}, 0.0)
+    assert SampledPair(SAMPLE_NS).shares(100 * SAMPLE_NS) == ({}, 1.0)
+    assert SampledPair(SAMPLE_NS).shares(SAMPLE_NS) == ({}, 0.0)
 
 
 def test_cells_share_out_to_regions() -> None:

@@ -103,12 +103,14 @@ class SampledPlace(Record, frozen=True, kw_only=True):
 
 
 class Sampled(Record, frozen=True, kw_only=True):
-    """Where the program worked between driver calls, by samples of its threads' processor time in user mode.
+    """Where the program worked between driver calls, by samples of its threads' processor time.
 
     Columns of equal length: between a call at the site `before` and one at the site `after` (-1 for the end of the
     thread), the program worked at a `place` for some nanoseconds; 0 if it was never seen there.
     """
 
+    period_ns: Count = 0
+    """Of a thread's processor time between two samples."""
     places: list[SampledPlace] = msgspec.field(default_factory=list)
     before: list[Number] = msgspec.field(default_factory=list)
     after: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]] = msgspec.field(default_factory=list)

@@ -1,8 +1,8 @@
 """The program's own functions within its CPU work between calls, by samples of what its threads did.
 
 How long the work between two calls took is measured; samples say where in the program it was done, each standing for
-about four milliseconds of processor time in user mode. What they do not stand for is time in system calls, waiting, or
-without a processor, and is kept apart if it is more than chance would make it.
+some milliseconds of processor time. What they do not stand for is waiting, or time without a processor, and is kept
+apart if it is more than chance would make it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 
 from ffm.results.documents.measured import Sampled, SampledPlace
 
-SAMPLE_NS = 4_001_000
-"""Processor time between samples: `FFM_SAMPLE_PERIOD` of `ffm/instrument/native/sampling/sample_clock.h`."""
-
 LIKELY_ERRORS = 2.0
 """By how many standard errors of its samples a time must exceed them to be told apart from chance."""
 
 REST = " (waiting)"
-"""After the name of a function: it was not in user mode."""
+"""After the name of a function: it waited."""
 
 Lines = dict[int, int]
 """Nanoseconds of each line; 0 if it is unknown."""
@@ -43,6 +40,8 @@ class SampledFunction:
 class SampledPair:
     """What was sampled between calls at two sites: nanoseconds by function and line."""
 
+    period_ns: int
+    """Of processor time between two samples of a thread."""
     functions: dict[SampledFunction, Lines] = field(default_factory=dict)
 
     @property
@@ -55,7 +54,7 @@ class SampledPair:
         is too short to say.
         """
         sampled = self.nanoseconds
-        error = LIKELY_ERRORS * math.sqrt(total * SAMPLE_NS) + SAMPLE_NS
+        error = LIKELY_ERRORS * math.sqrt(total * self.period_ns) + self.period_ns
         whole = total if total - sampled > error else float(sampled)
         if whole == 0:
             return {}, 0.0
@@ -65,7 +64,7 @@ class SampledPair:
 
 def sampled_pairs(sampled: Sampled) -> dict[tuple[int, int | None], SampledPair]:
     """Return what was sampled, by the sites before and after; None is the end of the thread."""
-    pairs: dict[tuple[int, int | None], SampledPair] = defaultdict(SampledPair)
+    pairs: dict[tuple[int, int | None], SampledPair] = defaultdict(lambda: SampledPair(sampled.period_ns))
     functions = [_function(place) for place in sampled.places]
     for before, after, place, nanoseconds in zip(
         sampled.before, sampled.after, sampled.place, sampled.nanoseconds, strict=True

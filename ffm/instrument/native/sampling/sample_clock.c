@@ -3,14 +3,34 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "kernel.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, MILLISECOND = 1000 * 1000 };
+
+/* Since Linux 5.11 on x86-64, a timer's signal is sent when the thread returns from the kernel, so that it interrupts
+ * no system call (CONFIG_POSIX_CPU_TIMERS_TASK_WORK). */
+static bool timer_interrupts_nothing(void)
+{
+    struct utsname told;
+    unsigned version = 0, patch = 0;
+    return uname(&told) == 0 && sscanf(told.release, "%u.%u", &version, &patch) == 2 &&
+           (version > 5 || (version == 5 && patch >= 11));
+}
+
+/* A timer looks at the thread's time at each tick of the kernel only: every 1 to 10 milliseconds. */
+static uint32_t timer_period(void)
+{
+    struct timespec tick = {.tv_nsec = FFM_SAMPLE_EVENT_PERIOD};
+    clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+    return (uint32_t)(tick.tv_nsec < MILLISECOND ? MILLISECOND : tick.tv_nsec);
+}
 
 static int open_event(void)
 {
@@ -18,7 +38,7 @@ static int open_event(void)
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_CPU_CLOCK,
         .size = sizeof wanted,
-        .sample_period = FFM_SAMPLE_PERIOD,
+        .sample_period = FFM_SAMPLE_EVENT_PERIOD,
         .wakeup_events = 1,
         .disabled = 1,
         .exclude_kernel = 1,
@@ -58,6 +78,7 @@ static bool start_event(ffm_sample_clock *clock)
         return false;
     clock->page = page;
     clock->file = file;
+    clock->period = FFM_SAMPLE_EVENT_PERIOD;
     return true;
 }
 
@@ -70,16 +91,18 @@ static bool start_timer(ffm_sample_clock *clock)
     int timer = -1;
     if (ffm_kernel(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (uint64_t)&event, (uint64_t)&timer, 0) != 0)
         return false;
-    const struct timespec period = {.tv_nsec = FFM_SAMPLE_PERIOD};
-    const struct itimerspec each = {period, period};
     clock->timer = timer;
+    clock->period = timer_period();
+    const struct timespec period = {.tv_nsec = clock->period};
+    const struct itimerspec each = {period, period};
     return ffm_kernel(SYS_timer_settime, (uint64_t)timer, 0, (uint64_t)&each, 0) == 0;
 }
 
 bool ffm_sample_clock_start(ffm_sample_clock *clock)
 {
     *clock = (ffm_sample_clock){.file = -1, .timer = -1};
-    clock->runs = start_event(clock) || start_timer(clock);
+    const bool timer = timer_interrupts_nothing();
+    clock->runs = (timer && start_timer(clock)) || start_event(clock) || (!timer && start_timer(clock));
     return clock->runs;
 }
 
@@ -88,10 +111,10 @@ uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *i
     if (!clock->runs)
         return 0;
     if (clock->page != NULL)
-        return info->si_code == POLL_IN && info->si_fd == clock->file ? FFM_SAMPLE_PERIOD : 0;
+        return info->si_code == POLL_IN && info->si_fd == clock->file ? clock->period : 0;
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != clock)
         return 0;
-    return (uint64_t)FFM_SAMPLE_PERIOD * (1 + (uint64_t)info->si_overrun);
+    return (uint64_t)clock->period * (1 + (uint64_t)info->si_overrun);
 }
 
 void ffm_sample_clock_stop(ffm_sample_clock *clock)

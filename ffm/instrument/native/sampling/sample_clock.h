@@ -3,8 +3,12 @@
  * Why SIGURG: programs ignore it by default, must expect it at any time, and use it for nothing else. Go sends it to
  * its threads for the same reasons (its proposal 24543, "non-cooperative preemption").
  *
- * By perf_event_open(2), the signal comes only while the thread runs code of its own, so no system call is interrupted.
- * Where that is forbidden, a timer takes its place (timer_create(2)), which is as coarse as the kernel's tick. */
+ * A timer of the thread's processor time (timer_create(2)) costs nothing between its signals, not even where the thread
+ * falls asleep. The kernel looks at it at each tick, 100 to 1000 times a second as the kernel was built.
+ *
+ * Before Linux 5.11 its signal can interrupt a system call. An event of perf_event_open(2) then takes its place: its
+ * signal comes only while the thread runs code of its own, but each time the thread falls asleep and wakes costs
+ * microseconds. Where that is forbidden, or there are no timers left, it is the other of the two. */
 #ifndef FFM_SAMPLE_CLOCK_H
 #define FFM_SAMPLE_CLOCK_H
 
@@ -14,19 +18,20 @@
 
 enum { FFM_SAMPLE_SIGNAL = SIGURG };
 
-/* Nanoseconds. A prime number of microseconds, so that loops of a round length do not keep step with it. In virtual
- * machines, which each interrupt leaves, a sample takes 30 to 60 microseconds, nearly all of it outside of our handler:
- * a millisecond would cost 3 to 6 % of the processor's time. */
-enum { FFM_SAMPLE_PERIOD = 4001 * 1000 };
+/* Nanoseconds between the signals of an event. A prime number of microseconds, so that loops of a round length do not
+ * keep step with it. In virtual machines, which each of its interrupts leaves, a millisecond would cost 3 % of the
+ * processor's time. */
+enum { FFM_SAMPLE_EVENT_PERIOD = 4001 * 1000 };
 
 typedef struct {
-    void *page; /* mapped from the event, which lasts as long; NULL if there is none */
-    int file;   /* the number by which its signals name it; it is closed */
-    int timer;  /* in its place; -1 if there is none */
+    void *page;      /* mapped from the event, which lasts as long; NULL if there is none */
+    int file;        /* the number by which its signals name it; it is closed */
+    int timer;       /* -1 if there is none */
+    uint32_t period; /* nanoseconds */
     bool runs;
 } ffm_sample_clock;
 
-/* Start it for the calling thread. Returns false if the kernel allows neither. */
+/* Start it for the calling thread. Returns false if the kernel allows neither a timer nor an event. */
 bool ffm_sample_clock_start(ffm_sample_clock *clock);
 
 /* Nanoseconds of processor time that a signal to the thread stands for; 0 if the clock did not send it. */

@@ -1,5 +1,6 @@
-/* Samples of what the program's threads do between driver calls: about 250 a second of a thread's processor
- * time, for at most a sixty-fourth of it. Only threads that call the driver are sampled. */
+/* Samples of what the program's threads do between driver calls: one at each tick of the kernel, but no more than 1000
+ * a second of a thread's processor time, and for at most a sixty-fourth of it. Only threads that call the driver are
+ * sampled. */
 #ifndef FFM_SAMPLES_H
 #define FFM_SAMPLES_H
 
