@@ -22,6 +22,10 @@ from ffm.sources.profile import NO_STREAM, Place, Profile
 
 _WAITS = {Awaits.CONTEXT: Action.WAIT_CONTEXT, Awaits.STREAM: Action.WAIT_STREAM, Awaits.EVENT: Action.WAIT_EVENT}
 _COPIES = (DriverKind.TRANSFER, DriverKind.SET)
+_PIECE_BYTES = 1 << 20
+"""The driver copies pageable memory to its own, piece by piece, for the GPU to fetch. The GPU begins when the first
+piece is there: it did for seven uploads to an A100 and five to an H100.
+"""
 _PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
 
 
@@ -47,6 +51,8 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
     ends = _Ends(profile)
     wait = _waits(profile, action, told, ends, first)
+    in_pieces = (action == Action.ENQUEUE) & _from_pageable(profile, first) & (bytes_ > _PIECE_BYTES)
+    wait[in_pieces] = ((calls.end - calls.start) * (1 - _PIECE_BYTES / bytes_.clip(1)))[in_pieces].astype(np.int64)
     partners = profile.partners
     if partners is not None:
         wait = np.where(partners.awaits >= 0, partners.waited, wait)
@@ -119,6 +125,15 @@ def _directions(profile: Profile, first: NDArray[np.int64], transfers: NDArray[n
     return np.select(chosen, [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE], Direction.OTHER).astype(
         np.uint8
     )
+
+
+def _from_pageable(profile: Profile, first: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which calls upload from pageable memory, by their first piece of work."""
+    work = profile.work
+    if not len(work):
+        return np.zeros(len(first), bool)
+    found: NDArray[np.bool_] = work.source[first] == Place.PAGEABLE
+    return found & (work.destination[first] == Place.DEVICE) & (first >= 0)
 
 
 def _devices(profile: Profile) -> NDArray[np.int32] | None:

@@ -162,6 +162,17 @@ def test_copies_tell_their_memory(tmp_path: Path) -> None:
     assert profile.work.bytes.tolist() == [4096, 8]
 
 
+def test_the_gpu_fetches_a_large_upload_from_pageable_memory_while_its_call_lasts(tmp_path: Path) -> None:
+    """Of 8 MiB, the first MiB is copied before the GPU begins; of pinned and of little memory, all is enqueued."""
+    trace = Trace()
+    trace.copy("HtoD (Pageable -> Device)", 100, 830, trace.call("cudaMemcpyAsync", 0, 800), 8 << 20)
+    trace.copy("HtoD (Pinned -> Device)", 1010, 1700, trace.call("cudaMemcpyAsync", 1000, 1005), 8 << 20)
+    trace.copy("HtoD (Pageable -> Device)", 2050, 2060, trace.call("cudaMemcpyAsync", 2000, 2040), 1 << 19)
+    run = run_of(trace, tmp_path)
+    assert run.timeline.wait.tolist() == [700_000, 0, 0]
+    assert set(run.work.action.tolist()) == {Action.ENQUEUE}
+
+
 def test_the_files_of_two_ranks_are_kept_apart(tmp_path: Path) -> None:
     """Each container numbers its processes anew, and its trace tells its own base of time."""
     for rank, base in enumerate((1_000_000, 1_500_000)):
