@@ -132,8 +132,10 @@ def _from_pageable(profile: Profile, first: NDArray[np.int64]) -> NDArray[np.boo
     work = profile.work
     if not len(work):
         return np.zeros(len(first), bool)
-    found: NDArray[np.bool_] = work.source[first] == Place.PAGEABLE
-    return found & (work.destination[first] == Place.DEVICE) & (first >= 0)
+    found: NDArray[np.bool_] = (
+        (first >= 0) & (work.source[first] == Place.PAGEABLE) & (work.destination[first] == Place.DEVICE)
+    )
+    return found
 
 
 def _devices(profile: Profile) -> NDArray[np.int32] | None:
