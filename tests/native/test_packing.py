@@ -176,9 +176,9 @@ def test_other_bytes_are_refused_or_read_as_so_many_records(room: bytes, count: 
 OPERATIONS = 100_000
 
 
-@pytest.mark.parametrize("kept_s", [0.0, 1e-9, 3600.0])
+@pytest.mark.parametrize("kept_s", [0.0, 1e-9, 1e9])
 def test_a_recording_of_the_last_seconds_stays_as_large(library: Path, tmp_path: Path, kept_s: float) -> None:
-    """0 keeps everything."""
+    """0 keeps everything, and so does more than the machine has been running for."""
     copy = tmp_path / "libpacking.so"  # with state of its own
     copy.write_bytes(library.read_bytes())
     native = ctypes.CDLL(str(copy))

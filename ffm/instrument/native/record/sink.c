@@ -205,7 +205,8 @@ bool ffm_sink_reopen(void)
 static ffm_chunk *old_chunk(size_t least, uint64_t *offset, uint64_t *capacity)
 {
     ffm_ring_place place;
-    if (sink.kept == 0 || !ffm_ring_take(least, ffm_now() - sink.kept, &place))
+    uint64_t now = ffm_now(); /* since the machine was started, which may be less than is kept */
+    if (sink.kept == 0 || now < sink.kept || !ffm_ring_take(least, now - sink.kept, &place))
         return NULL;
     void *pages = mmap(NULL, place.capacity, PROT_READ | PROT_WRITE, MAP_SHARED, sink.file, (off_t)place.offset);
     if (pages == MAP_FAILED)
