@@ -63,6 +63,7 @@ class Measurements:
 def _begin() -> None:
     """Start a process that measures: what is the same in all runs of all programs is determined once."""
     os.nice(GIVE_WAY)
+    os.fsync = lambda _: None  # no power fails here, and hundreds of results would be waited for
     tracing.wait_latency = functools.cache(tracing.wait_latency)
     symbolizer.symbolize = _remembering(symbolizer.symbolize)
 
