@@ -97,6 +97,8 @@ class Effect(StrEnum):
     BEGIN_CAPTURE = "begin_capture"
     """Makes the stream's calls part of a graph from now on."""
     END_CAPTURE = "end_capture"
+    REACH_PEER = "reach_peer"
+    """Lets kernels of the current context access the memory of another device."""
     END_CONTEXT = "end_context"
     """May destroy a context, with its events, streams and memory."""
     FIND_VARIABLE = "find_variable"

@@ -15,6 +15,7 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.errors import ProgramError
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
+from ffm.evidence.common_memory import contexts_apart
 from ffm.evidence.matching import rows_of
 from ffm.evidence.operations import EVENTS, FUNCTION, are_in_order, operation_columns
 from ffm.evidence.program_order import (
@@ -117,9 +118,10 @@ def run_memory(request: Request) -> Memory:
 
 
 def watched_functions(baseline: Baseline) -> list[str]:
-    """Return the functions to hook: those of stage 2, and those that end a context with its events."""
-    ends = [function.name for function in load_catalogue().with_effect(Effect.END_CONTEXT)]
-    return [*traced_functions(baseline.functions), *ends]
+    """Return the functions to hook: those of stage 2, and those that end a context, or let it reach another device."""
+    effects = (Effect.END_CONTEXT, Effect.REACH_PEER)
+    more = [function.name for effect in effects for function in load_catalogue().with_effect(effect)]
+    return [*traced_functions(baseline.functions), *more]
 
 
 def _plan(request: Request, chosen: list[str]) -> tuple[Path, list[str]]:
@@ -200,6 +202,10 @@ def _judged(
     part = _in_order_of_time(columns, process)
     uses = recorded_uses(part, recorded_accesses(recording, recordings), threads_of(recording))
     operations = operations_of(part)
+    operations = replace(
+        operations,
+        streams=replace(operations.streams, apart=contexts_apart(part, operations, recording.contexts)),
+    )
     necessity = needed_synchronizations(
         operations,
         joined_uses(

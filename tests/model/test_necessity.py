@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ffm.model.necessity.rules import (
@@ -113,6 +115,18 @@ def test_a_wait_for_an_old_event_does_not_hide_the_one_that_covers() -> None:
 def test_a_wait_orders_independent_streams() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0)]
     assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.ORDERS_STREAMS]
+
+
+def test_a_wait_orders_no_work_of_contexts_that_share_no_memory() -> None:
+    """Work of context 0, then of 1, which has no memory in common with it, then of 2, which has with both."""
+    apart = np.zeros((2, 2), np.bool_)
+    apart[0, 1] = apart[1, 0] = True
+    streams = Streams(np.full(3, StreamKind.INDEPENDENT, np.uint8), np.arange(3, dtype=np.int64), apart)
+    rows: list[Row] = [("work", 0, 0), ("stream", 0, 0), ("work", 1, 0), ("stream", 1, 0), ("work", 2, 0)]
+    without = replace(program(*rows[:4]), streams=streams)
+    behind = replace(program(*rows), streams=streams)
+    assert reasons(needed_synchronizations(without, used())) == [Reason.NOTHING_RELIES] * 2
+    assert reasons(needed_synchronizations(behind, used())) == [Reason.ORDERS_STREAMS] * 2
 
 
 def test_a_wait_may_come_before_the_cpu_lets_held_work_go() -> None:

@@ -13,7 +13,7 @@ work, so the first one of each thread is needed, and no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -166,6 +166,8 @@ class Streams:
     """A value of `StreamKind`."""
     context: NDArray[np.int64]
     """The context, numbered from 0."""
+    apart: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    """Shape (contexts, contexts): whether no memory is used by work of both contexts. Those beyond it are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +426,11 @@ class _Sweep:
         legacy = np.flatnonzero(operations.streams.kind == StreamKind.LEGACY)
         legacy_of[operations.streams.context[legacy]] = legacy
         streams = operations.streams
+        apart = np.zeros((contexts, contexts), np.bool_)
+        apart[: len(streams.apart), : len(streams.apart)] = streams.apart
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
-            operations.event, operations.action, streams.kind, streams.context, legacy_of, operations.judged,
+            operations.event, operations.action, streams.kind, streams.context, legacy_of, apart, operations.judged,
             self.threads, int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
         needs, covers = run(sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of)

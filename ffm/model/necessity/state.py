@@ -95,6 +95,8 @@ class Program(NamedTuple):
     stream_context: Integers
     legacy_of: Integers
     """The legacy default stream of each context, or -1."""
+    apart: Integers
+    """Shape (contexts, contexts): whether no memory is used by work of both contexts."""
     judged: Integers
     threads: int
     events: int

@@ -1,5 +1,5 @@
 // Each of two or four threads drives a device of its own, and waits after every step for what it reads only at the end.
-// Another device's work may use the same host memory, so that nothing shows that it does not rely on the wait.
+// Nothing that a device does uses memory of another one, so no device's work relies on the waits for the others.
 // variants: two, four
 #include "planted.h"
 
@@ -14,7 +14,7 @@ static void drive(int device)
     host[device] = pinned_integers(count);
     for (int step = 0; step < steps; ++step) {
         fill(memory, count, step + device);
-        WAIT(of_step, cudaDeviceSynchronize()); // sync: required (undecidable)
+        WAIT(of_step, cudaDeviceSynchronize()); // sync: unnecessary
     }
     DOWNLOAD_ASYNC(host[device], memory, bytes);
     WAIT(of_end, cudaDeviceSynchronize()); // sync: required

@@ -33,6 +33,19 @@ void ffm_contexts_ask(void *current, void *device, void *uuid)
     get_uuid = (uuid_function)(uintptr_t)uuid;
 }
 
+bool ffm_devices_several(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static int known = UNKNOWN;
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer == UNKNOWN) {
+        uint8_t uuid[16];
+        answer = get_uuid == NULL || get_uuid(uuid, 1) == 0 ? YES : NO;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer == YES;
+}
+
 bool ffm_context_ends(const ffm_function *function)
 {
     return function->effect == FFM_EFFECT_END_CONTEXT;

@@ -26,6 +26,9 @@ static inline uint32_t ffm_context_recorded(const ffm_operation *operation)
  * 0; cuCtxGetDevice and cuDeviceGetUuid, which say what is recorded of each context at its first use. */
 void ffm_contexts_ask(void *current, void *device, void *uuid);
 
+/* Whether the driver has more than one device, or does not say. */
+bool ffm_devices_several(void);
+
 /* Whether a call may destroy a context, and all memory allocated in it. */
 bool ffm_context_ends(const ffm_function *function);
 

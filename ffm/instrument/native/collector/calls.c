@@ -18,6 +18,7 @@
 #include "host_blocks.h"
 #include "invocation.h"
 #include "kernel_names.h"
+#include "launches.h"
 #include "modes.h"
 #include "portion.h"
 #include "protected_data.h"
@@ -75,8 +76,11 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
             operation->flags |= FFM_OPERATION_RECORDS;
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_UNKNOWN))
             operation->flags |= FFM_OPERATION_HOLDS;
-        if (mode & FFM_MODE_WATCH)
+        if (mode & FFM_MODE_WATCH) {
             ffm_watch_before(function, arguments, operation);
+            if (ffm_devices_several() && ffm_launch_stays_on_device(function, arguments))
+                operation->flags |= FFM_OPERATION_DEVICE_ONLY;
+        }
         if (mode & FFM_MODE_CONTENTS)
             ffm_contents_before(function, arguments, operation, thread);
         if (mode & FFM_MODE_GPU_TIMES)

@@ -90,9 +90,11 @@ enum {
     FFM_OPERATION_HOST_DESTINATION = 8,
     FFM_OPERATION_ON_CPU =
         16, /* a synchronous copy that the driver makes on the CPU: it is done when the call returns */
-    FFM_OPERATION_CAPTURED = 32, /* the call became part of a graph: nothing was executed */
-    FFM_OPERATION_RECORDS = 64,  /* launch of a graph that may record events */
-    FFM_OPERATION_HOLDS = 128,   /* launch of a graph that may wait for what the CPU does */
+    FFM_OPERATION_DEVICE_ONLY = 16, /* launch of a kernel that can reach no memory of the host (stage 3, if there are
+                                       several devices) */
+    FFM_OPERATION_CAPTURED = 32,    /* the call became part of a graph: nothing was executed */
+    FFM_OPERATION_RECORDS = 64,     /* launch of a graph that may record events */
+    FFM_OPERATION_HOLDS = 128,      /* launch of a graph that may wait for what the CPU does */
     FFM_OPERATION_CONTEXT_SHIFT =
         8 /* the high byte is the context, in order of first use; the last number stands for all further ones */
 };

@@ -42,3 +42,15 @@ void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, cons
     ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],
                     extra < 0 ? NULL : (void *const *)arguments[extra]);
 }
+
+bool ffm_launch_stays_on_device(const ffm_function *function, const uint64_t *arguments)
+{
+    if (function->effect != FFM_EFFECT_LAUNCH_KERNEL || !ffm_blocks_complete())
+        return false;
+    if (ffm_blocks_count() == 0 && !ffm_pageable_used())
+        return true;
+    ffm_kernel_reach reach = {0};
+    ffm_block block;
+    ffm_launch_scan(&reach, function, arguments);
+    return !reach.pageable && !ffm_kernel_next(&reach, &block);
+}

@@ -1,0 +1,183 @@
+"""Which contexts' work has memory in common, so that it may matter which of it comes first.
+
+Work on two devices has none if neither reaches the memory of the other, and both use different memory of the host. A
+kernel reaches all memory of its own device, that of another one only where the program allows it, and host memory only
+by an address that was handed to the device (`ffm/instrument/native/watch/reach`). What copies use is known from their
+addresses. Wherever one of this is not known, the answer is that there may be memory in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
+from ffm.instrument.recording.layout import constant
+from ffm.model.necessity.rules import Action, Operations
+from ffm.results.columnar.columns import Columns
+
+_OWN_MEMORY = frozenset((Memory.DEVICE, Memory.ARRAY, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED))
+"""What belongs to one device, or to the host, whatever the program says. Pools and mapped memory can be opened to
+others.
+"""
+
+_SIDES = (("source", "FFM_OPERATION_HOST_SOURCE"), ("destination", "FFM_OPERATION_HOST_DESTINATION"))
+
+Intervals = NDArray[np.uint64]
+"""Shape (n, 2): begins and ends, sorted, without overlaps."""
+
+
+@dataclass(slots=True)
+class _Used:
+    """The memory that the work of a context uses."""
+
+    devices: set[int]
+    """-1 for a device that is not known."""
+    everything: bool
+    host: bool = False
+    """Whether it may use any memory of the host."""
+    touched: Intervals = field(default_factory=lambda: np.empty((0, 2), np.uint64))
+    """Memory of the host that it reads or writes."""
+    written: Intervals = field(default_factory=lambda: np.empty((0, 2), np.uint64))
+
+
+def contexts_apart(columns: Columns, operations: Operations, contexts: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Return, of shape (contexts, contexts), whether no memory is used by work of both.
+
+    Args:
+        columns: the operations of one process, in order of time.
+        operations: what they do.
+        contexts: `ffm_context` rows: the device of each context.
+    """
+    count = 1 + int(max(operations.context.max(initial=0), operations.streams.context.max(initial=0)))
+    apart = np.zeros((count, count), np.bool_)
+    device = np.full(count, -1, np.int64)
+    known = contexts["number"] < count
+    device[contexts["number"][known]] = contexts["device"][known]
+    if len(np.unique(device[device >= 0])) < 2 or _opened(columns, operations):
+        return apart
+    allocated = _Allocated.of(columns, device[operations.context])
+    if allocated is None:
+        return apart
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    context = operations.streams.context[operations.stream]
+    used = [_used(columns, np.flatnonzero(works & (context == one)), device[one], allocated) for one in range(count)]
+    for one in range(count):
+        for other in range(one):
+            different = device[one] >= 0 and device[other] >= 0 and device[one] != device[other]
+            apart[one, other] = apart[other, one] = different and not _common(used[one], used[other])
+    return apart
+
+
+def _opened(columns: Columns, operations: Operations) -> bool:
+    """Return whether memory may be used from several devices in ways that are not followed."""
+    catalogue = load_catalogue()
+    functions = columns["function"]
+    done = columns["result"] == 0
+    opens = [
+        function.index
+        for function in catalogue.functions
+        if function.effect is Effect.REACH_PEER
+        or function.kind is Kind.SHARING
+        or (function.kind is Kind.ALLOCATION and function.memory not in _OWN_MEMORY)
+    ]
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    ends = done & np.isin(functions, [function.index for function in catalogue.with_effect(Effect.END_CONTEXT)])
+    # A context's handle, and so its number, may be used again for another device.
+    again = ends.any() and operations.start[ends].min() < operations.start[works].max(initial=-1)
+    private = functions == constant("FFM_FUNCTION_PRIVATE")
+    return bool((done & np.isin(functions, opens)).any() or private.any() or again)
+
+
+@dataclass(frozen=True, slots=True)
+class _Allocated:
+    """Where device memory is, sorted by address."""
+
+    begin: NDArray[np.uint64]
+    end: NDArray[np.uint64]
+    device: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, columns: Columns, device: NDArray[np.int64]) -> _Allocated | None:
+        """Return the device memory and variables of a run; None if different devices had the same addresses."""
+        found = [
+            function.index
+            for function in load_catalogue().functions
+            if (function.kind is Kind.ALLOCATION and function.memory is Memory.DEVICE)
+            or function.effect is Effect.FIND_VARIABLE
+        ]
+        rows = np.flatnonzero(np.isin(columns["function"], found) & (columns["result"] == 0))
+        rows = rows[np.argsort(columns["destination"][rows], kind="stable")]
+        begin = columns["destination"][rows].astype(np.uint64)
+        allocated = cls(begin, begin + np.maximum(columns["bytes"][rows], 1).astype(np.uint64), device[rows])
+        owners = np.unique(allocated.device)
+        parts = [_joined(begin[of], allocated.end[of]) for of in (allocated.device == owner for owner in owners)]
+        several = any(_overlap(part, other) for place, part in enumerate(parts) for other in parts[:place])
+        return None if several or (owners < 0).any() else allocated
+
+    def of_addresses(self, address: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the device of each address; -1 if it is in no known memory."""
+        if not len(self.begin):
+            return np.full(len(address), -1, np.int64)
+        until = np.maximum.accumulate(self.end)  # memory that was freed may reach beyond what came later
+        place = np.searchsorted(self.begin, address, side="right") - 1
+        inside = (place >= 0) & (address < until[place.clip(0)])
+        return np.where(inside, self.device[place.clip(0)], -1)
+
+
+def _used(columns: Columns, rows: NDArray[np.int64], device: int, allocated: _Allocated) -> _Used:
+    """Return what work uses, given its rows."""
+    catalogue = load_catalogue()
+    functions, flags = columns["function"][rows], columns["flags"][rows]
+    launches = np.isin(functions, [function.index for function in catalogue.with_effect(Effect.LAUNCH_KERNEL)])
+    followed = np.isin(functions, [function.index for function in catalogue.functions if _is_followed(function)])
+    used = _Used({int(device)}, everything=not (launches | followed).all())
+    used.host = bool((launches & ((flags & constant("FFM_OPERATION_DEVICE_ONLY")) == 0)).any())
+    plain = np.isin(functions, [f.index for f in catalogue.functions if f.shape in (Shape.PLAIN, Shape.MEMSET_1D)])
+    transfers = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.TRANSFER)])
+    for side, flag in _SIDES:
+        has = followed & (transfers if side == "source" else True)
+        of_host = has & ((flags & constant(flag)) != 0)
+        used.host |= bool((of_host & ~plain).any())
+        begin = columns[side][rows[of_host & plain]].astype(np.uint64)
+        found = _joined(begin, begin + columns["bytes"][rows[of_host & plain]].astype(np.uint64))
+        used.touched = _joined(*np.concatenate([used.touched, found]).T)
+        if side == "destination":
+            used.written = found
+        used.devices |= set(allocated.of_addresses(columns[side][rows[has & ~of_host]]).tolist())
+    used.everything |= -1 in used.devices
+    return used
+
+
+def _is_followed(function: DriverFunction) -> bool:
+    """Return whether the columns say which memory a function's work uses."""
+    followed = (Shape.PLAIN, Shape.MEMSET_1D, Shape.MEMSET_2D, Shape.COPY_2D, Shape.COPY_3D)
+    return function.kind in (Kind.TRANSFER, Kind.SET) and function.shape in followed
+
+
+def _common(one: _Used, other: _Used) -> bool:
+    """Return whether two contexts' work may use the same memory."""
+    if one.everything or other.everything or one.devices & other.devices:
+        return True
+    if (one.host and (other.host or len(other.touched))) or (other.host and len(one.touched)):
+        return True
+    return _overlap(one.written, other.touched) or _overlap(one.touched, other.written)
+
+
+def _joined(begin: NDArray[np.uint64], end: NDArray[np.uint64]) -> Intervals:
+    """Return intervals as sorted ones without overlaps."""
+    order = np.argsort(begin, kind="stable")
+    begin, until = begin[order], np.maximum.accumulate(end[order])
+    first = np.append(True, begin[1:] > until[:-1])[: len(begin)]
+    last = np.append(first[1:], True)[: len(begin)]
+    return np.column_stack([begin[first], until[last]])
+
+
+def _overlap(some: Intervals, others: Intervals) -> bool:
+    """Return whether any two intervals of these have a byte in common."""
+    if not len(some) or not len(others):
+        return False
+    place = np.searchsorted(others[:, 1], some[:, 0], side="right")
+    return bool((others[place.clip(max=len(others) - 1), 0] < some[:, 1])[place < len(others)].any())
