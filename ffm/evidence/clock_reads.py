@@ -29,7 +29,7 @@ class Reader(IntEnum):
     PROGRAM = 2
 
 
-_HANDS_ON = re.compile(
+HANDS_ON = re.compile(
     r"(libffm_|frida|linux-vdso|\[vdso\]|ld-linux|libc[.-]|libpthread[.-]|librt[.-]|libdl[.-]|libstdc\+\+|libc\+\+|"
     r"libgomp|libomp|libiomp|libgfortran|libmpi|libpmpi|libmpich|libboost_chrono|libboost_timer|libpapi|libbenchmark|"
     r"libnvbench|libcelero|libhayai)"
@@ -38,12 +38,12 @@ _HANDS_ON = re.compile(
 their callers, for which they measure.
 """
 
-_INTERPRETER = re.compile(r"(lib)?python\d")
+INTERPRETER = re.compile(r"(lib)?python\d")
 
 _PYTHON_CLOCK = re.compile(r"(_datetime|time)[.]")
 """Modules of the interpreter, if they are files of their own, with which scripts read clocks."""
 
-_INSTALLED = re.compile(r"/(usr|lib|lib32|lib64|opt|nix|snap)/|.*/(site|dist)-packages/|.*/lib/python\d|.*conda\d?/")
+INSTALLED = re.compile(r"/(usr|lib|lib32|lib64|opt|nix|snap)/|.*/(site|dist)-packages/|.*/lib/python\d|.*conda\d?/")
 """Where systems and package managers put libraries."""
 
 _STANDARD_LIBRARY = re.compile(r"<frozen |.*/lib/python\d[^/]*/(?!site-packages|dist-packages)")
@@ -111,22 +111,23 @@ class _Readers:
         for module, _ in stack.frames:
             path = "" if module is None else self._recording.modules[module].path
             name = PurePath(path).name
-            if not name or _HANDS_ON.match(name):
+            if not name or HANDS_ON.match(name):
                 continue
-            if _PYTHON_CLOCK.match(name) or (_INTERPRETER.match(name) and asked):
-                return _reader_in_python(stack)
-            if _INTERPRETER.match(name):  # its own, unless one of those modules called it
+            if _PYTHON_CLOCK.match(name) or (INTERPRETER.match(name) and asked):
+                return reader_in_python(stack)
+            if INTERPRETER.match(name):  # its own, unless one of those modules called it
                 interpreting = True
                 continue
             if interpreting:
                 return Reader.OTHER
             if os.path.realpath(path) == os.path.realpath(self._recording.executable):
                 return Reader.PROGRAM
-            return Reader.OTHER if _INSTALLED.match(path) else Reader.UNKNOWN
+            return Reader.OTHER if INSTALLED.match(path) else Reader.UNKNOWN
         return Reader.OTHER if interpreting else Reader.UNKNOWN
 
 
-def _reader_in_python(stack: RecordedStack) -> Reader:
+def reader_in_python(stack: RecordedStack) -> Reader:
+    """Return whose a call is that an interpreter makes for a script, by the file of its innermost frame."""
     file = next((frame.file for frame in stack.python if frame.file), None)
     if file is None:
         return Reader.UNKNOWN
@@ -134,4 +135,4 @@ def _reader_in_python(stack: RecordedStack) -> Reader:
         return Reader.OTHER
     if _MEASURES.match(file):
         return Reader.PROGRAM
-    return Reader.OTHER if _STANDARD_LIBRARY.match(file) or _INSTALLED.match(file) else Reader.PROGRAM
+    return Reader.OTHER if _STANDARD_LIBRARY.match(file) or INSTALLED.match(file) else Reader.PROGRAM

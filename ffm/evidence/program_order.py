@@ -96,7 +96,7 @@ def _scopes(columns: Columns, calls: _Calls) -> tuple[NDArray[np.uint8], NDArray
     if calls.flagged("FFM_OPERATION_RECORDS").any():  # the last record of an event may not have been seen
         scope[explicit & calls.awaits[Awaits.EVENT]] = Scope.UNKNOWN
     judged = scope != Scope.NONE
-    answers = _polled(columns, kind[Kind.QUERY], judged)
+    answers = polled_until_done(columns, kind[Kind.QUERY], judged)
     for work in _SCOPES:
         scope[answers & calls.awaits[work]] = _SCOPES[work]
     return scope, judged
@@ -119,7 +119,7 @@ def _actions(calls: _Calls) -> NDArray[np.uint8]:
     return action
 
 
-def _polled(columns: Columns, queries: NDArray[np.bool_], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def polled_until_done(columns: Columns, queries: NDArray[np.bool_], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the successful queries of polling loops: the same call returned `NOT_READY` before, without a wait since.
 
     A query that succeeds at once could be one that the program would not repeat, and after a wait it succeeds because

@@ -32,6 +32,7 @@ class Because(StrEnum):
     MAYBE_TIMER = auto()
     HANDED_OVER = auto()
     SHARED_MEMORY = auto()
+    ANSWER = auto()
     OTHERS_STAY = auto()
     """Nothing relies on it as long as the waits that were not measured stay."""
     OUTSIDE_PORTION = auto()
@@ -65,6 +66,7 @@ WORDS = {
     Because.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
     Because.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
     Because.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
+    Because.ANSWER: "the program asks afterwards whether the work is over, and was never told that it is not",
     Because.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and "
     "another time",
     Because.OUTSIDE_PORTION: "only a portion of the run was measured, and what comes before or after that may rely on "

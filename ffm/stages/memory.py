@@ -13,6 +13,7 @@ from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.errors import ProgramError
+from ffm.evidence.answers import answer_uses
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.common_memory import contexts_apart
@@ -211,6 +212,7 @@ def _judged(
         joined_uses(
             uses.model,
             timing_uses(part),
+            answer_uses(part, operations, recording),
             host_function_uses(part),
             shared_uses(part),
             unseen_uses(part, unseen[part["stack"]]),

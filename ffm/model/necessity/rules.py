@@ -88,6 +88,8 @@ class Role(IntEnum):
     """A function of the program runs in the stream: what it hands over is unknown."""
     SHARED = 7
     """Another process may use or overwrite the device memory that it uses: when is unknown."""
+    ANSWER = 8
+    """The program asks whether the operation is over, and is told so."""
 
 
 class Comparison(IntEnum):
@@ -126,6 +128,8 @@ class Reason(IntEnum):
     SHARED_MEMORY = 17
     OUTSIDE_PORTION = 18
     """Only a portion of the run was measured, and what lies outside of it may rely on the wait."""
+    ANSWER = 19
+    """The program asks whether the work is over, and never got the answer that it is not."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
@@ -139,6 +143,7 @@ _REASON_OF_ROLE = {
     Role.OWN_SOURCE: Reason.SOURCE_OVERWRITTEN,
     Role.RELEASED: Reason.RELEASED,
     Role.TIMING: Reason.TIMING,
+    Role.ANSWER: Reason.ANSWER,
 }
 """The first that applies counts: what may come at any time may come before all that was seen."""
 

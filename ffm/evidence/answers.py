@@ -1,0 +1,98 @@
+"""Answers that work is over: what a program asks after a wait, and may rely on (docs/architecture.md#synchronizations).
+
+A program that polls is ready for either answer. One that asks after a wait, and that never got the answer "not ready"
+at this place, may take the answer for granted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Awaits, Kind, load_catalogue
+from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, reader_in_python
+from ffm.evidence.program_order import NOT_READY, polled_until_done
+from ffm.instrument.recording.reader import RecordedStack, Recording
+from ffm.model.necessity.rules import Action, Operations, Role, Uses
+from ffm.results.columnar.columns import Columns
+
+_CUDA = re.compile(r"libcuda[.-]|libcudart")
+"""The driver and the runtime, which ask for their callers."""
+
+
+def answer_uses(columns: Columns, operations: Operations, recording: Recording) -> Uses:
+    """Return the questions whether a stream or an event is done, as uses of what they ask for.
+
+    `columns` and `operations` describe the same operations of the recording's process, sorted by start.
+    """
+    catalogue = load_catalogue()
+    asks = np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.QUERY)])
+    polled = polled_until_done(columns, asks, operations.judged)
+    unready = np.unique(columns["stack"][asks & (columns["result"] == NOT_READY)])
+    taken = asks & (columns["result"] == 0) & ~polled & ~np.isin(columns["stack"], unready)
+    rows = np.flatnonzero(taken)
+    rows = rows[_by_program(columns, rows, recording)] if len(rows) else rows
+    of_events = np.isin(
+        columns["function"][rows], [f.index for f in catalogue.of_kind(Kind.QUERY) if f.awaits is Awaits.EVENT]
+    )
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    last = np.where(
+        of_events,
+        _last_before(rows, operations.event, operations.action == Action.RECORD),
+        _last_before(rows, operations.stream, works),
+    )
+    rows, last = rows[last >= 0], last[last >= 0]
+    return Uses(
+        operation=last,
+        time=columns["start"][rows].astype(np.int64),
+        role=np.full(len(rows), Role.ANSWER, np.uint8),
+        thread=columns["thread"][rows].astype(np.int64),
+    )
+
+
+def _last_before(rows: NDArray[np.int64], number: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the last row `among` those before each of `rows` that has the same number; -1 for none."""
+    count = len(number)
+    keys = np.sort(number[among] * count + np.flatnonzero(among))
+    if not len(keys):
+        return np.full(len(rows), -1, np.int64)
+    place = np.searchsorted(keys, number[rows] * count + rows) - 1
+    key = keys[np.maximum(place, 0)]
+    return np.where((place >= 0) & (number[rows] >= 0) & (key // count == number[rows]), key % count, -1)
+
+
+def _by_program(columns: Columns, rows: NDArray[np.int64], recording: Recording) -> NDArray[np.bool_]:
+    """Return which calls the program makes, or a library that could be a part of it."""
+    made = recording.operations
+    key = made["thread"].astype(np.int64) << 40 | made["number"].astype(np.int64)
+    order = np.argsort(key)
+    wanted = columns["thread"][rows].astype(np.int64) << 40 | columns["number"][rows].astype(np.int64)
+    stacks = made["stack"][order[np.searchsorted(key[order], wanted)]]
+    distinct, which = np.unique(stacks, return_inverse=True)
+    known = recording.stacks
+    whose = [_asker(known[stack], recording) if stack < len(known) else Reader.UNKNOWN for stack in distinct.tolist()]
+    return np.array([reader is not Reader.OTHER for reader in whose], np.bool_)[which.reshape(-1)]
+
+
+def _asker(stack: RecordedStack, recording: Recording) -> Reader:
+    """Return whose question it is. A library that a script calls directly asks for the script."""
+    binding = None
+    for module, _ in stack.frames:
+        path = "" if module is None else recording.modules[module].path
+        name = PurePath(path).name
+        if not name or path == binding or HANDS_ON.match(name) or _CUDA.match(name):
+            continue
+        if INTERPRETER.match(name):
+            return reader_in_python(stack)
+        if binding is not None:
+            return Reader.OTHER
+        if os.path.realpath(path) == os.path.realpath(recording.executable):
+            return Reader.PROGRAM
+        if not INSTALLED.match(path):
+            return Reader.UNKNOWN
+        binding = path
+    return Reader.UNKNOWN if binding is None else Reader.OTHER

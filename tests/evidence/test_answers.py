@@ -1,0 +1,85 @@
+"""Which questions whether work is over a program relies on, and what they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.evidence.answers import answer_uses
+from ffm.evidence.program_order import NOT_READY, operations_of
+from ffm.instrument.recording.reader import RecordedModule, RecordedPythonFrame, RecordedStack, Recording
+from ffm.model.necessity.rules import Role, Uses
+
+PROGRAM = "/home/user/program"
+RUNTIME = "/usr/local/cuda/lib64/libcudart.so.12"
+PACKAGES = "/home/user/env/lib/python3.11/site-packages"
+
+WORK = {"function": "cuLaunchKernel", "stream": 4096}
+WAIT = {"function": "cuStreamSynchronize", "stream": 4096}
+ASK = {"function": "cuStreamQuery", "stream": 4096, "stack": 7}
+
+
+def answers(*calls: dict[str, Any], files: tuple[str, ...] = (RUNTIME, PROGRAM), script: str = "") -> Uses:
+    """Find the answers of calls of one thread, all from functions in these files, innermost first."""
+    defaults = {
+        "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
+        "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0, "number": 0,
+    }  # fmt: skip
+    rows = [{**defaults, "start": 1_000 * place, "number": place, **call} for place, call in enumerate(calls)]
+    for row in rows:
+        row["function"] = load_catalogue()[row["function"]].index
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    for name in ("destination", "source", "stream", "handle"):
+        columns[name] = columns[name].astype(np.uint64)
+    python = [RecordedPythonFrame("step", script, 1, 1, False)] if script else []
+    found = SimpleNamespace(
+        operations={name: columns[name] for name in ("thread", "number", "stack")},
+        stacks=[RecordedStack("", [(place, 0) for place in range(len(files))], python)] * 8,
+        modules=[RecordedModule(path, "", 0) for path in files],
+        executable=PROGRAM,
+        path=Path(),
+    )
+    return answer_uses(columns, operations_of(columns), cast(Recording, cast(Any, found)))
+
+
+def test_a_question_after_a_wait_is_for_the_last_work_of_its_stream() -> None:
+    found = answers(WORK, WORK, {**WORK, "stream": 8192}, WAIT, ASK)
+    assert (found.operation.tolist(), found.time.tolist(), found.role.tolist()) == ([1], [4_000], [Role.ANSWER])
+
+
+def test_a_question_for_an_event_is_for_its_last_record() -> None:
+    record = {"function": "cuEventRecord", "handle": 9, "stream": 4096}
+    found = answers(WORK, record, record, WORK, {"function": "cuEventQuery", "handle": 9})
+    assert found.operation.tolist() == [2]
+
+
+def test_who_was_told_not_ready_at_the_same_place_is_ready_for_it() -> None:
+    refused = {**ASK, "result": NOT_READY}
+    assert answers(WORK, refused, WAIT, ASK).operation.tolist() == []
+    assert answers(WORK, {**refused, "stack": 6}, WAIT, ASK).operation.tolist() == [0]
+
+
+def test_nothing_is_relied_on_before_any_work() -> None:
+    assert answers(ASK, WORK).operation.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("files", "script", "relied_on"),
+    [
+        ((RUNTIME, PROGRAM), "", True),
+        ((RUNTIME, "/home/user/libsolver.so", PROGRAM), "", True),
+        ((RUNTIME, "/usr/lib/libsolver.so", PROGRAM), "", False),
+        ((f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), "/home/user/train.py", True),
+        ((f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), f"{PACKAGES}/torch/cuda.py", False),
+        ((f"{PACKAGES}/liballocator.so", f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), "/home/user/a.py", False),
+    ],
+)
+def test_questions_of_installed_libraries_are_for_themselves(
+    files: tuple[str, ...], script: str, relied_on: bool
+) -> None:
+    assert answers(WORK, WAIT, ASK, files=files, script=script).operation.tolist() == ([0] if relied_on else [])
