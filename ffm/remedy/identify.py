@@ -275,9 +275,10 @@ def _only_when_changed(problem: ProblemSite) -> list[str]:
         if problem.downloads
         else "sent bytes that the device was sent before"
     )
+    but = "but, besides the first," if occurrences + problem.changed < problem.count else "but"
     steps = [
         f"Keep this call, and skip it only while the data is unchanged: {occurrences:,} of {problem.count:,} calls "
-        f"{call}, but {problem.changed:,} transferred others."
+        f"{call}, {but} {problem.changed:,} transferred others."
     ]
     if problem.downloads:
         steps.append("Download again only after work that may have written the data.")

@@ -86,7 +86,7 @@ class Variation:
         # A run that waited longer for a processor is longer by about that, which counts once.
         undelayed_s = min(abs(differ_s), abs(differ_s - delayed_s))
         run_s = undelayed_s + abs(delayed_s)
-        if _spans_compare(bare, traced):
+        if spans_compare(bare, traced):
             last = stages.get("sync-use")
             spans_s = [bare_s, bare_s + differ_s]
             if last is not None and last.waiting_span_s is not None:
@@ -101,13 +101,13 @@ def comparable_s(bare: Run | StageCost, traced: Run | StageCost) -> tuple[float,
     """Return how long stages 1 and 2 ran: from one of their first waits to the last, where that is most of the run, as
     getting into the program takes longer in stage 2 and says nothing of the rest; otherwise in all.
     """
-    if not _spans_compare(bare, traced):
+    if not spans_compare(bare, traced):
         return bare.wall_s, traced.wall_s
     assert bare.waiting_span_s is not None and traced.waiting_span_s is not None
     return bare.waiting_span_s, traced.waiting_span_s
 
 
-def _spans_compare(bare: Run | StageCost, traced: Run | StageCost) -> bool:
+def spans_compare(bare: Run | StageCost, traced: Run | StageCost) -> bool:
     """Return whether the spans of the waits of both runs stand for them."""
     if bare.waiting_span_s is None or traced.waiting_span_s is None:
         return False

@@ -12,7 +12,7 @@ from ffm.results.columnar.columns import Columns
 from ffm.results.documents.document import Document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.documents.stacks import Stack
-from ffm.results.estimates import COSTLY_TRACING, comparable_s
+from ffm.results.estimates import COSTLY_TRACING, comparable_s, spans_compare
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""
@@ -108,9 +108,10 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[str]:
     if run is not None and tracing.run is not None:
         bare_s, traced_s = comparable_s(run, tracing.run)
         if traced_s > COSTLY_TRACING * bare_s > 0:
+            between = " from its first waits to the last" if spans_compare(run, tracing.run) else ""
             notes.append(
-                f"Stage 2 took {traced_s / bare_s:.1f} times the program's time. What the probes took is subtracted, "
-                "but they also disturb caches and other threads: the intervals of all estimates are wider."
+                f"Stage 2 took {traced_s / bare_s:.1f} times the program's time{between}. What the probes took is "
+                "subtracted, but they also disturb caches and other threads: the intervals of all estimates are wider."
             )
     return notes + tracing_notes(tracing)
 

@@ -120,6 +120,11 @@ def test_an_upload_that_once_brought_other_bytes_stays(counts: dict[str, int]) -
     assert "leave this call out" not in advice and "const" not in advice
 
 
+def test_the_first_of_repeated_transfers_is_told_apart_from_those_that_changed() -> None:
+    assert "but, besides the first, 1 transferred others" in told(replace(TRANSFER, changed=1, no_op=8))
+    assert "but 2 transferred others" in told(replace(TRANSFER, changed=2, no_op=8))
+
+
 def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy_on_the_device() -> None:
     advice = told(replace(TRANSFER, repeat=9))
     assert "device to device" in advice and "cannot just be left out" in advice

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.results.documents.analysis import StageCost
 from ffm.results.documents.measured import Baseline, Tracing, WaitLatency
+from ffm.results.documents.run import Run
 from ffm.results.estimates import DIFFERS, EXPECTED, VARIES, Variation
 from ffm.stages.notes import host_function_notes, measurement_notes
 
@@ -22,6 +24,27 @@ def test_that_the_latency_of_waits_is_not_known_is_said_with_the_reason() -> Non
     [note] = notes_with(WaitLatency(least=0, unknown="the probe ended with -11"))
     assert "(the probe ended with -11)" in note
     assert "seems to save less" in note
+
+
+def ran(stage: str, wall_s: float, waiting_span_s: float | None) -> Run:
+    return Run(
+        stage=stage, command=["app"], working_directory="/", started="", wall_s=wall_s, preparation_s=0.0,
+        user_s=0.0, system_s=0.0, waiting_span_s=waiting_span_s, status=0, processes=[], hooks=[], driver=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spans_s", "said"),
+    [((0.8, 1.2), "took 1.5 times the program's time from its first waits to the last"),
+     ((0.1, 1.2), "took 3.0 times the program's time."),
+     ((None, None), "took 3.0 times the program's time.")],
+)  # fmt: skip
+def test_that_tracing_was_costly_is_said_of_the_time_that_is_compared(
+    spans_s: tuple[float | None, float | None], said: str
+) -> None:
+    baseline = Baseline(waits=[], functions=[], run=ran("baseline", 1.0, spans_s[0]))
+    tracing = Tracing(events="", host_memory="", probe_cost_ns=0.0, run=ran("tracing", 3.0, spans_s[1]))
+    assert any(said in note for note in measurement_notes(baseline, tracing))
 
 
 def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
