@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
 import statistics
 import subprocess
 import tempfile
@@ -16,6 +14,7 @@ from pathlib import Path
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.errors import ProgramError
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
+from ffm.instrument.session.program_end import await_end
 from ffm.instrument.session.runner import Instruments, Library, run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
 from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
@@ -111,13 +110,13 @@ def compare_runs(
         counted: list[Counted] = []
         for turn in range(runs):
             progress(f"run {turn + 1} of {runs}: uncorrected")
-            bare.append(_run_bare(command, folder, files, timeout_s))
+            bare.append(run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing, late=late)
             corrected.append(run)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
-                by_hand.append(_run_bare(twin, folder, [], timeout_s))
+                by_hand.append(run_bare(twin, folder, [], timeout_s))
     return Comparison(bare, corrected, ordered, counted, by_hand)
 
 
@@ -138,7 +137,12 @@ def _digests(files: list[Path], before: list[FileState]) -> dict[str, str | None
     }
 
 
-def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: float | None) -> ProgramRun:
+def run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: float | None) -> ProgramRun:
+    """Run a program as it is, until it ends or the time is up; its output goes to a file in the folder.
+
+    Raises:
+        ProgramError: It cannot be run.
+    """
     output, before = folder / "output", _states(files)
     try:
         resolved = resolve_program(command)
@@ -147,20 +151,11 @@ def _run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: fl
             program = subprocess.Popen(
                 command, executable=resolved, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True
             )
-            timed_out = False
-            try:
-                program.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                timed_out = True
-            finally:
-                if program.returncode is None:
-                    os.killpg(program.pid, signal.SIGKILL)
-                    program.wait()
+            end = await_end(program, timeout_s)
             wall_s = time.monotonic() - began
     except OSError as error:
         raise ProgramError(f"{command[0]} cannot be run: {error.strerror}. Try it without ffm.") from error
-    code = program.returncode
-    ending = ending_of(code << 8 if code >= 0 else -code, timed_out=timed_out)
+    ending = ending_of(end.status, timed_out=end.timed_out)
     return ProgramRun(wall_s, ending, output.read_bytes(), _digests(files, before))
 
 
