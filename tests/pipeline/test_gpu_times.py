@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,21 @@ def test_launches_are_timed_as_the_virtual_gpu_took_for_them(results: Path) -> N
     assert (measured - nearest <= np.maximum(SMALL_GAP_NS, SMALL_SHARE * measured)).all()
     assert (arriving > 0).any()
     assert (measured - arriving <= nearest + QUEUED_GAP_NS).all()
+
+
+def test_the_way_of_work_to_a_gpu_that_became_idle_during_the_call_is_told_apart(
+    ffm: Ffm, build_program: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gpu.vgpu").write_text("call.copy = 70\ncopy.device_to_device = 20\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(tmp_path / "gpu.vgpu"))
+    program = build_program(Path(__file__).parent / "programs" / "arriving.cu")
+    for stage in ("baseline", "memory"):
+        done = ffm("stage", stage, "--results", tmp_path / "results", "--", program)
+        assert done.code == 0, done.err
+    table = read_table(tmp_path / "results" / "memory-gpu-times.arrow")
+    measured, arriving = table["nanoseconds"], table["arriving"]
+    most_ns = 1500 + (1 << 20) / 20 + QUEUED_GAP_NS
+    assert len(measured) >= 10  # others arrived late on a busy machine
+    waited = measured > most_ns
+    assert waited.mean() > 0.9
+    assert (measured - arriving <= most_ns).mean() > 0.9

@@ -11,10 +11,14 @@
 
 enum { DEFAULT_FLAGS = 0 };
 
-/* If the GPU was idle, it waited between the first event and the work for part of the call's duration, which is
- * recorded with the time. If it is more than this many nanoseconds, and a larger share of the measured time, nothing is
- * learned: the first launch of a kernel may load its code first. */
+/* If the GPU was idle, or became idle during the call, it waited between the first event and the work for part of the
+ * call's duration, which is recorded with the time. If it is more than this many nanoseconds, and a larger share of the
+ * measured time, nothing is learned: the first launch of a kernel may load its code first. */
 enum { SMALL_GAP = 100 * 1000, SMALL_SHARE = 20 };
+
+/* The event whose time is known is renewed after this many nanoseconds: clocks drift apart, and the times between
+ * events are single-precision numbers. */
+static const uint64_t known_for = 1000 * 1000 * 1000;
 
 /* Operations are timed in at most this many contexts, and this many at once; this many are checked after a wait,
  * because the others may take long to finish. */
@@ -33,9 +37,9 @@ typedef enum { FREE, BEGUN, LOST, ENQUEUED, OVER } state;
 typedef struct {
     event begin, end;
     uint64_t operation;
-    uint64_t
-        idle; /* nanoseconds from the first event until the work had surely arrived, for an idle GPU; otherwise 0 */
+    uint64_t begun, arrived; /* when the first event had been enqueued, and when the work surely had (ffm_now) */
     uint32_t thread;
+    bool idle; /* the stream, before the first event */
     state state;
 } timing;
 
@@ -43,6 +47,8 @@ typedef struct {
 typedef struct {
     timing timings[UNDER_WAY];
     uint64_t first, next;
+    event known; /* an event that an idle GPU passed, */
+    uint64_t at; /* and when (ffm_now): events that are timed from it have times of that clock. 0: there is none */
 } ring;
 
 static struct {
@@ -102,16 +108,31 @@ static uint32_t *latest_of(const ffm_function *function, const ffm_operation *op
     return &times.latest[(ffm_stream_key(function, operation, thread) >> 4) * 0x9E3779B97F4A7C15ULL >> 54];
 }
 
-static void record(ffm_thread *thread, const timing *one, float milliseconds)
+/* Nanoseconds that the GPU waited, after the first event, until the work had surely arrived. */
+static uint64_t idle_before(const ring *here, const timing *one)
+{
+    int64_t passed = (int64_t)one->begun;
+    float milliseconds;
+    if (!one->idle) {
+        if (here->at == 0 || times.elapsed(&milliseconds, here->known, one->begin) != 0)
+            return 0;
+        const int64_t then = (int64_t)here->at + (int64_t)(milliseconds * 1e6f);
+        passed = then > passed ? then : passed;
+    }
+    return (int64_t)one->arrived > passed ? one->arrived - (uint64_t)passed : 0;
+}
+
+static void record(const ring *here, ffm_thread *thread, const timing *one, float milliseconds)
 {
     uint64_t nanoseconds = (uint64_t)(milliseconds * 1e6f + 0.5f);
-    if (one->idle > SMALL_GAP && one->idle > nanoseconds / SMALL_SHARE)
+    const uint64_t idle = idle_before(here, one);
+    if (idle > SMALL_GAP && idle > nanoseconds / SMALL_SHARE)
         return;
     const ffm_gpu_time found = {
         .operation = one->operation,
         .nanoseconds = nanoseconds,
         .operation_thread = one->thread,
-        .arriving = (uint32_t)(one->idle < nanoseconds ? one->idle : nanoseconds),
+        .arriving = (uint32_t)(idle < nanoseconds ? idle : nanoseconds),
     };
     ffm_pack_record(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, 0, &found);
 }
@@ -126,7 +147,7 @@ static void collect(ring *here, ffm_thread *thread)
         if (__atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == ENQUEUED && times.query(one->end) == 0) {
             one->state = OVER;
             if (times.elapsed(&milliseconds, one->begin, one->end) == 0)
-                record(thread, one, milliseconds);
+                record(here, thread, one, milliseconds);
         }
         if (place == here->first && __atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == OVER) {
             here->first++;
@@ -152,6 +173,17 @@ static timing *place_for(ring *here, ffm_thread *thread)
     return one;
 }
 
+/* The GPU passes an event on an idle stream at once. */
+static void know_a_time(ring *here, uint64_t stream)
+{
+    if (here->at != 0 && ffm_now() - here->at < known_for)
+        return;
+    if (here->known == 0 && times.create(&here->known, DEFAULT_FLAGS) != 0)
+        here->known = 0;
+    else
+        here->at = times.record(here->known, stream) == 0 ? ffm_now() : 0;
+}
+
 static void end_turn(timing *one, state next)
 {
     state mine = BEGUN;
@@ -165,6 +197,8 @@ static void end_turn(timing *one, state next)
 static void lose_events(void)
 {
     pthread_mutex_lock(&times.lock);
+    for (uint32_t context = 0; context < TIMED_CONTEXTS; context++)
+        times.rings[context].known = times.rings[context].at = 0;
     for (uint32_t place = 0; place < TIMED_CONTEXTS * UNDER_WAY; place++) {
         timing *one = &times.rings[place / UNDER_WAY].timings[place % UNDER_WAY];
         state now = BEGUN;
@@ -188,18 +222,21 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     if (!enqueues(function) || ffm_capturing() || context >= TIMED_CONTEXTS || !driver_can())
         return;
     thread->enqueued = __atomic_add_fetch(latest_of(function, operation, thread), 1, __ATOMIC_RELAXED);
+    const uint64_t stream = ffm_stream_handle(function, operation);
+    const bool idle = times.stream_query(stream) == 0;
     pthread_mutex_lock(&times.lock);
     timing *one = place_for(&times.rings[context], thread);
+    if (one != NULL && idle)
+        know_a_time(&times.rings[context], stream);
     pthread_mutex_unlock(&times.lock);
     if (one == NULL)
         return;
-    uint64_t stream = ffm_stream_handle(function, operation);
-    bool idle = times.stream_query(stream) == 0;
+    one->idle = idle;
     if (times.record(one->begin, stream) != 0) {
         end_turn(one, OVER);
         return;
     }
-    one->idle = idle ? ffm_now() : 0;
+    one->begun = ffm_now();
     thread->timing = one;
 }
 
@@ -210,8 +247,7 @@ static void enqueued(const ffm_function *function, const ffm_operation *operatio
     timing *one = thread->timing;
     one->operation = number;
     one->thread = thread->number;
-    if (one->idle != 0)
-        one->idle = operation->start + operation->duration - one->idle;
+    one->arrived = operation->start + operation->duration;
     bool alone = __atomic_load_n(latest_of(function, operation, thread), __ATOMIC_RELAXED) == thread->enqueued;
     bool timed = operation->result == 0 && operation->waits == 0 && !ffm_capturing() &&
                  times.record(one->end, ffm_stream_handle(function, operation)) == 0 && alone;
