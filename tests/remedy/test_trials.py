@@ -15,7 +15,8 @@ from tests.native.layers import NATIVE, includes_of
 
 PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
-typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance; } behaviour;
+typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance,
+                 every, long_original, long_corrected; } behaviour;
 void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
               ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
 """
@@ -35,12 +36,17 @@ class Site:
     disturbed: int = 0
     """The number of the call before which another program takes `disturbance`."""
     disturbance: int = 0
+    every: int = 0
+    """One of so many calls is long: `long_original` or `long_corrected`."""
+    long_original: int = 0
+    long_corrected: int = 0
 
 
 @dataclass(frozen=True)
 class Found:
     corrects: bool
     pairs: int
+    slower: float
     original: int
     """Calls that were left as they are."""
 
@@ -71,11 +77,12 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
         for number, site in enumerate(both):
             plan[number].unit, plan[number].pace = number, recorded if number < len(sites) else 0
             times = (site.between, site.original, site.corrected, site.left_behind, site.noise)
-            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance]
+            rarely = (site.every, US * site.long_original, US * site.long_corrected)
+            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance, *rarely]
         tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
         native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
         return [
-            Found(bool(trials[number].corrects), trials[number].pairs, tallies[number].original)
+            Found(bool(trials[number].corrects), trials[number].pairs, trials[number].slower, tallies[number].original)
             for number in range(len(sites))
         ]
 
@@ -124,6 +131,32 @@ def test_one_disturbed_comparison_ends_no_gain(disturbance: int, simulate: Simul
         site = Site(original=320, corrected=20, disturbed=call, disturbance=disturbance)
         (found,) = simulate(site, calls=3 * CALLS)
         assert found.corrects, call
+
+
+@pytest.mark.parametrize("every", [29, 211, 1009])
+def test_a_correction_that_loses_much_but_rarely_goes(every: int, simulate: Simulate) -> None:
+    """Comparisons of a few calls hardly ever contain such a call, and their median hides it."""
+    rarely = Site(original=320, corrected=20, every=every, long_original=320, long_corrected=2000 * every)
+    (found,) = simulate(rarely, calls=30 * every)
+    assert not found.corrects and found.slower > 0
+    assert 30 * every - found.original < 8 * every
+
+
+@pytest.mark.parametrize("every", [29, 211])
+def test_what_corrected_calls_lose_rarely_may_be_less_than_they_gain(every: int, simulate: Simulate) -> None:
+    rarely = Site(original=320, corrected=20, every=every, long_original=320, long_corrected=100 * every)
+    (found,) = simulate(rarely, calls=30 * every)
+    assert found.corrects and found.slower < 0
+    assert found.original < 5 * every
+
+
+@pytest.mark.parametrize("every", [29, 211])
+def test_long_calls_that_are_the_programs_own_end_no_correction(every: int, simulate: Simulate) -> None:
+    """Such as a wait that is needed now and then. Finding out takes few calls."""
+    rarely = Site(original=320, corrected=20, every=every, long_original=2000 * every, long_corrected=2000 * every)
+    (found,) = simulate(rarely, calls=60 * every)
+    assert found.corrects and found.slower < 0
+    assert found.original < 10 * every
 
 
 def test_few_long_calls_lose_little(simulate: Simulate) -> None:

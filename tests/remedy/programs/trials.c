@@ -44,7 +44,16 @@ typedef struct {
     uint64_t noise;       /* up to this much is added between calls */
     uint64_t disturbed;   /* the number of a call before which another program takes `disturbance` */
     uint64_t disturbance;
+    uint64_t every; /* how many calls there are for a long one; 0: none is */
+    uint64_t long_original, long_corrected;
 } behaviour;
+
+static uint64_t time_of_call(const behaviour *site, uint32_t call, bool corrected)
+{
+    if (site->every > 0 && call % site->every == site->every - 1)
+        return corrected ? site->long_corrected : site->long_original;
+    return corrected ? site->corrected : site->original;
+}
 
 static uint64_t noise_up_to(uint64_t most)
 {
@@ -69,7 +78,7 @@ __attribute__((visibility("default"))) void simulate(const ffm_remedy_site *plan
             now_ns += call == behaviours[i].disturbed ? behaviours[i].disturbance : 0;
             bool corrected = ffm_trial_corrects(&plan[i]);
             uint64_t began_ns = now_ns;
-            now_ns += corrected ? behaviours[i].corrected : behaviours[i].original + behind[i];
+            now_ns += time_of_call(&behaviours[i], call, corrected) + (corrected ? 0 : behind[i]);
             behind[i] = corrected ? behind[i] + behaviours[i].left_behind : 0;
             ffm_count(&tallies[i].calls);
             ffm_trial_called(&plan[i], corrected, began_ns);

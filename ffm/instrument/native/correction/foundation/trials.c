@@ -41,18 +41,34 @@ enum { SAMPLE = 32 };
  * median varies by 1.2533 times what the mean does (the square root of pi / 2). */
 static const double error_of_median = 1.4826 * 1.2533;
 
+/* A call is long if the unit took this many times its usual time in it. From this many long corrected calls on, calls
+ * are left as they are to see whether that is the program's own. */
+enum { LONG = 2, FEW_LONG = 5 };
+
 /* A comparison whose site no longer occurs is given up after this many of its usual intervals, plus a time slice. */
 enum { ABSENT = 16 };
 
-typedef enum { DRAIN, FIRST, SECOND } stage;
+typedef enum { DRAIN, FIRST, SECOND, ALONE } stage;
+
+/* Calls between comparisons, and those of them that were long. */
+typedef struct {
+    uint32_t calls, long_calls;
+    uint64_t lost_ns; /* by the long ones, beyond the usual time */
+} stretch;
 
 typedef struct {
     uint32_t calls, due; /* of the pacing site: so far, and at which the next pair begins */
     uint32_t scale;
-    uint64_t first_ns, last_ns; /* when its calls ended */
-    double original_ns;         /* from one original call to the next, by its last comparison; 0 before */
-    bool now;                   /* whether the next call is corrected */
-    float differences[SAMPLE];  /* of its pairs: (corrected - original) / the larger, times between its calls */
+    uint64_t first_ns, last_ns;  /* when its calls ended */
+    double original_ns;          /* from one original call to the next, by its last comparison; 0 before */
+    bool now;                    /* whether the next call is corrected */
+    float differences[SAMPLE];   /* of its pairs: (corrected - original) / the larger, times between its calls */
+    uint64_t original_ns_within; /* in its original calls */
+    uint64_t within_ns;          /* in its calls and for late deliveries, when its last call ended */
+    double usual_ns;             /* of that for one call, by its comparisons */
+    stretch corrected;           /* since its long calls last seemed to be the program's own */
+    uint32_t enough;             /* long calls that make them suspect */
+    double rare_loss; /* by its long calls, for one call, as a share of `original_ns`; 0 if it is not known */
 } unit;
 
 /* Under `lock`, except `now`. */
@@ -62,6 +78,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 typedef struct {
     uint32_t calls;
     uint64_t ns;
+    uint64_t within_ns; /* in the unit's calls and for late deliveries */
 } block;
 
 static struct {
@@ -102,7 +119,7 @@ void ffm_trials_open(void)
     for (uint32_t i = 0; i < ffm_plan_sites(); i++) {
         ffm_trials[i].corrects = true;
         if (units != NULL)
-            units[i] = (unit){.scale = 1, .due = 2, .now = true};
+            units[i] = (unit){.scale = 1, .due = 2, .now = true, .enough = FEW_LONG};
     }
     comparison.of = NULL;
     comparison.lost_ns = 0;
@@ -165,9 +182,9 @@ static void add(unit *it, double original_ns, double corrected_ns)
     const float middle = median(values, trial->pairs);
     for (uint32_t i = 0; i < trial->pairs; i++)
         values[i] = values[i] > middle ? values[i] - middle : middle - values[i];
-    trial->slower = middle;
+    trial->slower = middle + it->rare_loss;
     trial->deviation = median(values, trial->pairs);
-    trial->corrects = pays(trial);
+    trial->corrects = it->rare_loss == 0 && pays(trial);
 }
 
 /* Longer blocks, as long as they are a small part of the calls that were recorded. */
@@ -183,6 +200,11 @@ static double per_call(const block *of)
     return (double)of->ns / of->calls;
 }
 
+static double within_call(const block *of)
+{
+    return (double)of->within_ns / of->calls;
+}
+
 static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
 {
     it->original_ns = per_call(&comparison.original);
@@ -190,6 +212,8 @@ static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
     comparison.lost_ns +=
         slower_ns > 0 ? slower_ns * comparison.corrected.calls : -slower_ns * comparison.original.calls;
     add(it, it->original_ns, per_call(&comparison.corrected));
+    const double original_ns = within_call(&comparison.original), corrected_ns = within_call(&comparison.corrected);
+    it->usual_ns += ((original_ns > corrected_ns ? original_ns : corrected_ns) - it->usual_ns) / trial_of(it)->pairs;
     lengthen(it, now_ns - comparison.pair_ns, recorded);
     rest(it);
 }
@@ -220,13 +244,13 @@ static bool is_hopeless(const unit *it)
 }
 
 /* A call of the unit that is being compared is over. */
-static void advance(unit *it, uint64_t now_ns, uint32_t recorded)
+static void advance(unit *it, uint64_t now_ns, uint64_t within_ns, uint32_t recorded)
 {
     if (comparison.at == DRAIN) {
         begin_block(it, FIRST, now_ns);
     } else {
         block *now = block_corrects(it) ? &comparison.corrected : &comparison.original;
-        *now = (block){now->calls + 1, now_ns - comparison.block_ns};
+        *now = (block){now->calls + 1, now_ns - comparison.block_ns, now->within_ns + within_ns};
         if (--comparison.left == 0) {
             if (comparison.at == SECOND) {
                 finish(it, now_ns, recorded);
@@ -262,13 +286,84 @@ static bool is_absent(const unit *it, uint64_t now_ns)
     return now_ns > it->last_ns + ABSENT * usual_ns + slice_ns;
 }
 
+/* A call is over between comparisons. */
+static void note(unit *it, uint64_t within_ns)
+{
+    it->corrected.calls++;
+    if ((double)within_ns > LONG * it->usual_ns) {
+        it->corrected.long_calls++;
+        it->corrected.lost_ns += within_ns - (uint64_t)it->usual_ns;
+    }
+}
+
+static double lost_by_call(const stretch *of)
+{
+    return (double)of->lost_ns / of->calls;
+}
+
+/* Whether long corrected calls lost more than the others gained. Short comparisons hardly ever contain one. */
+static bool is_suspect(const unit *it)
+{
+    const double slower = trial_of(it)->slower;
+    return it->corrected.long_calls >= it->enough &&
+           lost_by_call(&it->corrected) > (slower < 0 ? -slower * it->original_ns : 0);
+}
+
+/* Leave as many calls as they are as there were corrected ones, and one before, which ends the work of those. */
+static void begin_alone(unit *it)
+{
+    comparison.of = it;
+    comparison.at = ALONE;
+    comparison.left = it->corrected.calls + 1;
+    set_now(it, false);
+}
+
+/* A call is over that was left as it is. One that is as long shows that long calls are the program's own; if they were,
+ * none in so many calls would be a chance of e to the power of -FEW_LONG. */
+static void advance_alone(unit *it, uint64_t within_ns)
+{
+    stretch *corrected = &it->corrected;
+    if (comparison.left-- > corrected->calls)
+        return;
+    const double loss_ns = (double)corrected->lost_ns / corrected->long_calls;
+    if ((double)within_ns > it->usual_ns + loss_ns / 2) {
+        it->enough *= 2;
+        *corrected = (stretch){0};
+        rest(it);
+    } else if (comparison.left == 0) {
+        it->rare_loss = lost_by_call(corrected) / it->original_ns;
+        trial_of(it)->slower += it->rare_loss;
+        trial_of(it)->corrects = false;
+        rest(it);
+    }
+}
+
+/* Nanoseconds within the unit's calls and for late deliveries since its last call ended. */
+static uint64_t take_within(unit *it)
+{
+    const uint64_t before_ns = it->within_ns;
+    it->within_ns = __atomic_load_n(&it->original_ns_within, __ATOMIC_RELAXED) +
+                    __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED);
+    return it->within_ns - before_ns;
+}
+
 static void pace(unit *it, uint64_t now_ns, uint32_t recorded)
 {
     if (it->calls++ == 0)
         it->first_ns = now_ns;
     it->last_ns = now_ns;
+    const uint64_t within_ns = take_within(it);
+    const bool compared = trial_of(it)->pairs > 0;
+    if (comparison.of == it && comparison.at == ALONE) {
+        advance_alone(it, within_ns);
+        return;
+    }
+    if (comparison.of != it && compared && it->now)
+        note(it, within_ns);
     if (comparison.of == it) {
-        advance(it, now_ns, recorded);
+        advance(it, now_ns, within_ns, recorded);
+    } else if (comparison.of == NULL && compared && it->now && is_suspect(it)) {
+        begin_alone(it);
     } else if (recorded >= FFM_TRIAL_LEAST_CALLS && is_due(it, now_ns)) {
         if (comparison.of != NULL && is_absent(comparison.of, now_ns))
             rest(comparison.of);
@@ -288,6 +383,8 @@ void ffm_trial_called(const ffm_remedy_site *site, bool corrected, uint64_t bega
         ffm_trial_spent(site->unit, now_ns - began_ns);
     else
         ffm_count(&ffm_tallies[ffm_plan_number(site)].original);
+    if (!corrected && units != NULL)
+        __atomic_fetch_add(&units[site->unit].original_ns_within, now_ns - began_ns, __ATOMIC_RELAXED);
     if (site->pace == 0 || units == NULL)
         return;
     pthread_mutex_lock(&lock);

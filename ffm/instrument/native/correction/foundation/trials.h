@@ -9,6 +9,10 @@
  * unit goes back to the original calls while their median is a loss beyond its standard error. A median, because on a
  * machine in use other programs disturb single blocks by many times what a correction costs.
  *
+ * What few calls lose, comparisons hardly ever contain, and their median hides it. So the time in the unit's calls is
+ * looked at between comparisons, too. If long ones lost more than the others gained, as many calls are left as they
+ * are. If one of these is as long, that was the program's own; otherwise the unit goes back for good.
+ *
  * Only one unit at a time is compared, while the others stay corrected: waits that follow each other save nothing one
  * by one. A corrected block that is clearly the slower one ends early. Comparisons together may cost at most a fiftieth
  * of the time beyond each unit's first, and those of a unit become rare. Units whose calls take no noticeable time
