@@ -10,7 +10,7 @@ import pytest
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.probing.remembered import wait_function
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.runner import PAGES, Instruments, run_instrumented
 from ffm.stages.memory import WATCH
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -18,7 +18,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 @pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
 @pytest.mark.parametrize(
-    "name", ["blocked_threads.cu", "readable_addresses.cu", "refused_copies.cu", "traced_by_parent.cu"]
+    "name",
+    ["blocked_threads.cu", "read_by_child.cu", "readable_addresses.cu", "refused_copies.cu", "traced_by_parent.cu"],
 )
 def test_a_watched_program_writes_what_it_writes_unwatched(
     name: str, trace: bool, build_program: Callable[[Path], Path], tmp_path: Path
@@ -27,7 +28,8 @@ def test_a_watched_program_writes_what_it_writes_unwatched(
     recordings.mkdir()
     bare = subprocess.run([program], capture_output=True, check=True)
     functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
-    instruments = Instruments(recordings, functions, WATCH, None, wait_function, trace=trace)
+    preloaded = () if trace else (PAGES,)
+    instruments = Instruments(recordings, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace)
     outcome = run_instrumented([str(program)], instruments, output=output, timeout_s=60)
     assert outcome.ending.sound
     assert output.read_text() == bare.stdout.decode()

@@ -110,7 +110,9 @@ class Library:
 RECORDING = Library(COLLECTOR, "ffm_collector")
 
 PAGES = "libffm_pages.so"
-"""Preloaded to give large heap blocks their own pages (`pages.c`), for a watch that protects pages."""
+"""Preloaded for a watch that protects pages: gives large heap blocks their own (`pages.c`), and lets other processes
+reach protected ones (`neighbours.c`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
