@@ -148,6 +148,18 @@ def test_a_kernel_that_faults_ends_and_the_process_lives_on(body: str) -> None:
         assert driver.cuMemAlloc(4)[0] == FAULTS[body]  # the context stays in error
 
 
+@pytest.mark.virtual_gpu(fresh=True)
+def test_the_time_limit_is_of_the_processor_and_not_of_the_clock() -> None:
+    counting = "again: atom.global.add.u32 %r1, [%a0], 1; setp.lt.u32 %p, %r1, 10000000; @%p bra again;"
+    with quick_gpu("device.time_limit = 1\n"):
+        address = upload(np.zeros(1, np.uint32))
+        program = Program(kernel("k", 1, counting) + kernel("nothing", 1, ""))
+        assert program.launch("nothing", 1, 1, address) == Status.CUDA_SUCCESS
+        pause = f"sleep 0.02; kill -STOP {os.getpid()}; sleep 1.2; kill -CONT {os.getpid()}"
+        with subprocess.Popen(["sh", "-c", pause]):
+            assert program.launch("k", 1, 1, address) == Status.CUDA_SUCCESS
+
+
 ABSENT = (
     "wgmma.fence.sync.aligned;",
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1}, {%d2}, {%d3}, {%d4};",

@@ -137,14 +137,14 @@ class Crew
     std::size_t threads_ = 0;
 };
 
-/* Ends launches whose time is over. */
+/* Ends launches on which a thread has worked for too long, by its own clock: a busy machine ends none. */
 class Watch
 {
   public:
     void add(Launch &launch, double seconds)
     {
         std::lock_guard<std::mutex> lock(mutex_);
-        ends_.push_back({&launch, now() + static_cast<Nanoseconds>(seconds * 1e9), seconds});
+        ends_.push_back({&launch, static_cast<Nanoseconds>(seconds * 1e9), seconds, {}});
         if (!started_) {
             sigset_t all, previous;
             sigfillset(&all);
@@ -153,7 +153,27 @@ class Watch
             pthread_sigmask(SIG_SETMASK, &previous, nullptr);
             started_ = true;
         }
-        changed_.notify_one();
+        if (idle_)
+            changed_.notify_one();
+    }
+
+    /* The calling thread begins to work on a launch that was added, or has left it. */
+    void enter(const Launch &launch)
+    {
+        clockid_t clock;
+        pthread_getcpuclockid(pthread_self(), &clock);
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (End &end : ends_)
+            if (end.launch == &launch)
+                end.working.push_back({pthread_self(), clock, time_of(clock)});
+    }
+
+    void leave(const Launch &launch)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        for (End &end : ends_)
+            if (end.launch == &launch)
+                end.working.remove_if([](const Working &one) { return pthread_equal(one.thread, pthread_self()); });
     }
 
     void remove(const Launch &launch)
@@ -163,28 +183,47 @@ class Watch
     }
 
   private:
+    struct Working {
+        pthread_t thread;
+        clockid_t clock;
+        Nanoseconds since; /* on its clock */
+    };
+
     struct End {
         Launch *launch;
-        Nanoseconds time;
+        Nanoseconds limit;
         double seconds;
+        std::list<Working> working;
+
+        Nanoseconds left() const
+        {
+            Nanoseconds most = 0;
+            for (const Working &one : working)
+                most = std::max(most, time_of(one.clock) - one.since);
+            return limit - most;
+        }
     };
+
+    static Nanoseconds time_of(clockid_t clock)
+    {
+        timespec time;
+        clock_gettime(clock, &time);
+        return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
 
     void look()
     {
         pthread_setname_np(pthread_self(), "vgpu-watch");
         std::unique_lock<std::mutex> lock(mutex_);
         while (true) {
+            idle_ = true;
             changed_.wait(lock, [this] { return !ends_.empty(); });
-            Nanoseconds first = ends_.front().time;
-            for (const End &end : ends_)
-                first = std::min(first, end.time);
-            Nanoseconds left = first - now();
-            if (left > 0) {
-                changed_.wait_for(lock, std::chrono::nanoseconds(left));
-                continue;
-            }
+            idle_ = false;
+            Nanoseconds first = ends_.front().limit;
             for (auto end = ends_.begin(); end != ends_.end();) {
-                if (end->time > now()) {
+                Nanoseconds left = end->left();
+                if (left > 0) {
+                    first = std::min(first, left);
                     ++end;
                     continue;
                 }
@@ -193,13 +232,20 @@ class Watch
                 end->launch->fail(Fault::time, text);
                 end = ends_.erase(end);
             }
+            /* All have the same limit, so what comes meanwhile is not over before what is here. */
+            lock.unlock();
+            std::this_thread::sleep_for(std::chrono::nanoseconds(std::max(first, shortest_look)));
+            lock.lock();
         }
     }
+
+    static constexpr Nanoseconds shortest_look = 1'000'000;
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::list<End> ends_;
     bool started_ = false;
+    bool idle_ = false; /* the watching thread waits for a launch */
 };
 
 /* Never destroyed: their threads outlive the program's destructors. */
@@ -224,7 +270,14 @@ CUresult run(const Code &code, const LaunchShape &shape, const Arguments &argume
         watch().add(launch, time_limit);
     std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
     std::size_t helpers = std::min<std::uint64_t>(processors, launch.block_count) - 1;
-    crew().run([&launch] { run_blocks(launch); }, helpers);
+    auto work = [&launch, time_limit] {
+        if (time_limit > 0)
+            watch().enter(launch);
+        run_blocks(launch);
+        if (time_limit > 0)
+            watch().leave(launch);
+    };
+    crew().run(work, helpers);
     if (time_limit > 0)
         watch().remove(launch);
     launch.flush();
