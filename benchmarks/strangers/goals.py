@@ -72,7 +72,7 @@ def is_faster(record: Record) -> bool:
 
 def breaks(record: Record) -> bool:
     """Return whether correcting changed what the program did."""
-    return bool(record["corrected"]["differences"])
+    return not record["corrected"]["ok"]
 
 
 def changes(record: Record) -> bool:

@@ -19,6 +19,7 @@ from suites import Suite
 from suites import build as build_of_suite
 from toolchain import Toolchain
 
+from ffm.cli.apply_remedy import CORRECTED_LOG
 from ffm.remedy.selection import Remedy
 from ffm.vgpu.paths import library_folder
 
@@ -34,6 +35,9 @@ _ABSENT = re.compile(
     r"fatal error: (\S+): No such file|cannot find -l(\S+)|cannot open (?:source )?file \"(\S+)\"|"
     r"No rule to make target '(\.\./\S+)'"
 )
+
+_ENDED = re.compile(r"The program (?!writes).*; corrected, it ")
+"""The difference that is not in the output."""
 
 _UNUSED = re.compile(r"nothing to measure|before it used a CUDA driver")
 """What ffm says of programs that do not come to use the GPU, such as for want of their input."""
@@ -138,7 +142,7 @@ def _run(command: Command, level: int, place: Place) -> Found:
 
 def stages(record: Found, place: Place) -> Found:
     """Measure a program in all stages; its own check and its output must be as they are without."""
-    found: Found = {"ok": True, "watch": place.watch, "seconds": {}, "costs": {}, "changed": {}}
+    found: Found = {"ok": True, "watch": place.watch, "seconds": {}, "costs": {}, "checks": {}, "changed": {}}
     folder = _results(record, place)
     for stage in STAGES:
         ends_with = ["--accept-status", str(record["bare"]["status"])]
@@ -151,6 +155,7 @@ def stages(record: Found, place: Place) -> Found:
             return found | {"ok": False, "unused": unused, "cause": f"{stage}: {cause(ended)}"}
         if program:
             told = (folder / f"{stage}.log").read_text(errors="replace")
+            found["checks"][stage] = own_check(record["bare"]["status"], told)
             changed = first_difference(record["bare"]["output"], told)
             if changed:
                 found["changed"][stage] = changed
@@ -191,7 +196,13 @@ def _corrected(chosen: list[str], record: Found, place: Place) -> Found:
         "bare_s", "corrected_s", "saving_s", "saving_interval", "estimate_s", "estimate_low_s", "estimate_high_s",
         "bare_runs_s", "corrected_runs_s", "removed", "fallbacks", "sites", "left", "memory", "differences", "notes",
     )  # fmt: skip
-    return {"ok": not outcome["differences"], **{name: outcome[name] for name in kept}}
+    found = {"check": record["bare"]["check"], "changed": "", **{name: outcome[name] for name in kept}}
+    if outcome["differences"]:  # any byte counts there; times may differ
+        told = (_results(record, place) / CORRECTED_LOG).read_text(errors="replace")
+        end = next(filter(_ENDED.match, outcome["differences"]), "")
+        found["check"] = "failed" if end else own_check(record["bare"]["status"], told)
+        found["changed"] = end or first_difference(record["bare"]["output"], told)
+    return {"ok": not found["changed"] and found["check"] == record["bare"]["check"], **found}
 
 
 def cause(ended: Ended) -> str:

@@ -43,6 +43,7 @@ def summary(records: list[dict[str, Any]]) -> dict[str, int]:
         "measured with the same output": sum(one["ok"] and not one["changed"] for one in stages),
         "corrected, or nothing to correct": sum(one["ok"] for one in corrected),
         "corrected": sum(one["ok"] and "saving_s" in one for one in corrected),
+        "pass their own check bare, in all stages and corrected": sum(map(_passes, records)),
     }
 
 
@@ -81,7 +82,14 @@ def _interval(part: dict[str, Any]) -> str:
 
 def _changed(part: dict[str, Any]) -> str:
     changes = part.get("changed") or {}
-    return "; ".join([*(f"{stage}: {change}" for stage, change in changes.items()), *part.get("differences", [])])
+    return changes if isinstance(changes, str) else "; ".join(f"{stage}: {change}" for stage, change in changes.items())
+
+
+def _passes(record: dict[str, Any]) -> bool:
+    checks = [record.get("bare", {}).get("check"), *record.get("stages", {}).get("checks", {}).values()]
+    corrected = record.get("corrected", {})
+    checks += [] if "nothing" in corrected else [corrected.get("check")]
+    return all(check == "passed" for check in checks)
 
 
 def _absent(record: dict[str, Any]) -> bool:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ffm.results.stored import Results
 
 
+CORRECTED_LOG = "corrected.log"
+"""What the corrected program wrote, if that was something else, in the results folder."""
+
+
 class DiffersError(FfmError):
     """A corrected program does something else than the original."""
 
@@ -310,4 +314,14 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        raise DiffersError("the corrected program does not behave like the original. " + " ".join(answer.differences))
+        told = ["the corrected program does not behave like the original.", *answer.differences]
+        raise DiffersError(" ".join([*told, _kept(comparison.corrected[-1].output, results.folder / CORRECTED_LOG)]))
+
+
+def _kept(output: bytes, file: Path) -> str:
+    """Write the corrected program's output into a file, beside the logs of the stages; say where it is."""
+    try:
+        file.write_bytes(output)
+    except OSError as error:
+        return f"Its output cannot be kept in {file}: {error.strerror}."
+    return f"Its output is in {file}."

@@ -125,6 +125,9 @@ def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
     )  # fmt: skip
     assert done.code == 1
     assert "the corrected program does not behave like the original" in done.err
+    (kept,) = folder.rglob("corrected.log")
+    assert kept.read_text() == "corrected\n"
+    assert str(kept.name) in done.err
 
 
 def test_a_file_that_only_the_program_as_it_is_writes_is_a_difference(ffm: Ffm, folder: Path) -> None:
