@@ -128,16 +128,19 @@ def test_an_interruption_ends_the_program_and_is_told_once(tmp_path: Path, numbe
         stderr=subprocess.PIPE,
         text=True,
     )
-    started = time.monotonic()
-    while _until(_runs(program) or ffm.poll() is not None, started):
-        pass
-    assert _runs(program)
-    ffm.send_signal(number)
-    out, errors = ffm.communicate(timeout=PATIENCE)
-    assert ffm.returncode == 128 + number
-    (line,) = errors.strip().splitlines()
-    assert line.startswith(f"ffm: {said}") and "in the baseline run" in line
-    assert out == ""
+    try:
+        started = time.monotonic()
+        while _until(_runs(program) or ffm.poll() is not None, started):
+            pass
+        assert _runs(program)
+        ffm.send_signal(number)
+        out, errors = ffm.communicate(timeout=PATIENCE)
+        assert ffm.returncode == 128 + number
+        (line,) = errors.strip().splitlines()
+        assert line.startswith(f"ffm: {said}") and "in the baseline run" in line
+        assert out == ""
+    finally:
+        ffm.terminate()
     while _until(not _runs(program), started):
         pass
     assert not _runs(program)
