@@ -11,6 +11,7 @@ from ffm.driver.device_code import DeviceCode, device_code
 from ffm.evidence.operations import PRIVATE
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Tracing
+from ffm.results.documents.notes import AnyNote, CompiledCode, LoadedCode
 from ffm.results.documents.run import Run
 from ffm.results.documents.stacks import Module
 
@@ -45,27 +46,22 @@ def loading_seconds(columns: Columns) -> float:
     return float(columns["duration"][chosen].sum()) / 1e9
 
 
-def compilation_notes(tracing: Tracing, columns: Columns, wall_s: float) -> list[str]:
+def compilation_notes(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:
     """Return what a reader should know about code that was compiled while the program ran."""
     seconds = loading_seconds(columns)
-    share = f"{seconds:.2f} s" + (f", {seconds / wall_s:.0%} of the run" if wall_s > 0 else "")
     capability = tracing.compute_capability
     compiled = compiled_modules(tracing.run, tracing.modules, capability) if capability else {}
     if not compiled:
         if wall_s > 0 and seconds > WORTH_SAYING * wall_s:
-            return [f"Loading device code took {share}."]
+            return [LoadedCode(seconds=seconds, wall_s=wall_s)]
         return []
-    names = ", ".join(path.name for path in compiled)
     parts = [part for code in compiled.values() for part in code]
-    machine = sorted({architecture for part in parts for architecture in part.machine})
-    holds = (
-        f"machine code for {', '.join(f'sm_{architecture}' for architecture in machine)} only"
-        if machine
-        else "PTX only"
-    )
     return [
-        f"The driver compiles device code of {names} when it is loaded, which took {share} in stage 2 (the driver "
-        f"caches the result, by default in ~/.nv/ComputeCache). It contains {holds}, but this GPU is sm_{capability}: "
-        f"build it with `nvcc -arch=sm_{capability}`, or add "
-        f"`-gencode arch=compute_{capability},code=sm_{capability}`."
+        CompiledCode(
+            files=[path.name for path in compiled],
+            seconds=seconds,
+            wall_s=wall_s,
+            machine=sorted({architecture for part in parts for architecture in part.machine}),
+            capability=capability,
+        )
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.not_measured import NotMeasured, not_measured
+from ffm.report.notes import sentence
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
@@ -165,7 +166,7 @@ def overview(
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
-        notes=[*analysis.notes, *watch_notes(analysis, results)],
+        notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results)],
         portion=portion_sentence(analysis),
         results=results,
     )

@@ -48,6 +48,7 @@ from ffm.results.call_sites import place_of_call
 from ffm.results.documents.analysis import Analysis, Verdict
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import MOST_BYTES
+from ffm.results.documents.notes import DiogenesSequences, TotalsOnly
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.folder.identity import forget_runs
 from ffm.results.folder.lock import writing_to
@@ -199,13 +200,7 @@ def findings(records: list[Record], wall_s: float, folder: Path, listed: list[fl
         stacks=stacks,
         modules=modules,
         origin="diogenes",
-        notes=[
-            "Imported from Diogenes, which kept totals for each call stack but no trace: each operation "
-            "represents all executions of its stack, carry treats them as one, and transfers count as "
-            "repeated by their content alone.",
-            "Sequences contain the operations that Diogenes put into them; because of an indexing error "
-            "it omitted the first operation of each loop and the one after each needed synchronization.",
-        ],
+        notes=[TotalsOnly(), DiogenesSequences()],
         sequences=_sequences(counted, timeline, inside),
         bound_s=published_folds(records),
     )

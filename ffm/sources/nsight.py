@@ -58,8 +58,6 @@ PLACES = {0: Place.PAGEABLE, 1: Place.PINNED, 2: Place.DEVICE, 3: Place.DEVICE, 
 
 LONGEST_NS = 1 << 60
 
-NO_STACKS = "Record with `nsys profile --cudabacktrace=all` to see lines of the program."
-
 Rows = dict[str, NDArray[np.int64]]
 
 
@@ -126,7 +124,7 @@ class _Report:
             streams=streams.found,
             chains=chains,
             unlaunched=unlaunched,
-            no_stacks="" if chains else NO_STACKS,
+            lines=bool(chains),
         )
 
     def _rows(self, table: str, needed: Sequence[str], further: Sequence[str] = ()) -> Rows:

@@ -13,6 +13,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.results.documents.notes import AnyNote, UnlaunchedWork
 from ffm.sources.partners import Partners
 
 _VERSION = re.compile(r"_(?:v\d+|ptsz|ptds)+$")
@@ -100,11 +101,9 @@ class Unlaunched:
         return len(self.end)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[AnyNote]:
         """Return what a reader must know of it."""
-        if not len(self):
-            return []
-        return [f"{len(self):,} pieces of the GPU's work belong to no recorded call. Only waits for them are shown."]
+        return [UnlaunchedWork(pieces=len(self))] if len(self) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +154,9 @@ class Profile:
     partners: Partners | None = None
     """What calls waited for from other threads; None if the profiler does not tell."""
     steps: list[Step] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    no_stacks: str = ""
-    """What to do for call stacks, if there are none."""
+    notes: list[AnyNote] = field(default_factory=list)
+    lines: bool = True
+    """Whether it was recorded so that stacks name lines of the program."""
 
 
 def plain_name(name: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
 from ffm.results.documents.analysis import Analysis, MarkedIterations
+from ffm.results.documents.notes import NoLines, NoStacks, Profiled
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.folder.identity import forget_runs
 from ffm.results.folder.lock import writing_to
@@ -56,14 +57,9 @@ def findings(profile: Profile, origin: str) -> Findings:
     on_gpu = np.ones(len(profile.calls), bool) if partners is None else partners.awaits < 0
     has_stacks = bool((profile.calls.chain >= 0).any())
     notes = [
-        f"Recorded by {profile.recorded_by}: the GPU's times are the profiler's, and the run's time includes the "
-        "profiler's own.",
-        *(
-            []
-            if has_stacks
-            else ["The trace has no call stacks, so a call is identified by the kernel that its thread launched last."]
-        ),
-        *([profile.no_stacks] if profile.no_stacks else []),
+        Profiled(profiler=profile.recorded_by),
+        *([] if has_stacks else [NoStacks()]),
+        *([] if profile.lines else [NoLines(profiler=origin)]),
         *profile.unlaunched.notes,
         *profile.notes,
     ]

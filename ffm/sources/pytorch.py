@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError, SourceError
+from ffm.results.documents.notes import AmbiguousWork, AnyNote
 from ffm.sources.json_events import EventReader
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.profile import (
@@ -65,8 +66,6 @@ _PLACES = {
 _PYTHON = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)", re.DOTALL)
 _CHANGING = re.compile(r" at 0x[0-9a-fA-F]+|#\d+$|(?<=^nn\.Module: )(\w+?)_\d+$")
 """Parts of names that differ from call to call: addresses, numbers of steps, numbers of layers of one kind."""
-
-NO_STACKS = "The trace has no Python stacks. Record it with `with_stack=True` to see lines of the program."
 
 
 class Event(msgspec.Struct):
@@ -249,7 +248,7 @@ class _Trace:
             unlaunched=unlaunched,
             steps=self._steps(),
             notes=notes,
-            no_stacks="" if frames.python else NO_STACKS,
+            lines=bool(frames.python),
         )
 
     def _steps(self) -> list[Step]:
@@ -263,7 +262,7 @@ class _Trace:
 
     def _gpu_work(
         self, lookup: _Lookup, streams: dict[tuple[int, int, int, int], int], names: list[str]
-    ) -> tuple[Work, Unlaunched, list[str]]:
+    ) -> tuple[Work, Unlaunched, list[AnyNote]]:
         rows = self._work
         call, process = lookup.find(rows["file"], rows["correlation"], rows["device"])
         known = np.flatnonzero(call >= 0)
@@ -285,13 +284,8 @@ class _Trace:
         owner = np.where(call < 0, sole[rows["file"]], -1)
         rest = np.flatnonzero(owner >= 0)
         unlaunched = Unlaunched(owner[rest], _numbered(streams, owner, rows, rest, "stream"), rows["end"][rest])
-        notes = []
-        if lost := len(call) - len(known) - len(rest):
-            notes.append(
-                f"{lost:,} pieces of the GPU's work could be of several processes of one file, and are left out: "
-                "import the file of each process."
-            )
-        return work, unlaunched, notes
+        lost = len(call) - len(known) - len(rest)
+        return work, unlaunched, [AmbiguousWork(pieces=lost)] if lost else []
 
     def _sole_processes(self) -> NDArray[np.int64]:
         """Return, for each file, its process; -1 if it has several."""

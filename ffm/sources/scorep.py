@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.errors import DocumentError, FfmError
+from ffm.results.documents.notes import AnyNote, LostEvents, PairedWork, UnpairedCalls
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.otf2_child import BARRIERS, COLUMNS, NAMES
 from ffm.sources.partners import PartnerFinder, Partners, last_launches, messages, occurrences
@@ -33,8 +34,6 @@ EVERYBODY = frozenset(("MPI_Init", "MPI_Init_thread", "MPI_Finalize"))
 
 TEAM = ("OpenMP team begins", "OpenMP fork")
 """Names of what a thread does, if it `forks` or not, when a team begins."""
-
-NO_STACKS = "Score-P was told to record no functions of the program. Compile it with `scorep`, or mark regions."
 
 
 class Location(msgspec.Struct):
@@ -185,14 +184,14 @@ class _Reader:
             unlaunched=unlaunched,
             partners=self._partners(calls, call_of),
             notes=[*self._lost(), *notes],
-            no_stacks="" if chains else NO_STACKS,
+            lines=bool(chains),
         )
 
     def _frame(self, number: int) -> tuple[str, str, str, int]:
         region = self._names.regions[number]
         return region.name, "", region.file, region.line
 
-    def _work(self, calls: Calls, call_of: NDArray[np.int64]) -> tuple[Work, Unlaunched, list[str]]:
+    def _work(self, calls: Calls, call_of: NDArray[np.int64]) -> tuple[Work, Unlaunched, list[AnyNote]]:
         interval, copy = self._tables["interval"], self._tables["copy"]
         kernels = np.flatnonzero(self._gpu[interval["location"]] & self._is_kernel()[self._region])
         launches = np.flatnonzero((interval["stream"] >= 0) & (call_of >= 0) & self._launches()[self._region])
@@ -234,15 +233,9 @@ class _Reader:
                 known
             ],
         )
-        notes = [
-            "The trace does not tie the GPU's work to calls. Kernels are paired with the launches on their stream in "
-            "order of time, copies with the calls of their direction. Asynchronous copies count as of pinned memory."
-        ]
+        notes: list[AnyNote] = [PairedWork()]
         if lost:
-            notes.append(
-                f"{lost:,} launches and copies have no record of the GPU's work, so that some of it may be paired with "
-                "a neighbouring call."
-            )
+            notes.append(UnpairedCalls(calls=lost))
         return work, Unlaunched(self._group[location[rest]], location[rest], end[rest]), notes if len(call) else []
 
     def _is_kernel(self) -> NDArray[np.bool_]:
@@ -306,15 +299,10 @@ class _Reader:
         call = _calls(call_of, interval)
         finder.meet(number.reshape(-1)[call >= 0], call[call >= 0])
 
-    def _lost(self) -> list[str]:
-        """Return how many events are missing."""
+    def _lost(self) -> list[AnyNote]:
+        """Return how many events are missing, if any are."""
         lost = sum(max(one.expected - one.read, 0) + one.unmatched for one in self._names.locations)
-        if not lost:
-            return []
-        return [
-            f"{lost:,} events of the archive are lost. Record with more memory for events (`SCOREP_TOTAL_MEMORY`): "
-            "what was waited for may be wrong near them."
-        ]
+        return [LostEvents(events=lost)] if lost else []
 
 
 def _calls(call_of: NDArray[np.int64], interval: NDArray[np.int64]) -> NDArray[np.int64]:

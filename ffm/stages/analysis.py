@@ -40,6 +40,7 @@ from ffm.results.documents.analysis import AllocationLink, Analysis, Matching, P
 from ffm.results.documents.document import Document
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
+from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Run
 from ffm.results.folder.identity import agreeing, begin_run
 from ffm.results.folder.paths import ResultsFolder, application_name
@@ -234,7 +235,7 @@ def _traced_findings(
     )
 
 
-def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[str]:
+def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:
     """Return what is to be said about the traced calls."""
     return (
         host_function_notes(columns)

@@ -24,6 +24,7 @@ from ffm.results.documents.analysis import (
     Verdict,
 )
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
+from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Run
 from ffm.results.documents.stacks import Module, Stack
 
@@ -67,7 +68,7 @@ class Findings:
     matching: Matching | None = None
     allocations: list[AllocationLink] = field(default_factory=list)
     pinning: list[PinnedMemory] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[AnyNote] = field(default_factory=list)
     sequences: tuple[list[FoundSequence], Membership] | None = None
     bound_s: NDArray[np.float64] | None = None
     work: DeviceWork | None = None

@@ -11,6 +11,7 @@ from ffm.model.groups.names import base_name
 from ffm.model.groups.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Problem
 from ffm.results.documents.analysis import Benefit, Group, Sequence, SequenceOperation, Site
+from ffm.results.documents.notes import AnyNote, UnlistedSequences
 from ffm.results.estimates import Estimates
 from ffm.stages.findings import Findings
 
@@ -85,7 +86,9 @@ def folds_of(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float6
     return sorted(folds, key=_order)
 
 
-def sequences_of(findings: Findings, estimates: Estimates, sites: int) -> tuple[list[Sequence], Membership, list[str]]:
+def sequences_of(
+    findings: Findings, estimates: Estimates, sites: int
+) -> tuple[list[Sequence], Membership, list[AnyNote]]:
     """Return the sequences that save most, the rows that belong to them, and a note if there are more."""
     found: abc.Sequence[FoundSequence]
     if findings.sequences:
@@ -108,8 +111,10 @@ def sequences_of(findings: Findings, estimates: Estimates, sites: int) -> tuple[
         )
         for sequence, benefit in listed
     ]
-    note = [f"{len(found)} different sequences were found; the {LISTED_SEQUENCES} that save most are listed."]
-    return sequences, membership.reorder(order), note if len(found) > LISTED_SEQUENCES else []
+    unlisted: list[AnyNote] = []
+    if len(found) > LISTED_SEQUENCES:
+        unlisted.append(UnlistedSequences(found=len(found), listed=LISTED_SEQUENCES))
+    return sequences, membership.reorder(order), unlisted
 
 
 def _issues(problem: Problem) -> list[str]:

@@ -21,6 +21,7 @@ from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.analysis import UNPROVED, Analysis, Explained
 from ffm.results.documents.files import write_document
+from ffm.results.documents.notes import AnyNote, SeveralProcesses
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
@@ -131,7 +132,7 @@ def _without_path(
     estimates = _estimates(findings, copy_time, variation, inference, elsewhere, tell)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
     sites = described_sites(findings, places_of_sites(findings), sums, benefits, copy_time, estimates.before_pinning)
-    sequences, membership, note = sequences_of(findings, estimates, number)
+    sequences, membership, unlisted = sequences_of(findings, estimates, number)
     sequences = with_parts(sequences, membership, estimates, len(timeline))
     analysis = Analysis(
         runs=findings.runs,
@@ -164,7 +165,7 @@ def _without_path(
         portion=None if findings.run is None else findings.run.portion,
         explained=_explained(findings, estimates),
         sampled=findings.sampled,
-        notes=findings.notes + note + _process_note(findings),
+        notes=[*findings.notes, *unlisted, *_process_notes(findings)],
     )
     return analysis, membership, estimates
 
@@ -208,11 +209,6 @@ def _explained(findings: Findings, estimates: Estimates) -> Explained | None:
     )
 
 
-def _process_note(findings: Findings) -> list[str]:
+def _process_notes(findings: Findings) -> list[AnyNote]:
     processes = 1 if findings.work is None else findings.work.processes
-    if processes < 2:
-        return []
-    return [
-        f"{processes} processes called the driver. Counts and times of sites are sums over them. A saving is that of "
-        "the run: of processes that run the same code, the last to end counts."
-    ]
+    return [SeveralProcesses(processes=processes)] if processes > 1 else []

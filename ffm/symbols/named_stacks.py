@@ -10,6 +10,7 @@ import msgspec
 
 from ffm.evidence.stack_table import UNKNOWN_MODULE
 from ffm.instrument.library import COLLECTOR
+from ffm.results.documents.notes import AnyNote, UnjoinedPython, UnreadPython
 from ffm.results.documents.run import Run
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.symbols.elf import read_elf
@@ -31,8 +32,8 @@ class NamedStacks:
 
     stacks: list[Stack]
     modules: list[Module]
-    notes: list[str] = field(default_factory=list)
-    """Sentences on what could not be named or joined."""
+    notes: list[AnyNote] = field(default_factory=list)
+    """What could not be named or joined."""
 
 
 def name_stacks(
@@ -82,15 +83,11 @@ def _outside_driver(module: Module) -> bool:
     return not PurePath(module.path).name.startswith("libcuda.so")
 
 
-def unread_python(run: Run | None) -> list[str]:
-    """Return a sentence for each Python interpreter of a run whose functions could not be read."""
+def unread_python(run: Run | None) -> list[AnyNote]:
+    """Return a note for each Python interpreter of a run whose functions could not be read."""
     processes = run.processes if run else []
     versions = {process.python for process in processes if process.python and not process.python_readable}
-    return [
-        f"The program runs in Python {version}, whose functions cannot be read: its stacks show the interpreter's own "
-        "functions. CPython 3.11 to 3.15 can be read, in builds with the global interpreter lock."
-        for version in sorted(versions)
-    ]
+    return [UnreadPython(version=version) for version in sorted(versions)]
 
 
 def _named(frame: Frame, sources: list[SourceFrame]) -> list[Frame]:
@@ -121,13 +118,10 @@ class _Joiner:
         self._failed = 0
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[AnyNote]:
         if not self._failed:
             return []
-        return [
-            f"In {self._failed} of {self._tried} call stacks with Python functions, these could not be joined with the "
-            "native ones: they are listed after them."
-        ]
+        return [UnjoinedPython(failed=self._failed, stacks=self._tried)]
 
     def join(self, stack: Stack, native: list[list[Frame]]) -> Stack:
         """Return the stack with one list of frames. `native` contains the functions at each of its addresses."""

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from ffm.results.documents.notes import (
+    AnyNote,
+    FailedSymbolizer,
+    OtherModule,
+    UnidentifiedModule,
+    UnreadableLines,
+    UnusableModule,
+)
 from ffm.symbols.demangle import demangle
 from ffm.symbols.elf import ElfFile, SymbolTable, read_elf
 from ffm.symbols.llvm import SymbolizerError, find_llvm_symbolizer, symbolize
@@ -16,7 +24,7 @@ class Symbolizer:
     """Resolves code addresses with llvm-symbolizer, else with the package symbolic, else with the symbol tables.
 
     Symbol tables give only function names: no files, lines or inlined functions. `notes` says what could not be fully
-    resolved, one sentence per cause.
+    resolved, once for each cause.
     """
 
     def __init__(self, program: str | None = None, *, use_llvm: bool = True, use_lines: bool = True) -> None:
@@ -26,11 +34,11 @@ class Symbolizer:
         self._modules: dict[tuple[str, str], ElfFile | None] = {}
         self._tables: dict[Path, SymbolTable] = {}
         self._known: dict[Location, list[SourceFrame]] = {}
-        self._notes: dict[str, None] = {}
+        self._notes: dict[AnyNote, None] = {}
 
     @property
-    def notes(self) -> list[str]:
-        """Return sentences on what could not be resolved and why, in order of occurrence."""
+    def notes(self) -> list[AnyNote]:
+        """Return what could not be resolved and why, in order of occurrence."""
         return list(self._notes)
 
     def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
@@ -54,8 +62,8 @@ class Symbolizer:
         self._look_up(groups)
         return [self._known[location] for location in locations]
 
-    def _note(self, sentence: str) -> None:
-        self._notes[sentence] = None
+    def _note(self, note: AnyNote) -> None:
+        self._notes[note] = None
 
     def _module(self, path: str, build_id: str) -> ElfFile | None:
         """Return the module on disk, if it is the one that was recorded."""
@@ -67,19 +75,16 @@ class Symbolizer:
         try:
             module = read_elf(Path(path))
         except OSError as error:
-            self._note(f"{path} cannot be read ({error.strerror}), so its functions have no names.")
+            self._note(UnusableModule(problem=f"{path} cannot be read ({error.strerror})"))
             return None
         except ValueError as error:
-            self._note(f"{error}, so its functions have no names.")
+            self._note(UnusableModule(problem=str(error)))
             return None
         if module.build_id != build_id.lower():
-            self._note(
-                f"{path} is not the file that was measured (build-id {module.build_id or 'none'}, recorded "
-                f"{build_id or 'none'}), so its functions have no names."
-            )
+            self._note(OtherModule(path=path, build_id=module.build_id, recorded=build_id))
             return None
         if not build_id:
-            self._note(f"{path} has no build-id, so nothing shows whether it is the file that was measured.")
+            self._note(UnidentifiedModule(path=path))
         return module
 
     def _look_up(self, groups: dict[ElfFile, list[Location]]) -> None:
@@ -98,17 +103,12 @@ class Symbolizer:
             try:
                 return self._symbolized({module: group})
             except (SymbolizerError, OSError) as error:
-                self._note(
-                    f"{self._program} failed on {module.path} ({error}), so ffm read that file with its own reader."
-                )
+                self._note(FailedSymbolizer(program=self._program, path=str(module.path), problem=str(error)))
         if self._use_lines and module.has_lines:
             try:
                 return look_up(module.path, [_address(module, location) - module.base for location in group])
             except DebugInformationError as error:
-                self._note(
-                    f"The debug information of {module.path} cannot be read ({error}), so its functions come from "
-                    "its symbol table, without files and lines."
-                )
+                self._note(UnreadableLines(path=str(module.path), problem=str(error)))
         table = self._tables.get(module.path)
         if table is None:
             table = self._tables[module.path] = SymbolTable(module.path)

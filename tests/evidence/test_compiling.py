@@ -12,8 +12,10 @@ from fat_binaries import CUBIN, PTX, container, library_with, source_with
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.compiling import compilation_notes, loading_seconds
+from ffm.report.notes import sentence
 from ffm.results.columnar.tables import read_table
 from ffm.results.documents.measured import Tracing
+from ffm.results.documents.notes import LoadedCode
 from ffm.results.documents.stacks import Module
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.baseline import run_baseline
@@ -45,7 +47,7 @@ def test_only_calls_that_load_code_are_counted() -> None:
 
 def test_the_note_says_how_long_and_what_to_build_for(tmp_path: Path) -> None:
     library = library_with(tmp_path, container((CUBIN, 75), (PTX, 75)))
-    (note,) = compilation_notes(tracing(library, 90), TABLE, 5.0)
+    (note,) = map(sentence, compilation_notes(tracing(library, 90), TABLE, 5.0))
     assert "libdevice_code.so" in note
     assert "0.50 s, 10% of the run" in note
     assert "machine code for sm_75 only" in note
@@ -54,7 +56,7 @@ def test_the_note_says_how_long_and_what_to_build_for(tmp_path: Path) -> None:
 
 def test_ready_code_gets_no_advice(tmp_path: Path) -> None:
     library = library_with(tmp_path, container((CUBIN, 90), (PTX, 90)))
-    assert compilation_notes(tracing(library, 90), TABLE, 5.0) == ["Loading device code took 0.50 s, 10% of the run."]
+    assert compilation_notes(tracing(library, 90), TABLE, 5.0) == [LoadedCode(seconds=0.5, wall_s=5.0)]
     assert compilation_notes(tracing(library, 90), TABLE, 500.0) == []
 
 
@@ -105,7 +107,7 @@ def test_a_program_whose_code_is_compiled_is_told_how_long_and_what_to_build_for
     assert document.compute_capability == 90
     table = read_table(folder / document.events)
     assert COMPILE_MS / 1e3 <= loading_seconds(table) < 10 * COMPILE_MS / 1e3
-    (note,) = compilation_notes(document, table, 2.0)
+    (note,) = map(sentence, compilation_notes(document, table, 2.0))
     assert "device code of program" in note
     assert f"took {loading_seconds(table):.2f} s, " in note
     assert "PTX only" in note

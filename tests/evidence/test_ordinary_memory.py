@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.notes import OrdinaryMemory
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
@@ -32,4 +33,4 @@ def test_a_parameter_that_may_be_an_address(tmp_path: Path, ordinary_memory: boo
     analysis = analysed(tmp_path, ordinary_memory)
     (download,) = (site for site in analysis.sites if site.function.startswith("cuMemcpyDtoH"))
     assert [verdict.kind for verdict in download.synchronization] == [kind]
-    assert any("--no-ordinary-memory" in note for note in analysis.notes) == ordinary_memory
+    assert (OrdinaryMemory() in analysis.notes) == ordinary_memory

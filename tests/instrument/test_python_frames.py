@@ -21,6 +21,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import RecordedStack, Recording, read_recordings
 from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.notes import UnjoinedPython, UnreadPython
 from ffm.results.stored import open_results
 from ffm.symbols.named_stacks import name_stacks
 from ffm.symbols.python_frames import EVALUATION
@@ -165,10 +166,10 @@ def test_python_and_native_frames_are_joined(measured: Measured, interpreter: st
     table.add(measured.recording)
     named = name_stacks(table.stacks, table.modules, Symbolizer())
     if unnamed_evaluation(interpreter):
-        (note,) = (note for note in named.notes if "joined" in note)
-        assert f"of {len(measured.recording.stacks) - 1} call stacks" in note
+        (note,) = (note for note in named.notes if isinstance(note, UnjoinedPython))
+        assert note.stacks == len(measured.recording.stacks) - 1
         return
-    assert not any("joined" in note for note in named.notes)
+    assert not any(isinstance(note, UnjoinedPython) for note in named.notes)
     for recorded, stack in zip(measured.recording.stacks[1:], named.stacks[1:], strict=True):
         python = [(frame.function, frame.file, frame.line) for frame in stack.frames if frame.python]
         assert python == functions_of(recorded)
@@ -222,7 +223,7 @@ def test_problems_of_a_python_program_are_found_and_only_those(analysis: Analysi
 def test_runs_of_a_python_program_match(analysis: Analysis) -> None:
     assert analysis.matching is not None
     assert analysis.matching.unmatched == []
-    assert not any("Python" in note for note in analysis.notes)
+    assert not any(isinstance(note, UnjoinedPython | UnreadPython) for note in analysis.notes)
 
 
 def test_a_whole_stack_reads_from_the_binding_to_the_module(analysis: Analysis) -> None:

@@ -58,9 +58,8 @@ def test_a_program_that_ignores_sigterm_is_killed_and_its_recording_kept(
     done = ffm("run", "--quick", "--for", "0.2s", "--results", "results", server, "stubborn", folder=tmp_path)
     assert done.code == 0, done.err
     assert run_of(tmp_path / "results", "tracing")["status"]["signal"] == "SIGKILL"
-    assert any(
-        "was killed" in note for note in orjson.loads((tmp_path / "results/analysis.json").read_bytes())["notes"]
-    )
+    notes = orjson.loads((tmp_path / "results/analysis.json").read_bytes())["notes"]
+    assert "KilledProgram" in [note["about"] for note in notes]
 
 
 def test_all_processes_of_a_program_are_measured_and_ended(ffm: Ffm, server: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Tracing
+from ffm.results.documents.notes import SeveralProcesses
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
@@ -64,7 +65,7 @@ def test_each_rank_leaves_its_own_recording_in_order_of_ranks(results: Path) -> 
 def test_ranks_are_analysed_together_and_nothing_is_unmatched(results: Path) -> None:
     analysis = read_owned(Analysis, results / "analysis.json")[0]
     assert analysis.matching is not None and analysis.matching.unmatched_s == 0
-    assert any(f"{RANKS} processes" in note for note in analysis.notes)
+    assert SeveralProcesses(processes=RANKS) in analysis.notes
     counts = [site.count for site in analysis.sites if site.function == "cuCtxSynchronize"]
     assert counts and all(count % RANKS == 0 for count in counts)
     assert analysis.everything is not None and analysis.everything.replay_s is not None

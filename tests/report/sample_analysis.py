@@ -13,6 +13,7 @@ from ffm.results.documents.analysis import (
     StageCost,
     Verdict,
 )
+from ffm.results.documents.notes import UnusableModule
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
 
@@ -189,5 +190,5 @@ def sample_analysis() -> Analysis:
             StageCost(stage="tracing", wall_s=1100.0, ratio=1.1),
         ],
         matching=Matching(matched_s=990.0, unmatched_s=10.0, unmatched=["cudaFree als.cu:760: 5,000 and 4,999 calls"]),
-        notes=["llvm-symbolizer is not installed."],
+        notes=[UnusableModule(problem="libals.so cannot be read (No such file or directory)")],
     )

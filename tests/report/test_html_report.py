@@ -15,6 +15,7 @@ from sample_analysis import benefit, sample_analysis
 from ffm.report.formats.html import html, write_html
 from ffm.report.formats.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
 from ffm.report.remedies import remedies_view
+from ffm.results.documents.notes import UnidentifiedModule
 
 VOID = {"meta"}
 
@@ -81,7 +82,7 @@ def test_it_says_what_the_screens_say() -> None:
         "the CPU touches nothing afterwards that the earlier work writes or reads",
         "als.cu:738",
         "libcudart.so.13+0x41f0",
-        "llvm-symbolizer is not installed.",
+        "libals.so cannot be read (No such file or directory), so its functions have no names.",
         "5,000 and 4,999 calls",
     ):
         assert expected in text
@@ -89,7 +90,7 @@ def test_it_says_what_the_screens_say() -> None:
 
 def test_names_out_of_the_program_are_escaped() -> None:
     nasty = "<script>alert(1)</script>"
-    analysis = msgspec.structs.replace(sample_analysis(), application=nasty, notes=[nasty])
+    analysis = msgspec.structs.replace(sample_analysis(), application=nasty, notes=[UnidentifiedModule(path=nasty)])
     analysis = msgspec.structs.replace(
         analysis, sites=[msgspec.structs.replace(site, caller=nasty) for site in analysis.sites]
     )

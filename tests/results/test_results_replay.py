@@ -19,6 +19,7 @@ from ffm.report.site import site
 from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
 from ffm.results.documents.analysis import Benefit, Group, PinnedMemory, StageCost, Verdict
+from ffm.results.documents.notes import SeveralProcesses
 from ffm.results.estimates import DIFFERS, VARIES
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.vocabulary import Because
@@ -133,8 +134,7 @@ def test_ranks_save_together_what_one_saves() -> None:
         assert all_three.benefit.bound_s == pytest.approx(one.benefit.bound_s)
         assert replayed(all_three.benefit) == pytest.approx(replayed(one.benefit))
     assert together.sequences[0].recurrences == 3 * ITERATIONS
-    assert any("3 processes" in note for note in together.notes)
-    assert not any("processes" in note for note in alone.notes)
+    assert (together.notes, alone.notes) == ([SeveralProcesses(processes=3)], [])
 
 
 def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ffm.model.device import Action
 from ffm.report.terminal.path import render_path
 from ffm.report.waiting.path import path_view
 from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.notes import AmbiguousWork
 from ffm.results.stored import open_results
 from ffm.sources.profile import Place
 from ffm.sources.profiled import ProfiledRun, profiled_run
@@ -199,8 +200,7 @@ def test_processes_of_one_file_are_told_apart_by_their_devices(tmp_path: Path) -
     profile = read_pytorch([trace.write(tmp_path / "trace.json")])
     run = profiled_run(profile, np.zeros(len(profile.calls), np.int32))
     assert run.work.measured.tolist() == [1000, 10000, 1000, 20000]
-    (note,) = profile.notes
-    assert note.startswith("1 pieces of the GPU's work could be of several processes")
+    assert profile.notes == [AmbiguousWork(pieces=1)]
 
 
 def test_each_device_of_a_process_is_idle_for_itself(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffm.instrument.library import COLLECTOR
+from ffm.results.documents.notes import AnyNote, UnjoinedPython, UnreadPython
 from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
 from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
 from ffm.symbols.locations import Location, SourceFrame
@@ -26,14 +27,14 @@ class Names(Symbolizer):
         self._functions = functions
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[AnyNote]:
         return []
 
     def resolve(self, locations: list[Location]) -> list[list[SourceFrame]]:
         return [[SourceFrame(name) for name in self._functions[place.offset].split(">")] for place in locations]
 
 
-def named(native: list[tuple[int, str]], python: list[tuple[str, bool]]) -> tuple[list[str], list[str]]:
+def named(native: list[tuple[int, str]], python: list[tuple[str, bool]]) -> tuple[list[str], list[AnyNote]]:
     """Functions of the stack made of (module, function) and (function, is an entry), and the notes."""
     stack = Stack(
         key="k",
@@ -65,8 +66,7 @@ def test_frames_that_do_not_agree_stay_apart_and_are_counted() -> None:
     native = [(EXTENSION, "launch"), (INTERPRETER, EVALUATION)]
     functions, notes = named(native, [("step", True), ("<module>", True)])
     assert functions == ["launch", EVALUATION, "step", "<module>"]
-    assert len(notes) == 1
-    assert "1 of 1 call stacks" in notes[0]
+    assert notes == [UnjoinedPython(failed=1, stacks=1)]
 
 
 def test_an_entry_alone_is_not_shown() -> None:
@@ -105,8 +105,7 @@ def test_an_interpreter_that_cannot_be_read_is_named() -> None:
         user_s=0.0, system_s=0.0, status=ExitStatus(code=0), hooks=[], driver=None,
         processes=[process("3.15.0", False), process("3.15.0", False), process("3.12.1", True), process("", False)],
     )  # fmt: skip
-    (note,) = unread_python(run)
-    assert "Python 3.15.0" in note
+    assert unread_python(run) == [UnreadPython(version="3.15.0")]
     assert unread_python(None) == []
 
 

@@ -15,6 +15,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from symbol_programs import Program, build_in, line_of
 
+from ffm.results.documents.notes import (
+    FailedSymbolizer,
+    OtherModule,
+    UnidentifiedModule,
+    UnreadableLines,
+    UnusableModule,
+)
 from ffm.symbols import Location, SourceFrame, Symbolizer
 from ffm.symbols.elf import SymbolTable, read_elf
 from ffm.symbols.llvm import find_llvm_symbolizer
@@ -131,7 +138,7 @@ def test_a_changed_module_is_not_symbolised(build: Build) -> None:
     assert build("-g", "-O1").path == program.path
     symbolizer = Symbolizer()
     assert symbolizer.resolve([old]) == [[]]
-    assert "is not the file that was measured" in symbolizer.notes[-1]
+    assert isinstance(symbolizer.notes[-1], OtherModule)
 
 
 def test_what_is_no_module_is_named_in_a_note(tmp_path: Path) -> None:
@@ -140,8 +147,9 @@ def test_what_is_no_module_is_named_in_a_note(tmp_path: Path) -> None:
     symbolizer = Symbolizer()
     locations = [Location(str(text), "ab", 16), Location(str(tmp_path / "gone.so"), "ab", 16)]
     assert symbolizer.resolve(locations) == [[], []]
-    assert [note for note in symbolizer.notes if "is not an ELF file" in note]
-    assert [note for note in symbolizer.notes if "No such file" in note]
+    problems = [note.problem for note in symbolizer.notes if isinstance(note, UnusableModule)]
+    gone = tmp_path / "gone.so"
+    assert problems == [f"{text} is not an ELF file", f"{gone} cannot be read (No such file or directory)"]
 
 
 def test_a_module_without_build_id_is_resolved_but_noted(build: Build) -> None:
@@ -149,7 +157,7 @@ def test_a_module_without_build_id_is_resolved_but_noted(build: Build) -> None:
     symbolizer = Symbolizer()
     [frames] = symbolizer.resolve([program.location("inlined")])
     assert frames[-1].function == "outer::Table<int>::add(int)"
-    assert "has no build-id" in symbolizer.notes[-1]
+    assert isinstance(symbolizer.notes[-1], UnidentifiedModule)
 
 
 def test_a_failing_symbolizer_is_said_and_the_lines_are_read_without_it(build: Build, tmp_path: Path) -> None:
@@ -160,7 +168,8 @@ def test_a_failing_symbolizer_is_said_and_the_lines_are_read_without_it(build: B
     symbolizer = Symbolizer(str(broken))
     [frames] = symbolizer.resolve([program.location("inlined")])
     assert [frame.line for frame in frames] == [line_of("INNER"), line_of("MIDDLE"), line_of("OUTER")]
-    assert "out of order" in symbolizer.notes[0]
+    (note,) = symbolizer.notes
+    assert isinstance(note, FailedSymbolizer) and "out of order" in note.problem
 
 
 def test_damaged_debug_information_is_said_and_replaced_by_symbol_tables(build: Build) -> None:
@@ -173,7 +182,7 @@ def test_damaged_debug_information_is_said_and_replaced_by_symbol_tables(build: 
             file.write(b"\xff" * section["sh_size"])
     symbolizer = Symbolizer(use_llvm=False)
     assert symbolizer.resolve([location]) == [[SourceFrame("outer::Table<int>::add(int)")]]
-    assert "debug information" in symbolizer.notes[0]
+    assert isinstance(symbolizer.notes[0], UnreadableLines)
 
 
 @needs_llvm
@@ -220,8 +229,8 @@ def test_a_module_that_llvm_cannot_look_up_is_read_by_itself(build: Build, tmp_p
     one, other = symbolizer.resolve([location, replace(location, path=str(copy))])
     assert len(one) == 3
     assert one == other
-    assert len(symbolizer.notes) == 1
-    assert str(copy) in symbolizer.notes[0]
+    (note,) = symbolizer.notes
+    assert isinstance(note, FailedSymbolizer) and note.path == str(copy)
 
 
 @needs_llvm

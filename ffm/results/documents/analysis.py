@@ -13,6 +13,7 @@ import msgspec
 from ffm.results.documents.document import Document, Reference
 from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, TableFile, one_of
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
+from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Portion
 from ffm.results.documents.waiting import Waiting
 from ffm.results.vocabulary import Because
@@ -344,7 +345,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 9
+    written: ClassVar[int] = 10
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
@@ -403,8 +404,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """What was measured of the run; None for all."""
     sampled: Sampled = Sampled()
     """Where the program worked between calls, as far as that was sampled."""
-    notes: list[str] = msgspec.field(default_factory=list)
-    """Sentences that a reader must know: what could not be measured, and what that means."""
+    notes: list[AnyNote] = msgspec.field(default_factory=list)
+    """What a reader must know: what could not be measured."""
 
     @property
     def proves(self) -> bool:

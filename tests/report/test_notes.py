@@ -1,0 +1,63 @@
+"""Each note has its words, which no stored result depends on."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.report import notes
+from ffm.report.notes import NO_LINES, sentence
+from ffm.results.documents.fields import Count, Number, Seconds
+from ffm.results.documents.notes import AnyNote, CostlyTracing, NoLines, Note, OtherModule, UnfinishedCalls
+from tests.report.sample_analysis import sample_analysis
+
+KINDS = get_args(AnyNote)
+
+
+def test_every_kind_of_note_can_be_stored() -> None:
+    assert set(KINDS) == set(Note.__subclasses__())
+
+
+VALUES: dict[object, st.SearchStrategy[Any]] = {
+    str: st.text(),
+    Count: st.integers(0, 1 << 60),
+    Number: st.integers(0, 0x7FFFFFFF),
+    Seconds: st.floats(0, 1e9),
+    bool: st.booleans(),
+    list[str]: st.lists(st.text()),
+    list[Number]: st.lists(st.integers(0, 0x7FFFFFFF)),
+}
+
+
+def notes_of(kind: type[Note]) -> st.SearchStrategy[Note]:
+    """Notes with any values that a file may hold."""
+    values = {one.name: VALUES.get(one.type, st.nothing()) for one in msgspec.structs.fields(kind)}
+    if kind is CostlyTracing:
+        values["times"] = st.floats(0, 1e9)
+    if kind is NoLines:
+        values["profiler"] = st.sampled_from(sorted(NO_LINES))
+    return st.builds(kind, **values)
+
+
+@given(st.one_of(*map(notes_of, KINDS)))
+def test_every_note_is_a_sentence_before_and_after_it_was_stored(note: Note) -> None:
+    words = sentence(note)
+    assert words.endswith(".") and words == sentence(msgspec.json.decode(msgspec.json.encode(note), type=AnyNote))
+
+
+def test_figures_and_names_are_in_the_words() -> None:
+    words = sentence(UnfinishedCalls(stage="tracing", calls=12345))
+    assert "tracing run" in words and "12,345" in words
+    words = sentence(OtherModule(path="/lib/libals.so", build_id="", recorded="ab12"))
+    assert words.startswith("/lib/libals.so is not") and "(build-id none, recorded ab12)" in words
+
+
+def test_other_words_change_no_stored_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = msgspec.json.encode(sample_analysis())
+    for kind in notes.WORDS:
+        monkeypatch.setitem(notes.WORDS, kind, "reworded")
+    assert msgspec.json.encode(sample_analysis()) == stored
