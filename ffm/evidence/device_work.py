@@ -53,7 +53,8 @@ def device_work(
     action = _actions(columns)
     process = columns["process"].astype(np.int64)
     devices = [] if tracing is None else tracing.devices
-    stream, stream_process, legacy, independent, device = _streams(columns, action, devices)
+    number, streams = streams_of(columns)
+    stream, stream_process, legacy, independent, device = _streams(columns, action, number, streams, devices)
     event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
@@ -74,7 +75,7 @@ def device_work(
         stream_device=device,
         lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
         direction=_directions(columns, transfers),
-        asked=_asked(columns),
+        asked=_asked(columns, number),
     )
 
 
@@ -132,10 +133,14 @@ def _staged(columns: Columns) -> NDArray[np.bool_]:
 
 
 def _streams(
-    columns: Columns, action: NDArray[np.uint8], devices: list[ContextDevice]
+    columns: Columns,
+    action: NDArray[np.uint8],
+    number: NDArray[np.int64],
+    streams: StreamTable,
+    devices: list[ContextDevice],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.int32] | None]:
-    """Number the streams over all processes; also return each stream's process, each process's legacy stream, which
-    streams that does not order, and each stream's device.
+    """Number the streams that the model tells apart, of those that `streams_of` found; also return each stream's
+    process, each process's legacy stream, which streams that does not order, and each stream's device.
 
     The model has one legacy stream in each process: those of several contexts get the same number, unless they are on
     different devices. Then the first is the process's, and orders no stream of another device. Streams that had the
@@ -143,7 +148,6 @@ def _streams(
     passes take longer with each further stream. A stream whose creation was not seen counts as ordered, as streams are
     by default.
     """
-    number, streams = streams_of(columns)
     device = devices_of(streams, devices)
     used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
     is_legacy = streams.kind == StreamKind.LEGACY
@@ -222,14 +226,17 @@ def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.ui
     return found.astype(np.uint8)
 
 
-def _asked(columns: Columns) -> NDArray[np.int32]:
-    """Return `DeviceWork.asked`."""
+def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return `DeviceWork.asked`; `stream` is that of each row as `streams_of` numbers it."""
     queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
     queries &= np.isin(columns["result"], (0, NOT_READY))
     of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"]]
-    event, stream = events_of(columns, queries & of_event), streams_of(columns)[0]
-    numbers = np.where(of_event, event, stream + int(event.max(initial=-1)) + 1)
-    return unfinished_queries(np.where(queries, numbers, -1), columns["result"] == NOT_READY)
+    event = events_of(columns, queries & of_event)
+    rows = np.flatnonzero(queries)
+    numbers = np.where(of_event[rows], event[rows], stream[rows] + int(event.max(initial=-1)) + 1)
+    asked = np.full(len(stream), -1, np.int32)
+    asked[rows] = unfinished_queries(numbers, columns["result"][rows] == NOT_READY)
+    return asked
 
 
 def _partners(columns: Columns) -> NDArray[np.int32]:

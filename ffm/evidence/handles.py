@@ -45,7 +45,12 @@ class StreamTable:
 
 def contexts_of(columns: Columns) -> NDArray[np.int64]:
     """Return the number, within the process, of the context in which each operation ran."""
-    return (columns["flags"] >> CONTEXT_SHIFT).astype(np.int64)
+    return _contexts(columns).astype(np.int64)
+
+
+def _contexts(columns: Columns) -> NDArray[np.int32]:
+    numbers: NDArray[np.int32] = columns["flags"] >> CONTEXT_SHIFT
+    return numbers
 
 
 def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
@@ -55,7 +60,7 @@ def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     A default stream belongs to a context; one per thread to a thread of it, too. Any other stream is its handle since
     it was created last.
     """
-    process, context = columns["process"].astype(np.int64), contexts_of(columns)
+    process, context = columns["process"], _contexts(columns)
     handle = columns["stream"].astype(np.uint64, copy=False)
     per_thread = _table(lambda function: function.default_stream is DefaultStream.PER_THREAD)[columns["function"]]
     own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & per_thread)
@@ -65,17 +70,17 @@ def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     epoch, last = _epochs(process, handle, columns["start"], created, columns)
     epoch[default] = 0
     number, first = numbered(
-        process, handle, epoch, np.where(own, columns["thread"].astype(np.int64), -1), np.where(default, context + 1, 0)
+        process, handle, epoch, np.where(own, columns["thread"], np.int32(-1)), np.where(default, context + 1, 0)
     )
     kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
     kind[default[first]] = StreamKind.LEGACY
     kind[own[first]] = StreamKind.BLOCKING
-    of_context = context[first]
+    of_context = context[first].astype(np.int64)
     seen = np.flatnonzero(epoch[first] > 0)
     made = last[first[seen]]
     of_context[seen] = context[made]
     kind[seen[(columns["source"][made].astype(np.uint64) & np.uint64(NON_BLOCKING)) == 0]] = StreamKind.BLOCKING
-    return number, StreamTable(process[first], handle[first], epoch[first], kind, of_context)
+    return number, StreamTable(process[first].astype(np.int64), handle[first], epoch[first], kind, of_context)
 
 
 def events_of(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -103,7 +108,7 @@ def _creations(columns: Columns, kind: Kind) -> NDArray[np.int64]:
 
 
 def _epochs(
-    process: NDArray[np.int64],
+    process: NDArray[np.integer],
     handle: NDArray[np.uint64],
     time: NDArray[np.int64],
     created: NDArray[np.int64],
@@ -126,7 +131,7 @@ def _epochs(
 
 
 def _find(
-    process: NDArray[np.int64], handle: NDArray[np.uint64], processes: NDArray[np.int64], handles: NDArray[np.uint64]
+    process: NDArray[np.integer], handle: NDArray[np.uint64], processes: NDArray[np.int64], handles: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     """Return the place of each process and handle in distinct ones; how many there are, for those that are not."""
     wanted, first = numbered(process, handle)

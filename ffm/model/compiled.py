@@ -24,6 +24,10 @@ PLAIN_ROWS = 20_000
 """Up to this many rows, importing Numba does not pay (about 0.8 s; plain Python takes about 5 µs per row)."""
 
 
+_OPTIONS = {"nogil": True}
+"""How kernels are compiled: to let go of Python's lock."""
+
+
 def run(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
     """Call a function of `ffm.model.kernels` on a table of this many rows, compiled if the table is large."""
     return (compiled(kernel) if rows > PLAIN_ROWS else kernel)(*arguments)
@@ -41,18 +45,19 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
     whole.__qualname__ = f"{kernel.__name__}-{_constants(kernel)}"  # names the file on disk
-    options = getattr(kernel, _INNER, {"cache": keep})
+    options = getattr(kernel, _INNER, {"cache": keep, **_OPTIONS})
     dispatcher: Callable[..., Any] = numba.njit(**options)(whole)
     return dispatcher
 
 
 def _constants(kernel: Callable[..., Any]) -> str:
-    """Return a digest of what is compiled into a kernel from other files: plain values, and functions with theirs.
+    """Return a digest of how a kernel is compiled, and of what is from other files: plain values, and functions with
+    theirs.
 
     Numba renews compiled code on disk only when the kernel's own file changes.
     """
     assert isinstance(kernel, FunctionType)
-    parts = []
+    parts = [repr(_OPTIONS)]
     for name in sorted(kernel.__code__.co_names):
         value: Any = kernel.__globals__.get(name)
         if hasattr(value, _INNER):
@@ -89,6 +94,15 @@ _INNER = "compiled_with_kernels"
 def zero() -> int:
     """Return 0, to count from. For a literal 0, Numba would compile all that is called with it once more."""
     return int(np.int64(0))
+
+
+@inlined
+def longer(column: Any) -> Any:
+    """Return a column with twice the room, of zeros. `np.concatenate` takes a second to compile for each type."""
+    larger = np.zeros(2 * len(column), column.dtype)
+    for index in range(len(column)):
+        larger[index] = column[index]
+    return larger
 
 
 def _may_keep(config: Any) -> bool:

@@ -6,7 +6,8 @@ contains none; `ffm.model.gpu_times.inference` infers them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -155,6 +156,13 @@ class DeviceWork:
         independent = np.zeros(self.streams, np.bool_) if self.independent is None else self.independent
         return np.append(independent, np.False_)
 
+    def for_path(self) -> DeviceWork:
+        """Return the same with empty columns in place of those that only estimates need."""
+        measured = np.empty(0, np.int64) if self.began is None else self.measured
+        return replace(
+            self, partner=np.empty(0, np.int32), copied=np.empty(0, np.int64), measured=measured, arriving=None
+        )
+
     @property
     def processes(self) -> int:
         """The number of processes of the run."""
@@ -173,6 +181,19 @@ class DeviceWork:
         if self.stream_device is None:
             return process << _DEVICE_BITS
         return process << _DEVICE_BITS | np.where(self.stream[rows] >= 0, self.stream_device[self.stream[rows]], 0)
+
+    def rows_by_gpu(
+        self, rows: NDArray[np.int64], thread: NDArray[np.int32]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield the numbers that `gpu_of` gives some rows, ascending, each with the rows that have it."""
+        if not len(rows):
+            return
+        if self.processes == 1 and (self.stream_device is None or not self.stream_device.any()):
+            yield 0, rows
+            return
+        gpu = self.gpu_of(rows, thread)
+        for number in np.unique(gpu).tolist():
+            yield number, rows[gpu == number]
 
     @staticmethod
     def gpu_named(number: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import PLAIN_ROWS, compiled, inner
+from ffm.model.compiled import PLAIN_ROWS, compiled, inner, longer
 
 PART_ROWS = 1 << 15
 """Rows of a part: a few columns of it fit into a processor's cache."""
@@ -39,9 +39,9 @@ def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
     number = np.zeros(count, np.int64)
     first = np.zeros(min(1, count), np.int64)
     for column in columns:
-        place, of_value = _numbered(column)
-        if len(of_value) <= 1:
+        if count and column.min() == column.max():
             continue
+        place, of_value = _numbered(column)
         if len(first) <= 1:
             number, first = place, of_value
         else:
@@ -60,8 +60,6 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
         _, first, number = np.unique(column, return_index=True, return_inverse=True)
         return number.reshape(-1).astype(np.int64, copy=False), first.astype(np.int64, copy=False)
     least, most = column.min(), column.max()
-    if least == most:
-        return np.zeros(count, np.int64), np.zeros(1, np.int64)
     if int(most) - int(least) < count + SPARE:
         places = np.empty(count, np.int64)
         return places, compiled(_by_table)(column, least, int(most) - int(least) + 1, places)
@@ -107,7 +105,7 @@ def _by_hash(column: Integers) -> tuple[Integers, Integers]:
             slot = (slot + 1) & (len(table) - 1)
         if table[slot] < 0:
             if found == len(first):
-                first = np.concatenate((first, np.empty(found, np.int64)))
+                first = longer(first)
                 table = np.full(2 * len(table), -1, np.int64)
                 for known in range(found):
                     slot = _slot(column[first[known]], len(table))

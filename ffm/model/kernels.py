@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner, zero
+from ffm.model.compiled import inner, longer, zero
 from ffm.model.numbers import (
     FREE,
     MISPLACED_SYNCHRONIZATION,
@@ -250,15 +250,12 @@ def find_sequences(
             match = table[slot] = found
             begin = offsets[found]
             while begin + length > len(line_site):
-                line_site = np.concatenate((line_site, np.zeros(len(line_site), np.int32)))
-                line_count = np.concatenate((line_count, np.zeros(len(line_count), np.int64)))
-                line_problem = np.concatenate((line_problem, np.zeros(len(line_problem), np.uint8)))
-            line_site[begin : begin + length] = current[:length]
+                line_site, line_count, line_problem = longer(line_site), longer(line_count), longer(line_problem)
+            for index in range(length):
+                line_site[begin + index] = current[index]
             if found + 2 > len(offsets):
-                offsets = np.concatenate((offsets, np.zeros(len(offsets), np.int64)))
-                recurrences = np.concatenate((recurrences, np.zeros(len(recurrences), np.int64)))
-                ends = np.concatenate((ends, np.full(len(ends), -1, np.int32)))
-                keys = np.concatenate((keys, np.zeros(len(keys), np.int64)))
+                offsets, recurrences = longer(offsets), longer(recurrences)
+                ends, keys = longer(ends), longer(keys)
             offsets[found + 1] = begin + length
             keys[found] = key
             ends[found] = -1 if row == len(thread) or new_thread else site[row]

@@ -7,7 +7,7 @@ of the same thread (`gap`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 
 import numpy as np
@@ -68,3 +68,12 @@ class Timeline:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def for_path(self) -> Timeline:
+        """Return the same with empty columns in place of those that only estimates need."""
+        return replace(
+            self,
+            problem=np.empty(0, np.uint8),
+            first_use=np.empty(0, np.int64),
+            occurrences=np.empty(0, np.int64),
+        )

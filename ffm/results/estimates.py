@@ -328,7 +328,8 @@ class Estimates:
 
     def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
         """Return what fixing the problems of the selected rows together saves."""
-        label = selected.view(np.int8) - np.int8(1)
+        # Of the type of sites: for others, the passes are compiled once more.
+        label = selected.astype(np.int32) - np.int32(1)
         return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
 
     def without(self, selected: NDArray[np.bool_]) -> Replayed | None:

@@ -158,15 +158,17 @@ def run_analysis(
         tell("joining the runs")
         traced = _traced_findings(folder, on, columns, baseline, tracing, memory, sync_use, spilling)
         tell("taking out what measuring cost")
-        findings = _without_measuring(traced, columns, tracing, spilling)
+        findings = [_without_measuring(traced, columns, tracing, spilling)]
         del traced
         give_back()
-        return write_results(findings, folder.root, own=own, elsewhere=elsewhere, spilling=spilling, tell=tell)
+        # Nothing here may hold what the analysis lets go.
+        return write_results(findings.pop(), folder.root, own=own, elsewhere=elsewhere, spilling=spilling, tell=tell)
 
 
 def _without_measuring(traced: Findings, columns: MappedColumns, tracing: Tracing, spilling: Spilling) -> Findings:
     """Take the probes out of the run's times."""
     columns.release()
+    give_back()
     assert traced.work is not None
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
     columns.release()

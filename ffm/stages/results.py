@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.copies import copy_times
+from ffm.model.device import DeviceWork
 from ffm.model.estimators.bound import bound_by_stack, totals
 from ffm.model.estimators.replay import Elsewhere
 from ffm.model.gpu_times.inference import Inference, infer_gpu_times
 from ffm.model.groups.sequences import Membership
 from ffm.model.steps import Tell, untold
-from ffm.model.timeline import Kind
-from ffm.model.waiting.path import places_of
+from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.graph import Threads
+from ffm.model.waiting.path import Places, agreement, places_of
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.analysis import UNPROVED, Analysis, Explained
@@ -27,7 +29,7 @@ from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.waiting.files import WaitingFiles
-from ffm.results.waiting.run_path import agreed_share, likely_path
+from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import summarize
 from ffm.stages.findings import Findings
 from ffm.stages.groups import folds_of, points_of, sequences_of
@@ -51,54 +53,110 @@ def write_results(
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
     `own` is whether this user measured them; `elsewhere`, `spilling` and `tell` are as for `Estimates`. The document
-    comes last, so that a folder with a document has all of its files.
+    comes last, so that a folder with a document has all of its files. If the caller keeps no findings, the columns of a
+    long run are freed as soon as they are not needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    analysis, membership = analyse(findings, elsewhere, spilling, WaitingFiles(folder), tell)
+    found = _estimated(findings, elsewhere, spilling, folder, tell)
+    del findings
+    found = _with_doubtful_paths(found, tell)
+    found = _with_likely_path(found, WaitingFiles(folder))
+    analysis = _summarized(found)
     tell("writing the results")
-    give_back()
-    save_timeline(findings.timeline, folder / TIMELINE_FILE, membership.line, findings.work)
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
 
 def analyse(
-    findings: Findings,
-    elsewhere: Elsewhere | None = None,
-    spilling: Spilling | None = None,
-    files: WaitingFiles | None = None,
-    tell: Tell = untold,
+    findings: Findings, elsewhere: Elsewhere | None = None, spilling: Spilling | None = None, tell: Tell = untold
 ) -> tuple[Analysis, Membership]:
     """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
 
-    `elsewhere`, `spilling` and `tell` are as for `Estimates`. What the run waited for is written into `files`: there is
-    too much of it to return.
+    `elsewhere`, `spilling` and `tell` are as for `Estimates`.
     """
+    found = _with_doubtful_paths(_estimated(findings, elsewhere, spilling, None, tell), tell)
+    return _summarized(_with_likely_path(found, None)), found.membership
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of a run after a step of the analysis. Each step lets go of the columns that no later one needs."""
+
+    analysis: Analysis
+    membership: Membership
+    waits: _Waits | None = None
+    """None if the run shows no path."""
+    doubtful: tuple[Places, ...] = ()
+    """Where the path is with other times of the GPU than the likely ones."""
+    path: RunPath | None = None
+    agreed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waits:
+    """What the path of a run is found in."""
+
+    timeline: Timeline
+    work: DeviceWork
+    inference: Inference
+    threads: Threads
+    tried: Estimates | None
+    """Tell what faster regions would save; None if the run is too long to ask."""
+
+
+def _estimated(
+    findings: Findings, elsewhere: Elsewhere | None, spilling: Spilling | None, folder: Path | None, tell: Tell
+) -> _Found:
+    """Analyse everything but the path; write the GPU's times and the timeline into a folder, if one is given."""
     inference = _gpu_times(findings, spilling, tell)
-    if files is not None:
-        save_gpu_times(inference, files.folder / GPU_TIMES_FILE)
+    if folder is not None:
+        save_gpu_times(inference, folder / GPU_TIMES_FILE)
+    give_back()
     analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
-    del inference
-    timeline = findings.timeline
-    if estimates.replay is None or findings.work is None or not len(timeline):
+    timeline, work, replay = findings.timeline, findings.work, estimates.replay
+    if folder is not None:
+        save_timeline(timeline, folder / TIMELINE_FILE, membership.line, work)
+    if replay is None or work is None or not len(timeline):
+        return _Found(analysis, membership)
+    threads, times = replay.threads, replay.inference.work_alone()
+    if len(timeline) <= LONGEST_TRIED:
+        return _Found(analysis, membership, _Waits(timeline, work, times, threads, estimates))
+    return _Found(analysis, Membership.none(), _Waits(timeline.for_path(), work.for_path(), times, threads, None))
+
+
+def _with_doubtful_paths(found: _Found, tell: Tell) -> _Found:
+    """Find where the path is with the slow and the fast times of the GPU, which are then forgotten."""
+    waits = found.waits
+    if waits is None:
+        return found
+    tell("following the critical path")
+    give_back()  # finding the path takes as much memory again
+    doubtful = doubtful_places(waits.timeline, waits.work, waits.inference, waits.threads)
+    return replace(found, doubtful=doubtful, waits=replace(waits, inference=waits.inference.likely_alone()))
+
+
+def _with_likely_path(found: _Found, files: WaitingFiles | None) -> _Found:
+    """Find the path with the likely times, and write what the run waited for: there is too much of it to keep."""
+    waits = found.waits
+    if waits is None:
         if files is not None:
             files.write_nothing()
-        return analysis, membership
-    inference, threads = estimates.replay.inference.work_alone(), estimates.replay.threads
-    tried = estimates if len(timeline) <= LONGEST_TRIED else None
-    del estimates  # finding the path takes as much memory again
+        return found
     give_back()
-    tell("following the critical path")
-    run = likely_path(timeline, findings.work, inference, threads)
+    path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
+    agreed = agreement([places_of(path.stretches), *found.doubtful]) if found.doubtful else None
     if files is not None:
-        files.write(run.graph, run.stretches, run.meetings)
+        give_back()
+        files.write(path.graph, path.stretches, path.meetings)
+    return replace(found, doubtful=(), path=path, agreed=agreed)
+
+
+def _summarized(found: _Found) -> Analysis:
+    """Return the analysis with what the run waited for, and its path."""
+    if found.waits is None or found.path is None:
+        return found.analysis
     give_back()
-    waiting, path, places = summarize(analysis, run, tried), run.shares(), places_of(run.stretches)
-    del run, tried
-    inference = inference.doubtful()
-    give_back()
-    agreed = agreed_share(timeline, findings.work, inference, threads, places)
-    path = msgspec.structs.replace(path, agreed=agreed)
-    return msgspec.structs.replace(analysis, path=path, waiting=waiting), membership
+    waiting = summarize(found.analysis, found.path, found.waits.tried)
+    return msgspec.structs.replace(found.analysis, path=found.path.shares(found.agreed), waiting=waiting)
 
 
 def _gpu_times(findings: Findings, spilling: Spilling | None, tell: Tell) -> Inference | None:

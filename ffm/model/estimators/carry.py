@@ -59,7 +59,8 @@ def carry(timeline: Timeline, selected: NDArray[np.bool_], copy_time: NDArray[np
     """
     if selected.dtype != np.bool_ or selected.shape != (len(timeline),):
         raise ValueError(f"need one boolean for each of {len(timeline)} rows, not {selected.dtype} {selected.shape}")
-    label = selected.view(np.int8) - np.int8(1)
+    # Of the type of sites: for others, the passes are compiled once more.
+    label = selected.astype(np.int32) - np.int32(1)
     return float(carry_by_group(timeline, label, np.zeros(1, np.int32), 1, copy_time)[0])
 
 

@@ -35,6 +35,7 @@ need were met otherwise, such as by an event that orders streams, or by reading 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ from ffm.model.estimators import replay_kernels
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped, parts
+from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, sharing_sites
 from ffm.model.thread_relations_kernels import Family
@@ -103,7 +105,7 @@ class Replay:
         elsewhere: Elsewhere | None = None,
         tell: Tell = untold,
     ) -> None:
-        self._elsewhere, self._tell = elsewhere, tell
+        self._elsewhere, self._tell, self._threads = elsewhere, tell, True
         self._timeline = timeline
         self._work = work
         self.inference = inference
@@ -144,7 +146,8 @@ class Replay:
         return related_threads(self._timeline, self._work, self._family, self.inference.order)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_elsewhere": None, "_tell": untold, "_known": {}}
+        # Where other processes replay, each processor has one of its own.
+        return {**self.__dict__, "_elsewhere": None, "_tell": untold, "_known": {}, "_threads": False}
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""
@@ -225,18 +228,19 @@ class Replay:
             return Replayed(0.0, 0.0, 0.0, 0.0)
         inference = self.inference
         visits = self._visits(fix)
-        savings = []
         usual = inference.latency_ns
-        for times, strict, recurs, waking in (
-            (inference.likely, False, False, usual),
-            (inference.slow, True, False, usual),
-            (inference.fast, False, False, inference.waking_ns),
-            (inference.fast, True, True, usual),
-        ):
+
+        def passed(times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
             manner = self._manner(strict=strict, jump=self._jump, recurs=recurs, waking=waking)
-            early = self._run(visits, times, fix, manner)
-            savings.append(self._groups.run_savings(self._ends, early))
-        likely, slow, fast, recurring = savings
+            return self._groups.run_savings(self._ends, self._run(visits, times, fix, manner))
+
+        passes = [
+            functools.partial(passed, inference.likely, False, False, usual),
+            functools.partial(passed, inference.slow, True, False, usual),
+            functools.partial(passed, inference.fast, False, False, inference.waking_ns),
+            functools.partial(passed, inference.fast, True, True, usual),
+        ]
+        likely, slow, fast, recurring = side_by_side(passes, visits if self._threads else 0)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))

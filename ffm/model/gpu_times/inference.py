@@ -135,9 +135,9 @@ class Inference:
         assert self.fastest is not None, "it was not inferred"
         return replace(self, fast=self.fastest, waking_ns=ENDLESS_NS, fastest=None)
 
-    def doubtful(self) -> Inference:
-        """Return the same without the likely timeline, in whose place is the slow one."""
-        return replace(self, likely=self.slow)
+    def likely_alone(self) -> Inference:
+        """Return the same with the likely timeline in place of the others."""
+        return replace(self, slow=self.likely, fast=self.likely, fastest=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +239,7 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
         segment,
         room,
     )
+    length, key, size = length.copy(), key.copy(), size.copy()  # there was room for as many as rows
     same = _compare(length, key)
     left = _latencies(length, size, segment, work.measured, latency_ns)
     if len(left) >= max(OFTEN, SEEN_SHARE * len(length)):

@@ -55,6 +55,11 @@ class Membership:
     line: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
+    @classmethod
+    def none(cls) -> Membership:
+        """Return the membership of no rows in no sequences."""
+        return cls(np.empty(0, np.int32), np.zeros(1, np.int64))
+
     def sequence_of_line(self) -> NDArray[np.int32]:
         """Return the sequence of each line, shape (lines,)."""
         sequences = np.arange(len(self.offsets) - 1, dtype=np.int32)

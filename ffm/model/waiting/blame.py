@@ -50,15 +50,14 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Mee
     if passed_on.on_wait.any():
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
     threads, begins, ends = [], [], []
-    works = graph.works
-    working = np.flatnonzero(works)
-    gpu = work.gpu_of(working, timeline.thread)
-    for number in np.unique(gpu).tolist():
-        rows = working[gpu == number]
-        busy = Union.of(graph.gpu_begin[rows], graph.gpu_end[rows])
-        ordered = rows[np.argsort(graph.gpu_begin[rows], kind="stable")]
-        ending = ordered[np.searchsorted(graph.gpu_begin[ordered], busy.begin[1:])]
-        threads.append(timeline.thread[ending])
+    for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
+        begin = graph.gpu_begin[rows]
+        busy = Union.of(begin, graph.gpu_end[rows])
+        ordered = rows
+        if (begin[1:] < begin[:-1]).any():
+            order = np.argsort(begin, kind="stable")
+            ordered, begin = rows[order], begin[order]
+        threads.append(timeline.thread[ordered[np.searchsorted(begin, busy.begin[1:])]])
         begins.append(busy.end[:-1])
         ends.append(busy.begin[1:])
     nothing = np.zeros(0, np.int64)

@@ -72,26 +72,26 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
     """
     if work.direction is None:
         return 0, 0
-    elsewhere = (timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD))
-    told = np.cumsum(elsewhere & (work.awaits is not None))
-    rows = np.flatnonzero(graph.works)
-    gpu = work.gpu_of(rows, timeline.thread)
-    order = np.lexsort((graph.gpu_end[rows], graph.gpu_begin[rows], gpu))
-    rows, gpu = rows[order], gpu[order]
-    begin, end = graph.gpu_begin[rows], graph.gpu_end[rows]
-    between = np.isin(work.direction[rows], (Direction.TO_DEVICE, Direction.FROM_DEVICE))
-    between &= timeline.kind[rows] == Kind.TRANSFER
+    told = None
+    if work.awaits is not None:
+        told = np.cumsum((timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD)))
     count, lasting = 0, 0
-    for one in np.unique(gpu).tolist():
-        first, behind = np.searchsorted(gpu, (one, one + 1))
-        mine = slice(first, behind)
-        until = np.maximum.accumulate(end[mine])
-        after = np.append(True, begin[mine][1:] >= until[:-1])  # nothing that began before runs beside it
-        alone = between[mine] & after & np.append(after[1:], True)
-        row = rows[mine]
-        follows = alone[1:] & alone[:-1] & (work.direction[row[1:]] == work.direction[row[:-1]])
-        follows &= (timeline.thread[row[1:]] != timeline.thread[row[:-1]]) | (told[row[1:]] == told[row[:-1]])
-        excess = row[1:][follows]
+    for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
+        begin, end, row = graph.gpu_begin[rows], graph.gpu_end[rows], rows
+        if not ((begin[1:] > begin[:-1]) | ((begin[1:] == begin[:-1]) & (end[1:] >= end[:-1]))).all():
+            order = np.lexsort((end, begin))
+            begin, end, row = begin[order], end[order], rows[order]
+        np.maximum.accumulate(end, out=end)
+        after = np.append(True, begin[1:] >= end[:-1])  # nothing that began before runs beside it
+        del begin, end
+        alone = after & np.append(after[1:], True) & (timeline.kind[row] == Kind.TRANSFER)
+        direction = work.direction[row]
+        alone &= np.isin(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
+        follows = np.flatnonzero(alone[1:] & alone[:-1] & (direction[1:] == direction[:-1]))
+        former, excess = row[follows], row[follows + 1]
+        if told is not None:
+            same = (timeline.thread[excess] != timeline.thread[former]) | (told[excess] == told[former])
+            excess = excess[same]
         count += len(excess)
         lasting += int((graph.gpu_end[excess] - graph.gpu_begin[excess]).sum())
         lasting += int((timeline.duration[excess] - timeline.wait[excess]).sum())

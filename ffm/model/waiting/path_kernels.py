@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner, zero
+from ffm.model.compiled import inlined, inner, longer, zero
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 from ffm.model.waiting.searching import place_of
 
@@ -121,13 +121,7 @@ def room(size: int) -> Pieces:
 @inlined
 def enlarged(pieces: Pieces) -> Pieces:
     """Return pieces with twice the room."""
-    more = room(len(pieces.kind))
-    return Pieces(
-        np.concatenate((pieces.kind, more.kind)),
-        np.concatenate((pieces.where, more.where)),
-        np.concatenate((pieces.begin, more.begin)),
-        np.concatenate((pieces.end, more.end)),
-    )
+    return Pieces(longer(pieces.kind), longer(pieces.where), longer(pieces.begin), longer(pieces.end))
 
 
 @inner
@@ -174,7 +168,7 @@ def leave_thread(
     if ways.jumps[index] % 2 == 1:
         cause = rows.cause[row]
         return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause, index
-    lead = np.searchsorted(ways.leading, row)
+    lead = place_of(ways.leading, row, 0)
     ended, until = ways.leads[lead], ways.led[lead]
     return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1, index
 
@@ -259,7 +253,7 @@ def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pi
                 pieces = enlarged(pieces)
             found = add(pieces, found, GPU if stretches.kind[number] == ON_GPU else late, on, now, end)
             continue
-        row = begins[on] + np.searchsorted(rows.start[begins[on] : begins[on + 1]], now + 1) - 1
+        row = begins[on] + place_of(rows.start[begins[on] : begins[on + 1]], now + 1, 0) - 1
         row = max(row, begins[on])
         while now < end:
             if found + 4 > len(pieces.kind):

@@ -94,16 +94,13 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     own_first = np.isin(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
-    use: list[GpuUse] = []
-    on = np.full(len(timeline), -1, np.int64)
-    on[works] = work.gpu_of(np.flatnonzero(works), timeline.thread)
+    by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
+    use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in np.unique(process[works]).tolist():
         mine = process == number
         kernels = Union.of(graph.gpu_begin[kernel & mine], graph.gpu_end[kernel & mine])
         waits = caused & mine
         on_kernels += int(kernels.within(begin[waits], begin[waits] + graph.waited[waits]).sum())
-        for gpu in np.unique(on[works & mine]).tolist():
-            use.append(_gpu_use(work, graph, gpu, kernel & (on == gpu), transfer & (on == gpu)))
         after = np.flatnonzero(kernel & mine & (graph.gpu_after >= 0))
         before = graph.gpu_after[after]
         since, until = graph.gpu_begin[before], graph.gpu_end[before]
@@ -134,22 +131,20 @@ def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:
     return Pattern(int(alone.sum()), int(delay[alone].sum()))
 
 
-def _gpu_use(
-    work: DeviceWork, graph: Graph, gpu: int, kernel: NDArray[np.bool_], transfer: NDArray[np.bool_]
-) -> GpuUse:
-    works = kernel | transfer
-    kernels = Union.of(graph.gpu_begin[kernel], graph.gpu_end[kernel])
-    transfers = Union.of(graph.gpu_begin[transfer], graph.gpu_end[transfer])
-    everything = Union.of(graph.gpu_begin[works], graph.gpu_end[works])
+def _gpu_use(work: DeviceWork, graph: Graph, gpu: int, rows: NDArray[np.int64], transfers: NDArray[np.bool_]) -> GpuUse:
+    """Return the use of a GPU by the work of some rows, of which some are transfers."""
+    begin, end = graph.gpu_begin[rows], graph.gpu_end[rows]
+    lasting = int(end.max() - begin.min())
+    everything = Union.of(begin, end).length
+    kernels, copies = (Union.of(begin[some], end[some]).length for some in (~transfers, transfers))
     process, device = work.gpu_named(gpu)
-    lasting = int(graph.gpu_end[works].max() - graph.gpu_begin[works].min())
     return GpuUse(
         process=process,
         device=None if work.stream_device is None else device,
         lasting=lasting,
-        idle=lasting - everything.length,
-        compute_idle=lasting - kernels.length,
-        copy_overlap=kernels.length + transfers.length - everything.length,
+        idle=lasting - everything,
+        compute_idle=lasting - kernels,
+        copy_overlap=kernels + copies - everything,
     )
 
 

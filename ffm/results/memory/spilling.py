@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Record = TypeVar("Record", bound=DataclassInstance)
 
-ROW_BYTES = 340
+ROW_BYTES = 270
 """What the analysis takes for an operation at its peak, in memory alone (docs/benchmarks.md)."""
 
 SHARE = 0.5

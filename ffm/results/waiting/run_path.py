@@ -18,7 +18,6 @@ from ffm.model.waiting.path import (
     Path,
     Places,
     Stretches,
-    agreement,
     cut_path,
     find_stretches,
     places_of,
@@ -26,7 +25,6 @@ from ffm.model.waiting.path import (
 )
 from ffm.results.documents.analysis import PathShares
 from ffm.results.documents.waiting import Waiting
-from ffm.results.memory.heap import give_back
 from ffm.results.stored import Results
 from ffm.results.waiting.files import read_graph, read_meetings, read_stretches
 
@@ -84,17 +82,14 @@ def fixed_path(fixed: Fixed, replay: Replay) -> RunPath:
     return RunPath.found(fixed.timeline, fixed.work, fixed.inference, fixed.times, replay.threads)
 
 
-def agreed_share(
-    timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads, likely: Places
-) -> float | None:
-    """Return on how much of the likely path all timelines of the GPU agree, 0 to 1; None if its times were recorded."""
+def doubtful_places(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> tuple[Places, ...]:
+    """Return where the path is with the slow and the fast timeline of the GPU; nothing if its times were recorded."""
     if work.began is not None:
-        return None
-    places = [likely]
-    for times in (inference.slow, inference.fast):
-        give_back()
-        places.append(places_of(RunPath.found(timeline, work, inference, times, threads).stretches))
-    return agreement(places)
+        return ()
+    return tuple(
+        places_of(RunPath.found(timeline, work, inference, times, threads).stretches)
+        for times in (inference.slow, inference.fast)
+    )
 
 
 def run_path(results: Results) -> RunPath:

@@ -11,6 +11,7 @@ from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.waiting import Occurring, Region, UsedGpu, Waiting
 from ffm.results.estimates import Estimates
+from ffm.results.memory.heap import give_back
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath
 
@@ -33,6 +34,8 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
     if estimates is not None:
         tried = min(TRIED_REGIONS, TRIED_ROWS // (2 * max(len(run.timeline), 1)), len(regions))
         regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
+    del found  # its columns are as large as those that finding patterns takes
+    give_back()
     patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
     return Waiting(
         regions=regions,
