@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.evidence.samples import calls_around
+from ffm.evidence.samples import calls_around, work_meanwhile
 from ffm.instrument.recording.reader import Recording
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Sampled, SampledPlace
@@ -23,7 +23,7 @@ def sampled_work(recordings: list[Recording], columns: Columns) -> Sampled:
     What a thread did before its first call is not told.
     """
     numbers: dict[SampledPlace, int] = {}
-    parts = [np.empty((0, 4), np.int64)]
+    parts = [np.empty((0, 5), np.int64)]
     for process, recording in enumerate(recordings):
         places = [numbers.setdefault(place, len(numbers)) for place in sampled_places(recording)]
         if not places:
@@ -31,28 +31,39 @@ def sampled_work(recordings: list[Recording], columns: Columns) -> Sampled:
         before, after = calls_around(recording, process, columns)
         known = before >= 0
         samples = recording.samples
-        place = np.array(places, np.int64)[samples.stack[known]]
-        parts.append(_rows(columns, before[known], after[known], place, samples.nanoseconds[known]))
+        place = np.array(places, np.int64)[samples.stack]
+        parts.append(_rows(columns, before[known], after[known], place[known], samples.nanoseconds[known]))
         parts.append(_unseen(columns, before[known]))
+        others = work_meanwhile(recording, process, columns)
+        parts.append(_rows(columns, others.row, others.row + 1, place[others.sample], others.nanoseconds, beside=1))
     table = np.concatenate(parts).astype(np.int64)
-    distinct, number = np.unique(table[:, :3], axis=0, return_inverse=True)
-    nanoseconds = np.bincount(number.reshape(-1), weights=table[:, 3], minlength=len(distinct)).astype(np.int64)
+    distinct, number = np.unique(table[:, :4], axis=0, return_inverse=True)
+    nanoseconds = np.bincount(number.reshape(-1), weights=table[:, 4], minlength=len(distinct)).astype(np.int64)
     return Sampled(
         period_ns=int(min((one.samples.nanoseconds.min() for one in recordings if len(one.samples)), default=0)),
         places=list(numbers),
         before=distinct[:, 0].tolist(),
         after=distinct[:, 1].tolist(),
         place=distinct[:, 2].tolist(),
+        beside=distinct[:, 3].tolist(),
         nanoseconds=nanoseconds.tolist(),
     )
 
 
 def _rows(
-    columns: Columns, before: Rows, after: Rows, place: NDArray[np.int64], nanoseconds: NDArray[np.int64]
+    columns: Columns,
+    before: Rows,
+    after: Rows,
+    place: NDArray[np.int64],
+    nanoseconds: NDArray[np.int64],
+    *,
+    beside: int = 0,
 ) -> NDArray[np.int64]:
-    """Return rows of site before, site after (-1 for none), place and nanoseconds."""
+    """Return rows of site before, site after (-1 for none), place, `beside` and nanoseconds."""
     site = columns["stack"]
-    return np.column_stack((site[before], np.where(after >= 0, site[after], -1), place, nanoseconds)).astype(np.int64)
+    following = np.where(after >= 0, site[after], -1)
+    kind = np.full(len(before), beside, np.int64)
+    return np.column_stack((site[before], following, place, kind, nanoseconds)).astype(np.int64)
 
 
 def _unseen(columns: Columns, before: Rows) -> NDArray[np.int64]:

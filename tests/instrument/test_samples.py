@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.samples import Samples, decode_samples
 
+TIME = 1_000_000
+
 
 def sample(operation: int, nanoseconds: int, frames: list[tuple[int, int]], lines: tuple[int, ...] = ()) -> bytes:
     head = np.zeros(1, record_type("ffm_sample"))
-    head["operation"], head["nanoseconds"] = operation, nanoseconds
+    head["time"], head["operation"], head["nanoseconds"] = TIME, operation, nanoseconds
     head["frames"], head["python_frames"] = len(frames), len(lines)
     native = np.zeros(len(frames), record_type("ffm_frame"))
     for place, (module, offset) in enumerate(frames):

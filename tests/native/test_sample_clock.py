@@ -43,7 +43,7 @@ int main(void)
     sigaction(FFM_SAMPLE_SIGNAL, &action, NULL);
     const int before = dup(0);
     close(before);
-    if (!ffm_sample_clock_start(&clock_of_thread))
+    if (!ffm_sample_clock_start(&clock_of_thread, gettid()))
         return 2;
     const int after = dup(0);
     volatile double work = 1;

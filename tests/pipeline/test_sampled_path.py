@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "working.cu"
+POOL = Path(__file__).parent / "programs" / "pool.cu"
 
 
 def line_of(text: str) -> int:
@@ -44,3 +45,18 @@ def test_the_path_names_the_functions_in_which_the_cpu_worked(
 
     change: dict[str, Any] = orjson.loads(ffm("path", "--if", "build_matrix=2x", "--json", folder=tmp_path).out)
     assert change["gain"]["seconds"] == pytest.approx(built["path_s"] / 2, rel=0.01)
+
+
+def test_the_path_names_functions_of_threads_that_never_call_the_driver(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    done = ffm("run", "--quick", build_program(POOL), 0.2, folder=tmp_path)
+    assert done.code == 0, done.err
+    view: dict[str, Any] = orjson.loads(ffm("path", "--json", "--all", folder=tmp_path).out)
+    regions = {
+        row["name"].removeprefix("(anonymous namespace)::"): row for row in view["regions"] if row["kind"] == "CPU"
+    }
+    # Beside other programs, the workers wait for processors, and two do not work at the same time.
+    assert 0.3 < regions["fill_rows"]["path_s"] < 0.6
+    assert 0.3 < regions["sum_rows"]["path_s"] < 1.0
+    assert sum(row["path_s"] for row in view["regions"]) == pytest.approx(view["length_s"])

@@ -23,6 +23,7 @@ def test_samples_are_added_up_by_function_and_line() -> None:
             before=[0, 0, 0, 2],
             after=[1, 1, 1, -1],
             place=[0, 1, 2, 0],
+            beside=[0, 0, 0, 0],
             nanoseconds=[10, 20, 30, 40],
         )
     )
@@ -48,6 +49,18 @@ def test_what_chance_can_make_is_not_kept_apart() -> None:
 def test_without_samples_a_long_time_is_waiting_and_a_short_one_says_nothing() -> None:
     assert SampledPair(SAMPLE_NS).shares(100 * SAMPLE_NS) == ({}, 1.0)
     assert SampledPair(SAMPLE_NS).shares(SAMPLE_NS) == ({}, 0.0)
+
+
+def test_waiting_while_other_threads_work_belongs_to_their_functions() -> None:
+    """The thread worked for a fifth of the time, and others for three fifths, while it waited."""
+    beside = {SOLVE: {7: 200 * SAMPLE_NS}, CHECK: {9: 400 * SAMPLE_NS}}
+    pair = SampledPair(SAMPLE_NS, {SOLVE: {7: 200 * SAMPLE_NS}}, beside)
+    shares, rest = pair.shares(1000 * SAMPLE_NS)
+    assert shares == pytest.approx({SOLVE: 0.4, CHECK: 0.4})
+    assert rest == pytest.approx(0.2)
+    shares, rest = pair.shares(500 * SAMPLE_NS)
+    assert (shares, rest) == (pytest.approx({SOLVE: 0.6, CHECK: 0.4}), 0)
+    assert pair.lines(SOLVE) == {7: 400 * SAMPLE_NS}
 
 
 def test_cells_share_out_to_regions() -> None:

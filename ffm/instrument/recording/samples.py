@@ -31,8 +31,9 @@ class Samples(Generic[F]):
     """Samples of a process, in order within each thread. Columns of length n."""
 
     thread: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    time: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     operation: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """So many operations of its thread had been recorded."""
+    """So many operations of its thread had been recorded; 0 if it never calls the driver."""
     nanoseconds: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Of the thread's processor time that it stands for."""
     stack: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -43,12 +44,23 @@ class Samples(Generic[F]):
         return len(self.thread)
 
     def among(self, operations: NDArray[Any]) -> Samples[F]:
-        """Return the samples that were taken after or just before one of some operations, the last of each thread."""
+        """Return the samples that were taken after or just before one of some operations, the last of each thread; of
+        the other threads, those since the first of all.
+        """
         first = np.full(int(self.thread.max(initial=-1)) + 1, np.iinfo(np.int64).max)
         inside = operations["thread"] < len(first)
         np.minimum.at(first, operations["thread"][inside], operations["number"][inside].astype(np.int64))
-        kept = self.operation >= first[self.thread]
-        return Samples(self.thread[kept], self.operation[kept], self.nanoseconds[kept], self.stack[kept], self.stacks)
+        calls = np.isin(self.thread, operations["thread"])
+        begin = int(operations["start"].min()) if len(operations) else 0
+        kept = np.where(calls, self.operation >= first[self.thread], self.time >= begin)
+        return Samples(
+            self.thread[kept],
+            self.time[kept],
+            self.operation[kept],
+            self.nanoseconds[kept],
+            self.stack[kept],
+            self.stacks,
+        )
 
 
 def decode_samples(
@@ -63,7 +75,7 @@ def decode_samples(
     python_layout = record_type("ffm_python_frame")
     numbers: dict[tuple[int, bytes], int] = {}
     stacks: list[SampledStack[F]] = []
-    rows: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, int, int, int, int]] = []
     for chunk, content in chunks:
         if chunk["kind"] != constant("FFM_CHUNK_SAMPLES"):
             continue
@@ -85,12 +97,12 @@ def decode_samples(
                 native = _frames(content[begin:middle].view(frame), modules)
                 python = [python_frame(row) for row in content[middle:offset].view(python_layout)]
                 stacks.append(SampledStack(native, python))
-            rows.append((thread, int(sample["operation"]), int(sample["nanoseconds"]), number))
-    table = np.array(rows, np.uint64).reshape(-1, 4)
+            rows.append((thread, int(sample["time"]), int(sample["operation"]), int(sample["nanoseconds"]), number))
+    table = np.array(rows, np.uint64).reshape(-1, 5)
     if (table >= 1 << 60).any():
         raise ValueError("a sample stands for longer than can be")
-    thread_of, operation, nanoseconds, stack = table.astype(np.int64).T
-    return Samples(thread_of, operation, nanoseconds, stack, stacks)
+    thread_of, time, operation, nanoseconds, stack = table.astype(np.int64).T
+    return Samples(thread_of, time, operation, nanoseconds, stack, stacks)
 
 
 def _frames(rows: Any, modules: int) -> list[tuple[int | None, int]]:

@@ -106,7 +106,8 @@ class Sampled(Record, frozen=True, kw_only=True):
     """Where the program worked between driver calls, by samples of its threads' processor time.
 
     Columns of equal length: between a call at the site `before` and one at the site `after` (-1 for the end of the
-    thread), the program worked at a `place` for some nanoseconds; 0 if it was never seen there.
+    thread), the program worked at a `place` for some nanoseconds; 0 if it was never seen there. `beside` is 1 for what
+    threads that never call the driver did, while the one that makes these calls was not seen to work.
     """
 
     period_ns: Count = 0
@@ -115,6 +116,7 @@ class Sampled(Record, frozen=True, kw_only=True):
     before: list[Number] = msgspec.field(default_factory=list)
     after: list[Annotated[int, msgspec.Meta(ge=-1, le=0x7FFFFFFF)]] = msgspec.field(default_factory=list)
     place: list[Number] = msgspec.field(default_factory=list)
+    beside: list[Annotated[int, msgspec.Meta(ge=0, le=1)]] = msgspec.field(default_factory=list)
     nanoseconds: list[Count] = msgspec.field(default_factory=list)
 
     def references(self, sites: int) -> Iterator[Reference]:
@@ -123,7 +125,7 @@ class Sampled(Record, frozen=True, kw_only=True):
         Raises:
             ValueError: They are not of equal length.
         """
-        if len({len(self.before), len(self.after), len(self.place), len(self.nanoseconds)}) > 1:
+        if len({len(self.before), len(self.after), len(self.place), len(self.beside), len(self.nanoseconds)}) > 1:
             raise ValueError("the columns of samples have different lengths")
         yield "a sample names site", self.before, sites
         yield "a sample names site", self.after, sites

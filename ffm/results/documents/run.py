@@ -56,6 +56,7 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     recording: str
     """File name of the raw recording, relative to the document."""
     threads: Count
+    """That called the driver or were sampled."""
     operations: Count
     lost: Count
     """Operations that could not be recorded (disk full); 0 in a complete run."""

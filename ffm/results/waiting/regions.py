@@ -219,7 +219,7 @@ class _Table:
 
     def _function(self, function: SampledFunction, pair: SampledPair, sites: set[int]) -> int:
         region = self._region("CPU", function.name, function.file, sites)
-        for line, nanoseconds in pair.functions[function].items():
+        for line, nanoseconds in pair.lines(function).items():
             self.sampled_lines[region][line] = self.sampled_lines[region].get(line, 0) + nanoseconds
             if line:
                 self.lines[region].add(line)

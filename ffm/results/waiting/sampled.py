@@ -1,7 +1,8 @@
 """The program's own functions within its CPU work between calls, by samples of what its threads did.
 
 How long the work between two calls took is measured; samples say where in the program it was done, each standing for
-some milliseconds of processor time. What they do not stand for is waiting, or time without a processor, and is kept
+some milliseconds of processor time. What they do not stand for is waiting, or time without a processor. While threads
+that never call the driver work, it is taken to be waiting for them, and belongs to their functions. The rest is kept
 apart if it is more than chance would make it.
 """
 
@@ -43,35 +44,47 @@ class SampledPair:
     period_ns: int
     """Of processor time between two samples of a thread."""
     functions: dict[SampledFunction, Lines] = field(default_factory=dict)
+    beside: dict[SampledFunction, Lines] = field(default_factory=dict)
+    """The same of threads that never call the driver, while the one between the calls was not seen to work."""
 
-    @property
-    def nanoseconds(self) -> int:
-        """All of it."""
-        return sum(sum(lines.values()) for lines in self.functions.values())
+    def lines(self, function: SampledFunction) -> Lines:
+        """Return the nanoseconds of a function's lines, in all threads."""
+        found = dict(self.functions.get(function, {}))
+        for line, nanoseconds in self.beside.get(function, {}).items():
+            found[line] = found.get(line, 0) + nanoseconds
+        return found
 
     def shares(self, total: float) -> tuple[dict[SampledFunction, float], float]:
         """Return which shares of a time of so many nanoseconds the functions have, and the rest. Both are nothing if it
         is too short to say.
         """
-        sampled = self.nanoseconds
+        own, others = _all_of(self.functions), _all_of(self.beside)
+        waited = min(others, max(total - own, 0.0))
+        sampled = own + waited
         error = LIKELY_ERRORS * math.sqrt(total * self.period_ns) + self.period_ns
-        whole = total if total - sampled > error else float(sampled)
+        whole = total if total - sampled > error else sampled
         if whole == 0:
             return {}, 0.0
         shares = {function: sum(lines.values()) / whole for function, lines in self.functions.items()}
+        for function, lines in self.beside.items():
+            shares[function] = shares.get(function, 0.0) + sum(lines.values()) * waited / others / whole
         return shares, (whole - sampled) / whole
+
+
+def _all_of(functions: dict[SampledFunction, Lines]) -> int:
+    return sum(sum(lines.values()) for lines in functions.values())
 
 
 def sampled_pairs(sampled: Sampled) -> dict[tuple[int, int | None], SampledPair]:
     """Return what was sampled, by the sites before and after; None is the end of the thread."""
     pairs: dict[tuple[int, int | None], SampledPair] = defaultdict(lambda: SampledPair(sampled.period_ns))
     functions = [_function(place) for place in sampled.places]
-    for before, after, place, nanoseconds in zip(
-        sampled.before, sampled.after, sampled.place, sampled.nanoseconds, strict=True
+    for before, after, place, beside, nanoseconds in zip(
+        sampled.before, sampled.after, sampled.place, sampled.beside, sampled.nanoseconds, strict=True
     ):
         pair = pairs[before, None if after < 0 else after]
         if nanoseconds:
-            lines = pair.functions.setdefault(functions[place], {})
+            lines = (pair.beside if beside else pair.functions).setdefault(functions[place], {})
             line = sampled.places[place].line
             lines[line] = lines.get(line, 0) + nanoseconds
     return dict(pairs)

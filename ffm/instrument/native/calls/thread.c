@@ -10,6 +10,9 @@
 /* One pointer in static TLS: accessed without a call, also in signal handlers. */
 static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 
+/* Its number in the recording, plus 1; 0 if it has none yet. */
+static __thread uint32_t reserved __attribute__((tls_model("initial-exec")));
+
 static void (*on_new)(uint64_t name, uint32_t number);
 static void (*on_end)(void);
 
@@ -54,6 +57,13 @@ void ffm_thread_on_end(void (*handler)(void))
     on_end = handler;
 }
 
+uint32_t ffm_thread_number(void)
+{
+    if (reserved == 0)
+        reserved = ffm_sink_new_thread() + 1;
+    return reserved - 1;
+}
+
 ffm_thread *ffm_thread_self(void)
 {
     if (__builtin_expect(!ffm_sink_is_own(), 0))
@@ -65,7 +75,7 @@ ffm_thread *ffm_thread_self(void)
         if (pages == MAP_FAILED)
             return NULL;
         self = pages;
-        self->number = ffm_sink_new_thread();
+        self->number = ffm_thread_number();
         self->kernel_id = (uint32_t)gettid();
         pthread_setspecific(at_exit_key, self);
         if (on_new != NULL)
@@ -81,6 +91,7 @@ ffm_thread *ffm_thread_peek(void)
 
 void ffm_thread_after_fork(void)
 {
+    reserved = 0;
     if (self == NULL)
         return;
     /* The chunks are the parent's: unmap them without writing. */
@@ -90,5 +101,5 @@ void ffm_thread_after_fork(void)
     ffm_packer_release(&self->gpu_times);
     ffm_sink_release(&self->resumptions);
     forget_left_out(self);
-    *self = (ffm_thread){.number = ffm_sink_new_thread(), .kernel_id = (uint32_t)gettid()};
+    *self = (ffm_thread){.number = ffm_thread_number(), .kernel_id = (uint32_t)gettid()};
 }

@@ -40,6 +40,9 @@ typedef struct {
  * process's. */
 ffm_thread *ffm_thread_self(void);
 
+/* The calling thread's number in the recording, also before its state is created. Safe in signal handlers. */
+uint32_t ffm_thread_number(void);
+
 /* Call this for each new thread, with what pthread_self returns there, and its number in the recording. */
 void ffm_thread_on_new(void (*handler)(uint64_t name, uint32_t number));
 

@@ -10,6 +10,7 @@
 #include "foreign.h"
 #include "instruments.h"
 #include "sink.h"
+#include "starts.h"
 
 typedef uint64_t word;
 typedef word (*function)(word, word, word, word);
@@ -88,9 +89,14 @@ static bool wanted(const void *caller)
 
 static word wrap_pthread_create(word thread, word how, word what, word argument)
 {
+    const bool ours = !wanted(__builtin_return_address(0));
+    ffm_start *start = ours ? NULL : ffm_starts_take((void *(*)(void *))what, (void *)argument);
     const uint64_t before = ffm_now();
-    const word result = ORIGINAL(pthread_create)(thread, how, what, argument);
-    if ((int)result == 0 && wanted(__builtin_return_address(0)))
+    const word result = start == NULL ? ORIGINAL(pthread_create)(thread, how, what, argument)
+                                      : ORIGINAL(pthread_create)(thread, how, (word)ffm_starts_run, (word)start);
+    if ((int)result != 0 && start != NULL)
+        ffm_starts_give_back(start);
+    if ((int)result == 0 && !ours)
         note(&(ffm_life){.time = before,
                          .name = *(const pthread_t *)thread,
                          .by = (uint64_t)pthread_self(),

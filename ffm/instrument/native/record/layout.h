@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 9, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 10, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -339,6 +339,7 @@ typedef struct {
  * `python_frames` ffm_python_frame, each innermost first, without those too far out. The first ffm_frame is an address
  * that was executed, the others are return addresses. */
 typedef struct {
+    uint64_t time;
     uint64_t operation;   /* so many operations of its thread were recorded before it */
     uint64_t nanoseconds; /* of the thread's processor time that it stands for */
     uint32_t frames;

@@ -32,7 +32,14 @@ static uint32_t timer_period(void)
     return (uint32_t)(tick.tv_nsec < MILLISECOND ? MILLISECOND : tick.tv_nsec);
 }
 
-static int open_event(void)
+/* The kernel's number for the clock of a thread's processor time (clock_getcpuclockid(3) for one of a process). */
+static clockid_t clock_of(pid_t thread)
+{
+    enum { PER_THREAD = 4, SCHEDULED = 2, BITS = 3 };
+    return (clockid_t)((~(uint32_t)thread << BITS) | PER_THREAD | SCHEDULED);
+}
+
+static int open_event(pid_t thread)
 {
     const struct perf_event_attr wanted = {
         .type = PERF_TYPE_SOFTWARE,
@@ -44,7 +51,8 @@ static int open_event(void)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
-    const uint64_t arguments[6] = {(uint64_t)&wanted, 0, UINT64_MAX, UINT64_MAX, PERF_FLAG_FD_CLOEXEC, 0};
+    const uint64_t arguments[6] = {(uint64_t)&wanted, (uint64_t)thread,     UINT64_MAX,
+                                   UINT64_MAX,        PERF_FLAG_FD_CLOEXEC, 0};
     return (int)ffm_kernel_call(SYS_perf_event_open, arguments);
 }
 
@@ -53,62 +61,72 @@ static int64_t control(int file, uint64_t command, uint64_t argument)
     return ffm_kernel(SYS_fcntl, (uint64_t)file, command, argument, 0);
 }
 
-static bool sends_signals(int file)
+static bool sends_signals(int file, pid_t thread)
 {
-    const struct f_owner_ex owner = {F_OWNER_TID, gettid()};
+    const struct f_owner_ex owner = {F_OWNER_TID, thread};
     return control(file, F_SETOWN_EX, (uint64_t)&owner) == 0 && control(file, F_SETSIG, FFM_SAMPLE_SIGNAL) == 0 &&
            control(file, F_SETFL, O_ASYNC | O_RDWR) == 0;
 }
 
-/* The mapped page keeps the event alive, so that the program does not meet a file that it has not opened. */
-static bool start_event(ffm_sample_clock *clock)
+/* Before the first signal, which may come to another thread. */
+static void begin(ffm_sample_clock *clock, uint32_t period)
 {
-    const int file = open_event();
+    clock->period = period;
+    __atomic_store_n(&clock->runs, true, __ATOMIC_RELEASE);
+}
+
+/* The mapped page keeps the event alive, so that the program does not meet a file that it has not opened. */
+static bool start_event(ffm_sample_clock *clock, pid_t thread)
+{
+    const int file = open_event(thread);
     if (file < 0)
         return false;
     void *page = MAP_FAILED;
-    if (sends_signals(file))
+    if (sends_signals(file, thread))
         page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (page != MAP_FAILED && ffm_kernel(SYS_ioctl, (uint64_t)file, PERF_EVENT_IOC_ENABLE, 0, 0) != 0) {
-        munmap(page, PAGE);
-        page = MAP_FAILED;
+    bool enabled = false;
+    if (page != MAP_FAILED) {
+        clock->page = page;
+        clock->file = file;
+        begin(clock, FFM_SAMPLE_EVENT_PERIOD);
+        enabled = ffm_kernel(SYS_ioctl, (uint64_t)file, PERF_EVENT_IOC_ENABLE, 0, 0) == 0;
     }
     ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
-    if (page == MAP_FAILED)
-        return false;
-    clock->page = page;
-    clock->file = file;
-    clock->period = FFM_SAMPLE_EVENT_PERIOD;
-    return true;
+    if (!enabled)
+        ffm_sample_clock_stop(clock);
+    return enabled;
 }
 
 /* Straight from the kernel: the C library gives its own numbers to timers. */
-static bool start_timer(ffm_sample_clock *clock)
+static bool start_timer(ffm_sample_clock *clock, pid_t thread)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = FFM_SAMPLE_SIGNAL};
     event.sigev_value.sival_ptr = clock;
-    event._sigev_un._tid = gettid();
+    event._sigev_un._tid = thread;
     int timer = -1;
-    if (ffm_kernel(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (uint64_t)&event, (uint64_t)&timer, 0) != 0)
+    if (ffm_kernel(SYS_timer_create, (uint64_t)(int64_t)clock_of(thread), (uint64_t)&event, (uint64_t)&timer, 0) != 0)
         return false;
     clock->timer = timer;
-    clock->period = timer_period();
+    begin(clock, timer_period());
     const struct timespec period = {.tv_nsec = clock->period};
     const struct itimerspec each = {period, period};
-    return ffm_kernel(SYS_timer_settime, (uint64_t)timer, 0, (uint64_t)&each, 0) == 0;
+    if (ffm_kernel(SYS_timer_settime, (uint64_t)timer, 0, (uint64_t)&each, 0) == 0)
+        return true;
+    ffm_sample_clock_stop(clock);
+    return false;
 }
 
-bool ffm_sample_clock_start(ffm_sample_clock *clock)
+bool ffm_sample_clock_start(ffm_sample_clock *clock, pid_t thread)
 {
     *clock = (ffm_sample_clock){.file = -1, .timer = -1};
     const bool timer = timer_interrupts_nothing();
-    clock->runs = (timer && start_timer(clock)) || start_event(clock) || (!timer && start_timer(clock));
-    return clock->runs;
+    return (timer && start_timer(clock, thread)) || start_event(clock, thread) ||
+           (!timer && start_timer(clock, thread));
 }
 
 uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *info)
 {
-    if (!clock->runs)
+    if (!__atomic_load_n(&clock->runs, __ATOMIC_ACQUIRE))
         return 0;
     if (clock->page != NULL)
         return info->si_code == POLL_IN && info->si_fd == clock->file ? clock->period : 0;

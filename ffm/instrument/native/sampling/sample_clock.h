@@ -1,4 +1,4 @@
-/* A clock of the calling thread's processor time that sends it SIGURG once a period.
+/* A clock of a thread's processor time that sends it SIGURG once a period.
  *
  * Why SIGURG: programs ignore it by default, must expect it at any time, and use it for nothing else. Go sends it to
  * its threads for the same reasons (its proposal 24543, "non-cooperative preemption").
@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { FFM_SAMPLE_SIGNAL = SIGURG };
 
@@ -31,8 +32,9 @@ typedef struct {
     bool runs;
 } ffm_sample_clock;
 
-/* Start it for the calling thread. Returns false if the kernel allows neither a timer nor an event. */
-bool ffm_sample_clock_start(ffm_sample_clock *clock);
+/* Start it for a thread of the process, by its number in the kernel. Returns false if the kernel allows neither a timer
+ * nor an event. */
+bool ffm_sample_clock_start(ffm_sample_clock *clock, pid_t thread);
 
 /* Nanoseconds of processor time that a signal to the thread stands for; 0 if the clock did not send it. */
 uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *info);

@@ -3,9 +3,11 @@
 #define UNW_LOCAL_ONLY
 #include <errno.h>
 #include <libunwind.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "handlers.h"
@@ -29,13 +31,24 @@ enum { SHARE = 64 };
 /* Frames of the handler itself, up to the interrupted code: the unwinder's, ours, and the kernel's. */
 enum { MOST_OWN_FRAMES = 8 };
 
-typedef struct {
+typedef struct sampler {
     ffm_sample_clock clock;
     ffm_stream stream;
     uint64_t elapsed; /* nanoseconds of the thread */
     uint64_t spent;   /* in the handler */
     uint64_t owed;    /* that no sample stands for yet */
+    pid_t thread;     /* in the kernel; 0 if it is not listed */
+    struct sampler *next;
 } sampler;
+
+/* Threads that were started before samples were wanted get their clocks when they are. */
+static struct {
+    pthread_mutex_t lock; /* also of the clocks; no handler of a signal takes it */
+    sampler *listed;
+    pthread_key_t key; /* calls at the end of each */
+} started = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 static bool wanted;
 static struct sigaction before; /* what the program had asked for */
@@ -77,16 +90,17 @@ static bool has_instruments(const uint64_t *frames, uint32_t depth)
     return false;
 }
 
-static void record(ffm_thread *thread, const uint64_t *frames, uint32_t depth)
+static void record(const ffm_thread *thread, uint64_t time, const uint64_t *frames, uint32_t depth)
 {
     uint32_t python = 0;
     if (ffm_python_is_readable())
         python = ffm_python_walk_interrupted(python_words, MOST_PYTHON_FRAMES) / FFM_PYTHON_WORDS;
     const size_t bytes = sizeof(ffm_sample) + depth * sizeof(ffm_frame) + python * sizeof(ffm_python_frame);
-    ffm_sample *out = ffm_sink_reserve(&self.stream, FFM_CHUNK_SAMPLES, thread->number, bytes);
+    ffm_sample *out = ffm_sink_reserve(&self.stream, FFM_CHUNK_SAMPLES, ffm_thread_number(), bytes);
     if (out == NULL)
         return;
-    *out = (ffm_sample){.operation = thread->operations.stream.written,
+    *out = (ffm_sample){.time = time,
+                        .operation = thread == NULL ? 0 : thread->operations.stream.written,
                         .nanoseconds = self.owed,
                         .frames = depth,
                         .python_frames = python};
@@ -106,8 +120,8 @@ static void record(ffm_thread *thread, const uint64_t *frames, uint32_t depth)
 /* Whether the thread is in the program, and not in a call, a wait or a hook. Those may hold locks. */
 static bool in_program(const ffm_thread *thread, const ucontext_t *interrupted)
 {
-    return thread != NULL && thread->depth == 0 && thread->bypass == 0 && thread->wait_depth == 0 &&
-           ffm_sink_is_own() && ffm_portion_takes_samples() &&
+    const bool calls = thread != NULL && (thread->depth != 0 || thread->bypass != 0 || thread->wait_depth != 0);
+    return !calls && ffm_sink_is_own() && ffm_portion_takes_samples() &&
            !ffm_instruments_hold((uint64_t)interrupted->uc_mcontext.gregs[REG_RIP]);
 }
 
@@ -127,11 +141,11 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     if (hooked)
         self.owed -= nanoseconds;
     else
-        record(thread, frames, depth);
+        record(thread, since, frames, depth);
     ffm_unwinding_end_alone();
     const uint64_t spent = ffm_now() - since;
     self.spent += spent;
-    if (!hooked) /* a hook measures its own time */
+    if (!hooked && thread != NULL) /* a hook measures its own time */
         thread->probe_after += (uint32_t)spent;
 }
 
@@ -154,6 +168,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
+/* Locked. */
+static void start(sampler *one)
+{
+    if (wanted && !one->clock.runs)
+        ffm_sample_clock_start(&one->clock, one->thread);
+}
+
 void ffm_samples_open(void)
 {
     if (wanted) /* in a forked child, which has its parent's handler */
@@ -161,7 +182,11 @@ void ffm_samples_open(void)
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     const uint64_t mask = ~FFM_SIGNALS_OURS;
     memcpy(&action.sa_mask, &mask, sizeof mask);
+    pthread_mutex_lock(&started.lock);
     wanted = sigaction(FFM_SAMPLE_SIGNAL, &action, &before) == 0;
+    for (sampler *one = started.listed; one != NULL; one = one->next)
+        start(one);
+    pthread_mutex_unlock(&started.lock);
 }
 
 /* A thread that blocks the signal may wait for it in a system call, which it must not interrupt. */
@@ -171,24 +196,71 @@ static bool blocks_signal(void)
     return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, FFM_SAMPLE_SIGNAL) != 0;
 }
 
+static void end_thread(void *unused)
+{
+    (void)unused;
+    ffm_samples_thread_ends();
+}
+
+/* Of the parent's threads, a child has one. Before there is a recording, only this tells. */
+static void in_child(void)
+{
+    if (self.thread == gettid())
+        return; /* ffm_samples_after_fork has been here */
+    pthread_mutex_init(&started.lock, NULL);
+    started.listed = NULL;
+    if (self.thread == 0)
+        return;
+    self.clock = (ffm_sample_clock){.file = -1, .timer = -1};
+    self.thread = gettid();
+    self.next = NULL;
+    started.listed = &self;
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&started.key, end_thread);
+    pthread_atfork(NULL, NULL, in_child);
+}
+
 void ffm_samples_thread(void)
 {
-    if (wanted && !self.clock.runs && !blocks_signal())
-        ffm_sample_clock_start(&self.clock);
+    if (blocks_signal())
+        return;
+    pthread_once(&key_once, make_key);
+    pthread_setspecific(started.key, &self);
+    pthread_mutex_lock(&started.lock);
+    if (self.thread == 0) {
+        self.thread = gettid();
+        self.next = started.listed;
+        started.listed = &self;
+    }
+    start(&self);
+    pthread_mutex_unlock(&started.lock);
 }
 
 void ffm_samples_thread_ends(void)
 {
+    pthread_mutex_lock(&started.lock);
+    for (sampler **place = &started.listed; *place != NULL; place = &(*place)->next) {
+        if (*place == &self) {
+            *place = self.next;
+            break;
+        }
+    }
+    self.thread = 0;
     ffm_sample_clock_stop(&self.clock);
+    pthread_mutex_unlock(&started.lock);
     ffm_sink_release(&self.stream);
 }
 
 void ffm_samples_after_fork(void)
 {
-    if (!wanted)
-        return;
+    const bool listed = self.thread != 0;
+    pthread_mutex_init(&started.lock, NULL);
+    started.listed = NULL;
     ffm_sink_release(&self.stream);
-    self = (sampler){0}; /* the kernel gave the child neither the event nor its page */
-    if (ffm_thread_peek() != NULL)
+    self = (sampler){0}; /* the kernel gave the child neither the timer nor the event */
+    if (listed)
         ffm_samples_thread();
 }

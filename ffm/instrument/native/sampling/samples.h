@@ -1,13 +1,12 @@
 /* Samples of what the program's threads do between driver calls: one at each tick of the kernel, but no more than 1000
- * a second of a thread's processor time, and for at most a sixty-fourth of it. Only threads that call the driver are
- * sampled. */
+ * a second of a thread's processor time, and for at most a sixty-fourth of it. */
 #ifndef FFM_SAMPLES_H
 #define FFM_SAMPLES_H
 
 /* From now on. */
 void ffm_samples_open(void);
 
-/* The calling thread made its first driver call; and it ends. */
+/* The calling thread was started, or made its first driver call; and it ends. */
 void ffm_samples_thread(void);
 void ffm_samples_thread_ends(void);
 
