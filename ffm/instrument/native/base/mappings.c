@@ -91,7 +91,7 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
     return !alone;
 }
 
-enum { SOME = 1024 };
+enum { SOME = 1024, MORE = 4096 }; /* bytes; the kernel gives no more than a page at once */
 
 typedef enum { START, END, PERMISSIONS, REST } column;
 
@@ -100,7 +100,20 @@ typedef struct {
     uint64_t address, start, end;
     column at;
     bool found, readable;
+    ffm_mapped *all; /* gets each mapping; NULL if only the one at the address is wanted */
 } search;
+
+static void note(ffm_mapped *all, uint64_t start, uint64_t end)
+{
+    if (all->count > 0 && all->stretches[all->count - 1].end == start) {
+        all->stretches[all->count - 1].end = end;
+    } else if (all->count < FFM_MAPPED_STRETCHES) {
+        all->stretches[all->count].start = start;
+        all->stretches[all->count++].end = end;
+    } else {
+        all->unknown = true;
+    }
+}
 
 static uint64_t digit(char letter)
 {
@@ -123,27 +136,59 @@ static void look(search *wanted, const char *text, int64_t length)
             wanted->at = REST;
             wanted->readable = text[i] == 'r';
             wanted->found = wanted->start <= wanted->address && wanted->address < wanted->end;
+            if (wanted->all != NULL)
+                note(wanted->all, wanted->start, wanted->end);
         } else if (wanted->at == END) {
             wanted->end = wanted->end << 4 | digit(text[i]);
         }
     }
 }
 
-static search mapping_of(uint64_t address)
+/* Returns whether the file could be read up to what was wanted, in pieces of `text`. */
+static bool read_until_found(search *wanted, char *text, size_t bytes)
 {
     static const char path[] = "/proc/self/maps";
-    search wanted = {.address = address};
-    char text[SOME];
     int64_t length;
     const int64_t file = ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0);
     if (file < 0)
-        return wanted;
+        return false;
     do {
-        length = ffm_kernel(SYS_read, (uint64_t)file, (uint64_t)text, sizeof text, 0);
-        look(&wanted, text, length);
-    } while (length > 0 && !wanted.found);
+        length = ffm_kernel(SYS_read, (uint64_t)file, (uint64_t)text, bytes, 0);
+        look(wanted, text, length);
+    } while (length > 0 && !wanted->found);
     ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
+    return length >= 0;
+}
+
+static search mapping_of(uint64_t address)
+{
+    char text[SOME];
+    search wanted = {.address = address};
+    read_until_found(&wanted, text, sizeof text);
     return wanted;
+}
+
+void ffm_mappings_all(ffm_mapped *mapped)
+{
+    char text[MORE];
+    search nothing = {.address = UINT64_MAX, .all = mapped};
+    mapped->count = 0;
+    mapped->unknown = false;
+    if (!read_until_found(&nothing, text, sizeof text))
+        mapped->unknown = true;
+}
+
+bool ffm_mapped_may_hold(const ffm_mapped *mapped, uint64_t address)
+{
+    uint32_t first = 0, behind = mapped->count;
+    while (first < behind) {
+        const uint32_t middle = first + (behind - first) / 2;
+        if (mapped->stretches[middle].end <= address)
+            first = middle + 1;
+        else
+            behind = middle;
+    }
+    return mapped->unknown || (first < mapped->count && mapped->stretches[first].start <= address);
 }
 
 bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end)

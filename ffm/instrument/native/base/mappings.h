@@ -15,6 +15,24 @@ bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end);
 /* Whether all of [start, end) is mapped and readable. Safe in signal handlers. */
 bool ffm_mappings_readable(uint64_t start, uint64_t end);
 
+enum { FFM_MAPPED_STRETCHES = 256 };
+
+/* All that is mapped, as stretches without gaps in ascending order. */
+typedef struct {
+    bool unknown; /* there are too many, or they cannot be read */
+    uint32_t count;
+    struct {
+        uint64_t start, end;
+    } stretches[FFM_MAPPED_STRETCHES];
+} ffm_mapped;
+
+/* Find it, for those who ask for many addresses: takes as long as some hundred questions to the kernel. Safe in signal
+ * handlers. */
+void ffm_mappings_all(ffm_mapped *mapped);
+
+/* Whether an address may be mapped. O(log n). */
+bool ffm_mapped_may_hold(const ffm_mapped *mapped, uint64_t address);
+
 /* Mappings were removed or replaced: what was known about them no longer holds. Safe in signal handlers. */
 void ffm_mappings_changed(void);
 

@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "mappings.h"
 #include "pageable.h"
 
 enum {
     TRACKED = 16 * 64,
     PARAMETERS = 4096,
+    MANY_BYTES = 2048,    /* from here on it is cheaper to read once what is mapped */
     PACKED_BYTES = 32764, /* the most that a kernel has. CUDA C++ Programming Guide, "Function Parameters" */
 };
 
@@ -30,7 +32,8 @@ void ffm_kernel_reach_block(ffm_kernel_reach *reach, uint32_t place)
         reach->reached[place / 64] |= 1ULL << (place % 64);
 }
 
-static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
+/* `mapped` is where ordinary memory may be; NULL to ask the kernel for each word. */
+static void scan_words(ffm_kernel_reach *reach, const void *words, size_t bytes, const ffm_mapped *mapped)
 {
     for (size_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
         uint64_t word;
@@ -40,9 +43,24 @@ static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
             reach->each(word, reach->context);
         if (ffm_blocks_find(word, &place))
             ffm_kernel_reach_block(reach, place);
-        else
-            reach->pageable = reach->pageable || ffm_pageable_holds(word);
+        else if (!reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
+            reach->pageable = ffm_pageable_holds(word);
     }
+}
+
+static __attribute__((noinline)) void scan_many(ffm_kernel_reach *reach, const void *words, size_t bytes)
+{
+    ffm_mapped mapped;
+    ffm_mappings_all(&mapped);
+    scan_words(reach, words, bytes, &mapped);
+}
+
+static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
+{
+    if (bytes >= MANY_BYTES && !reach->pageable && ffm_pageable_used())
+        scan_many(reach, words, bytes);
+    else
+        scan_words(reach, words, bytes, NULL);
 }
 
 /* Bytes of a parameter, 0 after the last; false if the driver does not report them. */
