@@ -143,6 +143,20 @@ def test_whether_the_latency_of_a_removed_wait_recurs_at_the_next_one_is_unknown
     assert (found.low_s, found.likely_s) == (1, 2)
 
 
+def test_a_wait_that_found_the_work_done_does_not_make_the_next_one_wake_sooner() -> None:
+    """A kernel of 1 s whose wait lasts 5 s, as waking takes 4; a second wait for it, which finds it done; a third one.
+    Without the first two, the third takes as long as the first did.
+    """
+    timeline, work, gpu = traced(seconds([launch(1), wait(), wait(), wait(problem=Problem.NONE)]))
+    lasts = np.array([0, 4, 0, 0], np.int64) * SECOND
+    later = np.array([0, 0, 4, 4], np.int64) * SECOND
+    timeline = dataclasses.replace(
+        timeline, start=timeline.start + later, duration=timeline.duration + lasts, wait=timeline.wait + lasts
+    )
+    inference = dataclasses.replace(given_gpu_times(timeline, work, gpu), latency_ns=4 * SECOND)
+    assert Replay(timeline, work, inference).selected(np.ones(4, bool)).likely_s == 0
+
+
 def test_a_wait_for_the_default_stream_does_not_wait_for_streams_that_it_does_not_order() -> None:
     """A kernel of 8 s on a non-blocking stream, one of 1 s on the default stream, a wait for that, 2 s of work, a wait
     for all: without the first wait, the last one takes as much longer.

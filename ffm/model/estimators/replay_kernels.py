@@ -474,6 +474,9 @@ def remove_wait(
     if done > now and removed.over[process] <= now:  # no earlier one would still last
         removed.latency[process] = 0
     if done > now and done >= removed.over[process]:
+        # One that waited for nothing more after an earlier one does not tell how long waking takes; that one does.
+        if latency < 0 and not manner.recurs and removed.over[process] > now:
+            waking = max(waking, removed.waking[process])
         removed.target[process] = target
         removed.over[process] = done
         removed.waking[process] = waking
