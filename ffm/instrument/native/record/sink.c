@@ -13,6 +13,7 @@
 
 #include "catalogue.h"
 #include "clock.h"
+#include "kernel.h"
 #include "ring.h"
 #include "signals.h"
 
@@ -242,7 +243,9 @@ static void release(ffm_stream *stream)
         return;
     const ffm_ring_place place = {stream->offset, stream->chunk->capacity, ffm_now()};
     const bool over = stream->chunk->kind == FFM_CHUNK_OPERATIONS || stream->chunk->kind == FFM_CHUNK_SAMPLES;
-    munmap(stream->chunk, stream->chunk->capacity);
+    /* Not through the C library: a thread that ends would have its system calls looked at, for which locks are taken
+     * that others hold when they come here. */
+    ffm_kernel(SYS_munmap, (uint64_t)stream->chunk, stream->chunk->capacity, 0, 0);
     stream->chunk = NULL;
     if (sink.kept != 0 && over && stream->recording == sink.number)
         ffm_ring_add(&place);
