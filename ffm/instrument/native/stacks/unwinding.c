@@ -1,5 +1,6 @@
 #include "unwinding.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@ static uint32_t within; /* threads */
 static uint32_t forks;  /* in progress, and the thread that is alone within */
 
 static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the forking thread */
+static __thread int before __attribute__((tls_model("initial-exec")));     /* whether the thread could be cancelled */
 
 static void wait_for(const uint32_t *count, uint32_t wanted)
 {
@@ -19,10 +21,30 @@ static void wait_for(const uint32_t *count, uint32_t wanted)
         sched_yield();
 }
 
+/* libunwind makes system calls in which a thread is cancelled. It would keep the locks, and where a signal interrupted
+ * it, C++ ends the program: there is no call at which its function could be left. */
+static void enter(void)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    before = state;
+    depth = 1;
+}
+
+static void leave(void)
+{
+    int state = before;
+    depth = 0;
+    pthread_setcancelstate(state, &state);
+}
+
 void ffm_unwinding_begin(void)
 {
-    if (depth++ > 0)
+    if (depth > 0) {
+        depth++;
         return;
+    }
+    enter();
     __atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST);
     if (__builtin_expect(__atomic_load_n(&forks, __ATOMIC_SEQ_CST) == 0, 1))
         return;
@@ -33,8 +55,12 @@ void ffm_unwinding_begin(void)
 
 void ffm_unwinding_end(void)
 {
-    if (--depth == 0)
-        __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    if (depth > 1) {
+        depth--;
+        return;
+    }
+    __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    leave();
 }
 
 bool ffm_unwinding_begin_alone(void)
@@ -47,7 +73,7 @@ bool ffm_unwinding_begin_alone(void)
         __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
         return false;
     }
-    depth++;
+    enter();
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Around such code, on any thread; may be nested. */
+/* Around such code, on any thread; may be nested. Meanwhile the thread is not cancelled. */
 void ffm_unwinding_begin(void);
 void ffm_unwinding_end(void);
 
