@@ -34,5 +34,6 @@ def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> No
     options = [f"-I{tmp_path}", *includes_of("watch/reach"), "-isystem", str(cuda_include())]
     packed = bytes([1, 0b00001001, 0b10000000, *b"\xff" * 8, *range(64)])
     array = bytes([0, 2, 8, *range(8), 16, *range(16)])
-    sources = [NATIVE / "watch" / "reach" / "kernels.c"]
-    fuzz(tmp_path, HERE / "fuzz_parameters.c", sources, options, longest=256, examples=[packed, array])
+    many = bytes([1, 0b00001001, 0, *bytes(8), *range(256), *bytes(2800)])
+    sources = [NATIVE / "watch" / "reach" / "kernels.c", NATIVE / "base" / "mappings.c"]
+    fuzz(tmp_path, HERE / "fuzz_parameters.c", sources, options, longest=4096, examples=[packed, array, many])
