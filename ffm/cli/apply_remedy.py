@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from ffm.results.stored import Results
 
 
-CORRECTED_LOG = "corrected.log"
-"""What the corrected program wrote, if that was something else, in the results folder."""
-
-
 class DiffersError(FfmError):
     """A corrected program does something else than the original."""
 
@@ -315,13 +311,17 @@ def _apply(
             click.echo(line)
     if answer.differences:
         told = ["the corrected program does not behave like the original.", *answer.differences]
-        raise DiffersError(" ".join([*told, _kept(comparison.corrected[-1].output, results.folder / CORRECTED_LOG)]))
+        raise DiffersError(" ".join([*told, _kept(comparison.corrected[-1].output, results.folder)]))
 
 
-def _kept(output: bytes, file: Path) -> str:
-    """Write the corrected program's output into a file, beside the logs of the stages; say where it is."""
+def _kept(output: bytes, folder: Path) -> str:
+    """Write the corrected program's output into a results folder, beside the logs of the stages; say where it is."""
+    from ffm.results.folder.paths import ResultsFolder
+    from ffm.whole_file import write_whole
+
+    file = ResultsFolder(folder).output("corrected")
     try:
-        file.write_bytes(output)
+        write_whole(file, output)
     except OSError as error:
         return f"Its output cannot be kept in {file}: {error.strerror}."
     return f"Its output is in {file}."

@@ -116,8 +116,11 @@ def test_part_of_a_sequence_on_other_arguments(ffm: Ffm, folder: Path) -> None:
     assert 0 < sum(1 for site in answer["sites"] if site["remedies"]) <= 6
 
 
-def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
-    """Only the corrected program's environment has the gate's variable."""
+def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path, tmp_path: Path) -> None:
+    """Only the corrected program's environment has the gate's variable. A link in the results is not followed."""
+    (tmp_path / "precious").write_text("precious")
+    (results,) = {path.parent for path in folder.rglob("analysis.json")}
+    (results / "corrected.log").symlink_to(tmp_path / "precious")
     done = ffm(
         "apply-remedy", "--all", "--runs", 1, "--",
         "/bin/sh", "-c", f"{sample('als')} 1 > /dev/null; echo ${{FFM_GATE:+corrected}}",
@@ -125,9 +128,10 @@ def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path) -> None:
     )  # fmt: skip
     assert done.code == 1
     assert "the corrected program does not behave like the original" in done.err
-    (kept,) = folder.rglob("corrected.log")
+    kept = results / "corrected.log"
     assert kept.read_text() == "corrected\n"
-    assert str(kept.name) in done.err
+    assert kept.name in done.err
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 def test_a_file_that_only_the_program_as_it_is_writes_is_a_difference(ffm: Ffm, folder: Path) -> None:
