@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.report import notes
 from ffm.report.notes import NO_LINES, sentence
 from ffm.results.documents.fields import Count, Number, Seconds
 from ffm.results.documents.notes import AnyNote, CostlyTracing, NoLines, Note, OtherModule, UnfinishedCalls
-from tests.report.sample_analysis import sample_analysis
 
 KINDS = get_args(AnyNote)
 
@@ -54,10 +51,3 @@ def test_figures_and_names_are_in_the_words() -> None:
     assert "tracing run" in words and "12,345" in words
     words = sentence(OtherModule(path="/lib/libals.so", build_id="", recorded="ab12"))
     assert words.startswith("/lib/libals.so is not") and "(build-id none, recorded ab12)" in words
-
-
-def test_other_words_change_no_stored_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = msgspec.json.encode(sample_analysis())
-    for kind in notes.WORDS:
-        monkeypatch.setitem(notes.WORDS, kind, "reworded")
-    assert msgspec.json.encode(sample_analysis()) == stored
