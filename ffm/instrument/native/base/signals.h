@@ -44,6 +44,22 @@ static inline uint64_t ffm_signals_set_mask(uint64_t mask)
     return before;
 }
 
+/* Take a lock that handlers of signals take too, with all signals of the thread blocked; returns what unlocking needs.
+ * Whoever holds it may neither fault nor wait. No system call is the C library's, which may be watched. */
+static inline uint64_t ffm_signals_lock(bool *locked)
+{
+    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
+    while (__atomic_test_and_set(locked, __ATOMIC_ACQUIRE))
+        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
+    return before;
+}
+
+static inline void ffm_signals_unlock(bool *locked, uint64_t before)
+{
+    __atomic_clear(locked, __ATOMIC_RELEASE);
+    ffm_signals_set_mask(before);
+}
+
 /* Let no handler of the program run on this thread until ffm_signals_release; ours do. These calls nest, and only the
  * outermost pair costs system calls. */
 void ffm_signals_hold(void);

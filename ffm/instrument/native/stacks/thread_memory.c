@@ -29,21 +29,6 @@ static struct {
     } regions[CAPACITY];
 } noted;
 
-/* With all signals blocked, because their handlers take the lock too. Returns what unlock needs. */
-static uint64_t lock(void)
-{
-    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
-    while (__atomic_test_and_set(&noted.locked, __ATOMIC_ACQUIRE))
-        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
-    return before;
-}
-
-static void unlock(uint64_t before)
-{
-    __atomic_clear(&noted.locked, __ATOMIC_RELEASE);
-    ffm_signals_set_mask(before);
-}
-
 /* Locked. */
 static void change(void)
 {
@@ -54,7 +39,7 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
 {
     start &= ~(uint64_t)(PAGE - 1);
     end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    const uint64_t before = lock();
+    const uint64_t before = ffm_signals_lock(&noted.locked);
     bool known = false;
     for (uint32_t i = 0; i < noted.count && !known; i++)
         known = noted.regions[i].thread_pointer == thread_pointer && noted.regions[i].start == start &&
@@ -68,18 +53,18 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
         noted.regions[noted.count++].end = end;
         change();
     }
-    unlock(before);
+    ffm_signals_unlock(&noted.locked, before);
 }
 
 void ffm_thread_memory_gone(uint64_t thread_pointer)
 {
-    const uint64_t before = lock();
+    const uint64_t before = ffm_signals_lock(&noted.locked);
     change();
     for (uint32_t i = noted.count; i > 0; i--)
         if (noted.regions[i - 1].thread_pointer == thread_pointer)
             noted.regions[i - 1] = noted.regions[--noted.count];
     change();
-    unlock(before);
+    ffm_signals_unlock(&noted.locked, before);
 }
 
 /* The stack that the calling thread was last seen on. */
@@ -106,9 +91,9 @@ bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
     /* Read by a change of nothing, so that what was loaded before stays before. */
     if (changes % 2 == 0 && __atomic_fetch_add(&noted.changes, 0, __ATOMIC_ACQ_REL) == changes)
         return found;
-    const uint64_t before = lock();
+    const uint64_t before = ffm_signals_lock(&noted.locked);
     found = overlaps(start, end);
-    unlock(before);
+    ffm_signals_unlock(&noted.locked, before);
     return found;
 }
 

@@ -15,6 +15,7 @@
 #include "counters.h"
 #include "driver.h"
 #include "kernel.h"
+#include "signals.h"
 #include "staging.h"
 #include "state.h"
 #include "trials.h"
@@ -49,23 +50,16 @@ uint32_t ffm_downloads_late;
 /* Of the lock's holder. */
 static __thread uint64_t signals_before __attribute__((tls_model("initial-exec")));
 
-/* The lock is also taken in a signal handler. No signal may interrupt its holder, and nothing under it may touch a
- * closed page or wait for the GPU, which may be waiting for another thread that is about to touch one. Uses raw system
- * calls, because the library's own are guarded (guards.c). */
+/* The lock is also taken in a signal handler. Nothing under it may touch a closed page or wait for the GPU, which may
+ * be waiting for another thread that is about to touch one. */
 static void lock(void)
 {
-    uint64_t all = ~(uint64_t)0, before;
-    ffm_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&all, (uint64_t)&before, sizeof all);
-    while (__atomic_test_and_set(&late.locked, __ATOMIC_ACQUIRE))
-        sched_yield();
-    signals_before = before;
+    signals_before = ffm_signals_lock(&late.locked);
 }
 
 static void unlock(void)
 {
-    uint64_t before = signals_before;
-    __atomic_clear(&late.locked, __ATOMIC_RELEASE);
-    ffm_kernel(SYS_rt_sigprocmask, SIG_SETMASK, (uint64_t)&before, 0, sizeof before);
+    ffm_signals_unlock(&late.locked, signals_before);
 }
 
 static uint64_t first_page(const download *of)

@@ -25,22 +25,6 @@ static struct {
 
 static __thread uint64_t own __attribute__((tls_model("initial-exec"))); /* 0 until there is one */
 
-/* With all signals blocked: a handler of the program may end its thread. So no system call below is the C library's,
- * which might be intercepted by a signal. Returns what unlock needs. */
-static uint64_t lock(void)
-{
-    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
-    while (__atomic_test_and_set(&stacks.locked, __ATOMIC_ACQUIRE))
-        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
-    return before;
-}
-
-static void unlock(uint64_t before)
-{
-    __atomic_clear(&stacks.locked, __ATOMIC_RELEASE);
-    ffm_signals_set_mask(before);
-}
-
 static bool has_ended(pid_t thread)
 {
     const int64_t process = ffm_kernel(SYS_getpid, 0, 0, 0, 0);
@@ -51,13 +35,13 @@ static bool has_ended(pid_t thread)
 static uint64_t take(void)
 {
     uint64_t taken = 0;
-    const uint64_t before = lock();
+    const uint64_t before = ffm_signals_lock(&stacks.locked);
     for (uint32_t i = 0; i < LEFT && taken == 0; i++)
         if (stacks.left[i].stack != 0 && has_ended(stacks.left[i].thread)) {
             taken = stacks.left[i].stack;
             stacks.left[i].stack = 0;
         }
-    unlock(before);
+    ffm_signals_unlock(&stacks.locked, before);
     return taken;
 }
 
@@ -113,14 +97,14 @@ void ffm_signal_stack_release(void)
 {
     if (own == 0)
         return;
-    const uint64_t before = lock();
+    const uint64_t before = ffm_signals_lock(&stacks.locked);
     for (uint32_t i = 0; i < LEFT; i++)
         if (stacks.left[i].stack == 0) {
             stacks.left[i].stack = own;
             stacks.left[i].thread = (pid_t)ffm_kernel(SYS_gettid, 0, 0, 0, 0);
             break;
         }
-    unlock(before);
+    ffm_signals_unlock(&stacks.locked, before);
     own = 0;
 }
 
