@@ -8,7 +8,7 @@ addresses. Wherever one of this is not known, the answer is that there may be me
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity.rules import Action, Operations
+from ffm.model.union import Union
 from ffm.results.columnar.columns import Columns
 
 _OWN_MEMORY = frozenset((Memory.DEVICE, Memory.ARRAY, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED))
@@ -25,22 +26,19 @@ others.
 
 _SIDES = (("source", "FFM_OPERATION_HOST_SOURCE"), ("destination", "FFM_OPERATION_HOST_DESTINATION"))
 
-Intervals = NDArray[np.uint64]
-"""Shape (n, 2): begins and ends, sorted, without overlaps."""
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Used:
     """The memory that the work of a context uses."""
 
     devices: set[int]
     """-1 for a device that is not known."""
     everything: bool
-    host: bool = False
+    host: bool
     """Whether it may use any memory of the host."""
-    touched: Intervals = field(default_factory=lambda: np.empty((0, 2), np.uint64))
+    touched: Union
     """Memory of the host that it reads or writes."""
-    written: Intervals = field(default_factory=lambda: np.empty((0, 2), np.uint64))
+    written: Union
 
 
 def contexts_apart(columns: Columns, operations: Operations, contexts: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -95,8 +93,8 @@ def _opened(columns: Columns, operations: Operations) -> bool:
 class _Allocated:
     """Where device memory is, sorted by address."""
 
-    begin: NDArray[np.uint64]
-    end: NDArray[np.uint64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
     device: NDArray[np.int64]
 
     @classmethod
@@ -110,14 +108,14 @@ class _Allocated:
         ]
         rows = np.flatnonzero(np.isin(columns["function"], found) & (columns["result"] == 0))
         rows = rows[np.argsort(columns["destination"][rows], kind="stable")]
-        begin = columns["destination"][rows].astype(np.uint64)
-        allocated = cls(begin, begin + np.maximum(columns["bytes"][rows], 1).astype(np.uint64), device[rows])
+        begin = columns["destination"][rows].astype(np.int64)
+        allocated = cls(begin, begin + np.maximum(columns["bytes"][rows], 1).astype(np.int64), device[rows])
         owners = np.unique(allocated.device)
-        parts = [_joined(begin[of], allocated.end[of]) for of in (allocated.device == owner for owner in owners)]
-        several = any(_overlap(part, other) for place, part in enumerate(parts) for other in parts[:place])
+        parts = [Union.of(begin[of], allocated.end[of]) for of in (allocated.device == owner for owner in owners)]
+        several = any(part.overlaps(other) for place, part in enumerate(parts) for other in parts[:place])
         return None if several or (owners < 0).any() else allocated
 
-    def of_addresses(self, address: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def of_addresses(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the device of each address; -1 if it is in no known memory."""
         if not len(self.begin):
             return np.full(len(address), -1, np.int64)
@@ -133,22 +131,25 @@ def _used(columns: Columns, rows: NDArray[np.int64], device: int, allocated: _Al
     functions, flags = columns["function"][rows], columns["flags"][rows]
     launches = np.isin(functions, [function.index for function in catalogue.with_effect(Effect.LAUNCH_KERNEL)])
     followed = np.isin(functions, [function.index for function in catalogue.functions if _is_followed(function)])
-    used = _Used({int(device)}, everything=not (launches | followed).all())
-    used.host = bool((launches & ((flags & constant("FFM_OPERATION_DEVICE_ONLY")) == 0)).any())
+    devices = {int(device)}
+    host = bool((launches & ((flags & constant("FFM_OPERATION_DEVICE_ONLY")) == 0)).any())
     plain = np.isin(functions, [f.index for f in catalogue.functions if f.shape in (Shape.PLAIN, Shape.MEMSET_1D)])
     transfers = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.TRANSFER)])
+    begin, end = [], []
     for side, flag in _SIDES:
         has = followed & (transfers if side == "source" else True)
         of_host = has & ((flags & constant(flag)) != 0)
-        used.host |= bool((of_host & ~plain).any())
-        begin = columns[side][rows[of_host & plain]].astype(np.uint64)
-        found = _joined(begin, begin + columns["bytes"][rows[of_host & plain]].astype(np.uint64))
-        used.touched = _joined(*np.concatenate([used.touched, found]).T)
-        if side == "destination":
-            used.written = found
-        used.devices |= set(allocated.of_addresses(columns[side][rows[has & ~of_host]]).tolist())
-    used.everything |= -1 in used.devices
-    return used
+        host |= bool((of_host & ~plain).any())
+        begin.append(columns[side][rows[of_host & plain]].astype(np.int64))
+        end.append(begin[-1] + columns["bytes"][rows[of_host & plain]].astype(np.int64))
+        devices |= set(allocated.of_addresses(columns[side][rows[has & ~of_host]].astype(np.int64)).tolist())
+    return _Used(
+        devices,
+        everything=not (launches | followed).all() or -1 in devices,
+        host=host,
+        touched=Union.of(np.concatenate(begin), np.concatenate(end)),
+        written=Union.of(begin[-1], end[-1]),
+    )
 
 
 def _is_followed(function: DriverFunction) -> bool:
@@ -161,23 +162,6 @@ def _common(one: _Used, other: _Used) -> bool:
     """Return whether two contexts' work may use the same memory."""
     if one.everything or other.everything or one.devices & other.devices:
         return True
-    if (one.host and (other.host or len(other.touched))) or (other.host and len(one.touched)):
+    if (one.host and (other.host or other.touched.length)) or (other.host and one.touched.length):
         return True
-    return _overlap(one.written, other.touched) or _overlap(one.touched, other.written)
-
-
-def _joined(begin: NDArray[np.uint64], end: NDArray[np.uint64]) -> Intervals:
-    """Return intervals as sorted ones without overlaps."""
-    order = np.argsort(begin, kind="stable")
-    begin, until = begin[order], np.maximum.accumulate(end[order])
-    first = np.append(True, begin[1:] > until[:-1])[: len(begin)]
-    last = np.append(first[1:], True)[: len(begin)]
-    return np.column_stack([begin[first], until[last]])
-
-
-def _overlap(some: Intervals, others: Intervals) -> bool:
-    """Return whether any two intervals of these have a byte in common."""
-    if not len(some) or not len(others):
-        return False
-    place = np.searchsorted(others[:, 1], some[:, 0], side="right")
-    return bool((others[place.clip(max=len(others) - 1), 0] < some[:, 1])[place < len(others)].any())
+    return one.written.overlaps(other.touched) or one.touched.overlaps(other.written)

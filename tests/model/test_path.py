@@ -16,6 +16,7 @@ from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, ThreadLives
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.searching import place_of
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
@@ -29,7 +30,6 @@ from ffm.model.waiting.path import (
     time_by_owner,
     time_by_part,
 )
-from ffm.model.waiting.searching import place_of
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000

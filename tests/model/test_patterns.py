@@ -6,9 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 from simulator import Call, traced
 
 from ffm.model.device import Action
@@ -16,7 +13,7 @@ from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import Meetings
-from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, Union, find_patterns
+from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, find_patterns
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -107,21 +104,6 @@ def test_a_transfer_beside_a_kernel_delays_nothing() -> None:
 
 def test_a_process_without_gpu_work_has_no_idle_gpu() -> None:
     assert patterns([wait()]).gpu == []
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=12), st.integers(0, 50), st.integers(0, 50))
-def test_a_union_covers_each_moment_once(spans: list[tuple[int, int]], one: int, other: int) -> None:
-    begin = np.array([start for start, _ in spans], np.int64)
-    lasting = np.array([length for _, length in spans], np.int64)
-    found = Union.of(begin, begin + lasting)
-    moments = {moment for start, length in spans for moment in range(start, start + length)}
-    assert found.length == len(moments)
-    low, high = sorted((one, other))
-    assert found.within(array(low), array(high)).tolist() == [sum(low <= moment < high for moment in moments)]
-
-
-def array(value: int) -> NDArray[np.int64]:
-    return np.array([value], np.int64)
 
 
 def test_idle_is_told_for_each_process() -> None:

@@ -152,9 +152,6 @@ _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
 AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.OUTSIDE_PORTION))
 """The reasons of synchronizations on which something may rely before all that was seen to: they cannot be moved."""
 
-TIMING_ONLY = frozenset((Reason.HOST_TIMER, Reason.MAYBE_TIMER))
-"""The reasons of synchronizations without which the program would compute the same, and only measure other times."""
-
 _REASON_OF_NEED = {
     state.NEED_ORDER: Reason.ORDERS_STREAMS,
     state.NEED_RELEASE: Reason.DESTROYED,

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.timeline import Timeline
+from ffm.model.union import Union
 from ffm.model.waiting import blame_kernels
 from ffm.model.waiting.graph import Graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.path import Stretches
-from ffm.model.waiting.patterns import Union
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner, longer, zero
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
-from ffm.model.waiting.searching import place_of
+from ffm.model.searching import place_of
 
 Columns = NDArray[Any]
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting import union_kernels
+from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
 from ffm.model.waiting.meetings import Meetings
@@ -146,32 +145,3 @@ def _gpu_use(work: DeviceWork, graph: Graph, gpu: int, rows: NDArray[np.int64], 
         compute_idle=lasting - kernels,
         copy_overlap=kernels + copies - everything,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """Intervals that do not touch, ascending, which cover what some intervals cover together."""
-
-    begin: Times
-    end: Times
-    before: Times
-    """How much the intervals before each one cover; one entry more than intervals."""
-
-    @classmethod
-    def of(cls, begin: Times, end: Times) -> Union:
-        """Join intervals, in any order."""
-        if (begin[1:] < begin[:-1]).any():
-            order = np.argsort(begin, kind="stable")
-            begin, end = begin[order], end[order]
-        return cls(*run(union_kernels.join, len(begin), begin, end))
-
-    @property
-    def length(self) -> int:
-        """How much they cover."""
-        return int(self.before[-1])
-
-    def within(self, begin: Times, end: Times) -> Times:
-        """Return how much of each interval they cover."""
-        found = np.empty(len(begin), np.int64)
-        run(union_kernels.cover, len(begin), self.begin, self.end, self.before, begin, end, found)
-        return found

@@ -1,4 +1,4 @@
-"""The passes that join intervals and measure what they cover (`ffm.model.waiting.patterns.Union`), in the part of
+"""The passes that join intervals and measure what they cover (`ffm.model.union.Union`), in the part of
 Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inner, zero
-from ffm.model.waiting.searching import place_of
+from ffm.model.searching import place_of
 
 Columns = NDArray[Any]
 

@@ -1,0 +1,47 @@
+"""Intervals, of time or of memory, joined where they overlap or touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model import union_kernels
+from ffm.model.compiled import run
+
+Places = NDArray[np.int64]
+"""Nanoseconds, or addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Intervals that do not touch, ascending, which cover what some intervals cover together."""
+
+    begin: Places
+    end: Places
+    before: Places
+    """How much the intervals before each one cover; one entry more than intervals."""
+
+    @classmethod
+    def of(cls, begin: Places, end: Places) -> Union:
+        """Join intervals, in any order."""
+        if (begin[1:] < begin[:-1]).any():
+            order = np.argsort(begin, kind="stable")
+            begin, end = begin[order], end[order]
+        return cls(*run(union_kernels.join, len(begin), begin, end))
+
+    @property
+    def length(self) -> int:
+        """How much they cover."""
+        return int(self.before[-1])
+
+    def within(self, begin: Places, end: Places) -> Places:
+        """Return how much of each interval they cover."""
+        found = np.empty(len(begin), np.int64)
+        run(union_kernels.cover, len(begin), self.begin, self.end, self.before, begin, end, found)
+        return found
+
+    def overlaps(self, other: Union) -> bool:
+        """Return whether both cover some place."""
+        return bool(self.within(other.begin, other.end).any())
