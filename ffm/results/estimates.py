@@ -326,11 +326,11 @@ class Estimates:
             group_of[members] = number
         return self.of_groups(self._timeline.site, group_of, len(groups), bound_s, pinned=pinned)
 
-    def of_rows(self, selected: NDArray[np.bool_]) -> Benefit:
-        """Return what fixing the problems of the selected rows together saves."""
+    def of_rows(self, selected: NDArray[np.bool_], bound_s: float | None = None) -> Benefit:
+        """Return what fixing the problems of the selected rows together saves; `bound_s` as for `of_groups`."""
         # Of the type of sites: for others, the passes are compiled once more.
         label = selected.astype(np.int32) - np.int32(1)
-        return self.of_groups(label, np.zeros(1, np.int32), 1)[0]
+        return self.of_groups(label, np.zeros(1, np.int32), 1, None if bound_s is None else np.array([bound_s]))[0]
 
     def without(self, selected: NDArray[np.bool_]) -> Replayed | None:
         """Return what removing the selected rows' waits would save although the program needs them as it is written: if
@@ -378,9 +378,12 @@ class Estimates:
         touched = replayed.touched_s * share + VARIES * self._wall_s
         return min(max(min(most, touched), replayed.likely_s), self._wall_s)
 
-    def of_everything(self) -> Benefit:
-        """Return what fixing all problems of the run saves; no group, and no sum of groups, saves more."""
-        return self.of_rows(self._timeline.problem != 0)
+    def of_everything(self, bound_s: float | None = None) -> Benefit:
+        """Return what fixing all problems of the run saves; by `replay`, no group, and no sum of groups, saves more.
+
+        `bound_s` as for `of_groups`.
+        """
+        return self.of_rows(self._timeline.problem != 0, bound_s)
 
     def _ranks(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.int64]:
         """Return how many processes have rows of each group."""

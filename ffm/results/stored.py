@@ -27,6 +27,7 @@ from ffm.results.estimates import Estimates, Variation
 from ffm.results.folder.identity import read_latest_owned
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.presumed import Presumed
+from ffm.results.wholes import at_least
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"
@@ -158,7 +159,12 @@ def _any_kept(results: Results, sites: Collection[int]) -> bool:
 
 def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit]:
     """Return what fixing each group of sites together saves, as for folds; no site is in two groups."""
-    return results.estimates.of_sites(groups, _bound_s(results, groups))
+    sites = results.document.sites
+    found = results.estimates.of_sites(groups, _bound_s(results, groups))
+    return [
+        at_least(benefit, [sites[site].benefit for site in members])
+        for benefit, members in zip(found, groups, strict=True)
+    ]
 
 
 def _bound_s(results: Results, groups: list[list[int]]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from ffm.model.timeline import Problem
 from ffm.results.documents.analysis import Benefit, Group, Sequence, SequenceOperation, Site
 from ffm.results.documents.notes import AnyNote, UnlistedSequences
 from ffm.results.estimates import Estimates
+from ffm.results.wholes import at_least
 from ffm.stages.findings import Findings
 
 LISTED_SEQUENCES = 1000
@@ -71,7 +72,7 @@ def folds_of(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float6
             name=name,
             sites=members,
             count=sum(sites[index].count for index in members),
-            benefit=benefit,
+            benefit=at_least(benefit, [part.benefit for part in parts] or [sites[index].benefit for index in members]),
             conditional=_conditional(sites, members),
             parts=sorted(parts, key=_order),
         )
@@ -84,6 +85,16 @@ def folds_of(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float6
         for call, benefit in zip(whole, benefits(list(whole.values())), strict=True)
     ]
     return sorted(folds, key=_order)
+
+
+def everything_of(
+    estimates: Estimates, bound_s: NDArray[np.float64], folds: abc.Sequence[Group], sequences: abc.Sequence[Sequence]
+) -> Benefit:
+    """Return what fixing all problems saves: at least what any fold or sequence does. `bound` adds up call stacks, as
+    for a fold.
+    """
+    benefit = estimates.of_everything(float(bound_s.sum()))
+    return at_least(benefit, [*(fold.benefit for fold in folds), *(sequence.benefit for sequence in sequences)])
 
 
 def sequences_of(

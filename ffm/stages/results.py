@@ -32,7 +32,7 @@ from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import summarize
 from ffm.stages.findings import Findings
-from ffm.stages.groups import folds_of, points_of, sequences_of
+from ffm.stages.groups import everything_of, folds_of, points_of, sequences_of
 from ffm.stages.kept_waits import timing_waits, unproved_waits, waits_kept
 from ffm.stages.sequence_parts import with_parts
 from ffm.stages.sites import described_sites, places_of_sites
@@ -192,6 +192,7 @@ def _without_path(
     sites = described_sites(findings, places_of_sites(findings), sums, benefits, copy_time, estimates.before_pinning)
     sequences, membership, unlisted = sequences_of(findings, estimates, number)
     sequences = with_parts(sequences, membership, estimates, len(timeline))
+    folds = folds_of(estimates, sites, bound_s)
     analysis = Analysis(
         runs=findings.runs,
         run=findings.run,
@@ -204,7 +205,7 @@ def _without_path(
         timeline=TIMELINE_FILE,
         sites=sites,
         points=points_of(sites),
-        folds=folds_of(estimates, sites, bound_s),
+        folds=folds,
         sequences=sequences,
         costs=findings.costs,
         matching=findings.matching,
@@ -214,7 +215,7 @@ def _without_path(
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
-        everything=estimates.of_everything(),
+        everything=everything_of(estimates, bound_s, folds, sequences),
         wait_latency=findings.wait_latency,
         watch=findings.watch,
         not_measured=findings.not_measured,

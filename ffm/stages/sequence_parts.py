@@ -9,6 +9,7 @@ import msgspec
 from ffm.model.groups.sequences import Membership
 from ffm.results.documents.analysis import Sequence, SequencePart
 from ffm.results.estimates import Estimates
+from ffm.results.wholes import at_least
 
 LONG_ROWS = 200_000
 """Estimating a part of a shorter run takes a viewing command about a second."""
@@ -39,5 +40,6 @@ def with_parts(sequences: Several[Sequence], membership: Membership, estimates: 
             )
             for first, last in parts
         ]
-        found.append(msgspec.structs.replace(sequence, parts=estimated))
+        benefit = at_least(sequence.benefit, [part.benefit for part in estimated])
+        found.append(msgspec.structs.replace(sequence, parts=estimated, benefit=benefit))
     return found

@@ -1,0 +1,35 @@
+"""What fixing a whole saves, beside what fixing each of its parts alone does: never less, by any estimator.
+
+Who fixes a fold may fix only one of its sites. So what that saves, the fold saves, too, and so do all problems
+together. An estimator may say otherwise: the published Diogenes averages over calls, `carry` can lose a wait past which
+another one was moved, and ranks without a problem of a group do not limit what that saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ffm.results.documents.analysis import Benefit
+
+
+def at_least(whole: Benefit, parts: Iterable[Benefit]) -> Benefit:
+    """Return a whole's benefit, raised to that of its best part by each estimator, and at each end of the interval.
+
+    A whole that was not replayed is raised by `carry` and `bound` alone.
+    """
+    for part in parts:
+        whole = msgspec.structs.replace(
+            whole,
+            carry_s=max(whole.carry_s, part.carry_s),
+            bound_s=max(whole.bound_s, part.bound_s),
+            replay_s=_raised(whole.replay_s, part.replay_s),
+            low_s=_raised(whole.low_s, part.low_s),
+            high_s=_raised(whole.high_s, part.high_s),
+        )
+    return whole
+
+
+def _raised(whole: float | None, part: float | None) -> float | None:
+    return whole if whole is None or part is None else max(whole, part)
