@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -158,8 +157,9 @@ def _command(given: Mapping[str, Any]) -> list[str]:
         if "app" in given or "sample" not in given:
             words = shlex.split(_text(given, "app"))
         else:
-            program = os.path.relpath(sample(_text(given, "sample")))
-            words = [program, *shlex.split(_text(given, "arguments"))]
+            # By its whole path, so that the stored command means the same in every folder.
+            program = sample(_text(given, "sample")).absolute()
+            words = [str(program), *shlex.split(_text(given, "arguments"))]
     except ValueError as error:
         raise SettingsError(
             f"the program and its arguments cannot be split into words: {error}. (Snakemake removes quotes from the "
