@@ -19,8 +19,8 @@ from suites import Suite
 from suites import build as build_of_suite
 from toolchain import Toolchain
 
-from ffm.cli.apply_remedy import CORRECTED_LOG
 from ffm.remedy.selection import Remedy
+from ffm.results.folder.paths import ResultsFolder
 from ffm.vgpu.paths import library_folder
 
 STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
@@ -198,7 +198,7 @@ def _corrected(chosen: list[str], record: Found, place: Place) -> Found:
     )  # fmt: skip
     found = {"check": record["bare"]["check"], "changed": "", **{name: outcome[name] for name in kept}}
     if outcome["differences"]:  # any byte counts there; times may differ
-        told = (_results(record, place) / CORRECTED_LOG).read_text(errors="replace")
+        told = ResultsFolder(_results(record, place)).output("corrected").read_text(errors="replace")
         end = next(filter(_ENDED.match, outcome["differences"]), "")
         found["check"] = "failed" if end else own_check(record["bare"]["status"], told)
         found["changed"] = end or first_difference(record["bare"]["output"], told)
