@@ -185,7 +185,12 @@ def _partial_downloads(analysis: Analysis) -> list[PartialDownload]:
 def _matching(matching: Matching | None) -> Unmatched | None:
     if matching is None:
         return None
-    return Unmatched(matching.matched_s, matching.unmatched_s, matching.unmatched)
+    reasons = [
+        f"Site {one.site + 1}: {one.operations:,} of its operations in stage 2 have no counterpart in stage 3, and "
+        "count as needed."
+        for one in matching.unmatched
+    ]
+    return Unmatched(matching.matched_s, matching.unmatched_s, reasons)
 
 
 def _sequence_row(analysis: Analysis, scale: Scale, number: int, results: str) -> Row:

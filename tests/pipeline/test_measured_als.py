@@ -23,7 +23,7 @@ from ffm.results.documents.notes import CostlyTracing
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages import analysis as analysis_stage
-from ffm.stages import sync_use
+from ffm.stages import descriptions, joined, sync_use
 from ffm.stages.measure import Request
 from ffm.stages.registry import TABLES
 from ffm.vgpu.paths import sample
@@ -195,7 +195,7 @@ def test_the_stages_read_every_column_that_they_store(
 
     copy = tmp_path / "copy"
     shutil.copytree(results, copy)
-    for module in (analysis_stage, sync_use):
+    for module in (analysis_stage, descriptions, joined, sync_use):
         monkeypatch.setattr(module, "stored_table", noting)
     folder = ResultsFolder(copy)
     command = open_results(copy).document.command

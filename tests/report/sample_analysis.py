@@ -11,6 +11,7 @@ from ffm.results.documents.analysis import (
     SequenceOperation,
     Site,
     StageCost,
+    UnmatchedSite,
     Verdict,
 )
 from ffm.results.documents.notes import UnusableModule
@@ -189,6 +190,6 @@ def sample_analysis() -> Analysis:
             StageCost(stage="baseline", wall_s=1000.0, ratio=1.0),
             StageCost(stage="tracing", wall_s=1100.0, ratio=1.1),
         ],
-        matching=Matching(matched_s=990.0, unmatched_s=10.0, unmatched=["cudaFree als.cu:760: 5,000 and 4,999 calls"]),
+        matching=Matching(matched_s=990.0, unmatched_s=10.0, unmatched=[UnmatchedSite(site=1, operations=5000)]),
         notes=[UnusableModule(problem="libals.so cannot be read (No such file or directory)")],
     )

@@ -83,7 +83,7 @@ def test_it_says_what_the_screens_say() -> None:
         "als.cu:738",
         "libcudart.so.13+0x41f0",
         "libals.so cannot be read (No such file or directory), so its functions have no names.",
-        "5,000 and 4,999 calls",
+        "Site 2: 5,000 of its operations in stage 2 have no counterpart in stage 3, and count as needed.",
     ):
         assert expected in text
 

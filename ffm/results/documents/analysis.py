@@ -266,13 +266,20 @@ class StageCost(Record, frozen=True, kw_only=True):
     """As in `ffm.results.documents.run.Run`."""
 
 
+class UnmatchedSite(Record, frozen=True, kw_only=True):
+    """A site of whose operations in stage 2 some have no counterpart in stage 3. They count as needed."""
+
+    site: Number
+    operations: Count
+
+
 class Matching(Record, frozen=True, kw_only=True):
     """How much of the runs' time could be matched between stages; nothing is estimated for the rest."""
 
     matched_s: Seconds
     unmatched_s: Seconds
-    unmatched: list[str]
-    """One sentence for each stack whose counts differ, largest first."""
+    unmatched: list[UnmatchedSite]
+    """The sites with the most operations that have no counterpart, largest first."""
 
 
 class Explained(Record, frozen=True, kw_only=True):
@@ -345,7 +352,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 10
+    written: ClassVar[int] = 11
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
@@ -433,6 +440,8 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
         yield "a staged copy names site", self.staged, sites
         yield "what was not measured names site", self.not_measured, sites
+        if self.matching is not None:
+            yield "an unmatched operation names site", (one.site for one in self.matching.unmatched), sites
         yield "an unproved wait names site", (wait.site for wait in self.unproved), sites
         yield from self.sampled.references(sites)
         if self.waiting is not None:

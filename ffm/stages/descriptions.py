@@ -1,0 +1,119 @@
+"""What the stages found at each call stack: its function, bytes, verdicts, and what becomes of its downloads."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.evidence.matching import translate
+from ffm.evidence.operations import function_name
+from ffm.evidence.transfers.downloads import DOWNLOADS, download_uses
+from ffm.model.grouping import numbered
+from ffm.model.necessity.rules import Reason
+from ffm.model.timeline import Timeline
+from ffm.model.transfers import Repetition
+from ffm.results.columnar.columns import Columns
+from ffm.results.columnar.tables import stored_table
+from ffm.results.documents.analysis import AllocationLink, Verdict
+from ffm.results.documents.measured import Memory, Tracing
+from ffm.results.folder.paths import ResultsFolder
+from ffm.results.vocabulary import Because
+from ffm.stages.findings import SiteDescription
+from ffm.stages.joined import Joined
+from ffm.symbols.buffer_names import BufferNames
+
+VERDICTS = {
+    Repetition.NO_OP: "no-op",
+    Repetition.REPEAT: "repeat",
+    Repetition.COPY: "copy",
+    Repetition.PARTIAL: "partial",
+    Repetition.OUTSIDE_PORTION: "not judged",
+}
+"""Names of the verdicts on transfers; all others are `needed`."""
+
+
+def describe_sites(
+    columns: Columns, joined: Joined, misplaced: NDArray[np.bool_], stacks: int, allocators: dict[int, str]
+) -> list[SiteDescription]:
+    """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
+    function = np.full(stacks, -1, np.int64)
+    function[columns["stack"]] = columns["function"]
+    moved = np.bincount(columns["stack"], weights=columns["bytes"], minlength=stacks)
+    synchronization: list[list[Verdict]] = [[] for _ in range(stacks)]
+    transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
+    for (stack, reason, keep, late), occurrences in _counts(columns["stack"], joined.reason, joined.keep, misplaced):
+        if reason:
+            verdict = _synchronization_verdict(
+                Reason(reason), keep, occurrences, misplaced=bool(late), partly=bool(joined.left_out.any())
+            )
+            synchronization[stack].append(verdict)
+    for (stack, kind, first), occurrences in _counts(columns["stack"], joined.repetition, joined.first):
+        if kind:
+            transfer[stack].append(
+                Verdict(
+                    kind=VERDICTS[Repetition(kind)],
+                    because=Because[Repetition(kind).name],
+                    occurrences=occurrences,
+                    first=first if first >= 0 else None,
+                )
+            )
+    return [
+        SiteDescription(
+            stack=stack,
+            function=function_name(int(function[stack])) if function[stack] >= 0 else allocators.get(stack, ""),
+            bytes=int(moved[stack]),
+            synchronization=synchronization[stack],
+            transfer=transfer[stack],
+        )
+        for stack in range(stacks)
+    ]
+
+
+def add_downloads(
+    sites: list[SiteDescription], columns: Columns, tracing: Tracing, memory: Memory, folder: ResultsFolder
+) -> None:
+    """Add to the sites that download how much of it is touched, if stage 3 checked."""
+    table = stored_table(memory, "downloads", DOWNLOADS, folder.root)
+    table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
+    for site, use in download_uses(columns, table, memory.watch).items():
+        sites[site] = dataclasses.replace(sites[site], download=use)
+
+
+def name_buffers(
+    sites: list[SiteDescription], links: list[AllocationLink], timeline: Timeline, names: BufferNames
+) -> None:
+    """Name the memory of the sites with problems, and of their allocations and frees."""
+    wanted: set[int] = set(np.unique(timeline.site[timeline.problem != 0]).tolist())
+    linked: set[int] = set()
+    for link in links:
+        if link.site in wanted:
+            linked.update(site for site in (link.allocation, link.release) if site is not None)
+    for site, name in names.names((site, sites[site].function) for site in wanted | linked).items():
+        sites[site] = dataclasses.replace(sites[site], buffer=name)
+
+
+def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, misplaced: bool, partly: bool) -> Verdict:
+    """Return the verdict on a reason; `partly` if not all waits were measured, which must then stay."""
+    if partly and reason == Reason.NOTHING_RELIES:
+        return Verdict(kind="conditionally unnecessary", because=Because.OTHERS_STAY, occurrences=occurrences)
+    if reason == Reason.NOTHING_RELIES:
+        kind = "unnecessary"
+    elif reason == Reason.LATER_COVERS:
+        kind = "conditionally unnecessary"
+    elif reason == Reason.OUTSIDE_PORTION:
+        kind = "not judged"
+    else:
+        kind = "misplaced" if misplaced else "required"
+    return Verdict(kind=kind, because=Because[reason.name], occurrences=occurrences, keep=keep if keep >= 0 else None)
+
+
+def _counts(*identity: NDArray[np.integer] | NDArray[np.bool_]) -> list[tuple[tuple[int, ...], int]]:
+    """Return the distinct rows of some columns, with how often each occurs, most frequent first."""
+    if not len(identity[0]):
+        return []
+    number, first = numbered(*identity)
+    counts = np.bincount(number)
+    distinct = list(zip(*(column[first].astype(np.int64).tolist() for column in identity), strict=True))
+    return [(distinct[group], int(counts[group])) for group in np.argsort(-counts, kind="stable").tolist()]

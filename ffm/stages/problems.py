@@ -1,0 +1,78 @@
+"""Which operations are problems: synchronizations and transfers that the program does not need where they are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
+from ffm.model.timeline import Problem, Timeline
+from ffm.model.transfers import Repetition
+from ffm.results.columnar.columns import Columns
+from ffm.stages.joined import Joined
+from ffm.stages.timelines import traced_timeline
+
+WORTH_MOVING_NS = 20_000
+"""A required synchronization is misplaced if both its wait and the time to the first use exceed this. Below it,
+launching the work that could move in between costs as much (a launch takes 5 to 10 microseconds).
+"""
+
+WORTH_MOVING_SHARE = 0.001
+"""In addition, moving all occurrences of its call site must be able to save this share of the run."""
+
+MOSTLY = 0.5
+"""A synchronization is a problem only at sites where more than this share of the occurrences is unnecessary, because an
+edit at the call site changes them all. The last iteration of a loop needs less than the others; that is no reason to
+edit.
+"""
+
+REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
+"""What counts as an unnecessary transfer: its bytes need not be sent again."""
+
+
+def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Timeline:
+    """Return the model's table: times as measured, problems flagged."""
+    timeline = traced_timeline(columns)
+    reason, first_use, stack = joined.reason, joined.first_use, timeline.site
+    problem = timeline.problem
+    unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
+    unnecessary &= _share(unnecessary, judged, stack)[stack] > MOSTLY
+    repeated = np.isin(joined.repetition, REPEATED)
+    problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
+    wait = columns["wait"]
+    misplaced = (
+        np.isin(reason, list(REQUIRED - AT_UNKNOWN_TIMES))
+        & ~repeated
+        & (first_use > WORTH_MOVING_NS)
+        & (wait > WORTH_MOVING_NS)
+    )
+    misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
+    movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
+    misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
+    problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
+    problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
+    return dataclasses.replace(timeline, problem=problem, first_use=np.where(misplaced, first_use, 0))
+
+
+def misplaced_synchronizations(timeline: Timeline) -> NDArray[np.bool_]:
+    """Return which operations are misplaced synchronizations."""
+    found: NDArray[np.bool_] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
+    return found
+
+
+def waits_for_timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a `Comparison` for each wait that only serves timing, by its reason; otherwise 0."""
+    sureness = np.zeros(len(reason), np.uint8)
+    sureness[reason == Reason.HOST_TIMER] = Comparison.COMPARED
+    sureness[reason == Reason.MAYBE_TIMER] = Comparison.MAYBE_COMPARED
+    return sureness
+
+
+def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return, for each site, how many of its rows in `of` are in `some`, from 0 to 1."""
+    count = int(site.max(initial=-1)) + 1
+    all_of = np.bincount(site, weights=of, minlength=count)
+    return np.bincount(site, weights=some & of, minlength=count) / np.maximum(all_of, 1)
