@@ -174,11 +174,9 @@ def _prepare() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
     from ffm.driver.catalogue import load_catalogue
-    from ffm.driver.versions import since
     from ffm.instrument.recording.layout import declarations
 
     load_catalogue()
-    since()
     declarations()
     gc.freeze()  # a collection in a child would copy all of these pages
 

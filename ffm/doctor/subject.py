@@ -24,12 +24,12 @@ _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 def examine(order: dict[str, Any]) -> dict[str, Any]:
     """Load the driver and query everything. Raises `ProbeError` if it cannot be loaded."""
     driver = Driver(order["library"])
-    if not driver.has("cuInit"):
+    if not driver.has("initialise"):
         raise ProbeError(f"{order['library']} is not a CUDA driver: it does not export cuInit")
-    base, path = loaded_at(driver.address("cuInit"))
+    base, path = loaded_at(driver.address("initialise"))
     version = ctypes.c_int()
-    initialised = driver.result("cuInit", ctypes.c_uint(0))
-    driver.result("cuDriverGetVersion", ctypes.byref(version))
+    initialised = driver.result("initialise", ctypes.c_uint(0))
+    driver.result("driver_version", ctypes.byref(version))
     return {
         "path": path,
         "version": version.value,
@@ -44,11 +44,11 @@ def _device(driver: Driver) -> dict[str, Any]:
     """Return name and compute capability of the first device; nothing if there is none."""
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     name = ctypes.create_string_buffer(256)
-    if driver.result("cuDeviceGet", ctypes.byref(device), ctypes.c_int(0)) != 0:
+    if driver.result("device", ctypes.byref(device), ctypes.c_int(0)) != 0:
         return {}
-    driver.result("cuDeviceGetName", name, ctypes.c_int(256), device)
-    driver.result("cuDeviceGetAttribute", ctypes.byref(major), ctypes.c_int(_CAPABILITY_MAJOR), device)
-    driver.result("cuDeviceGetAttribute", ctypes.byref(minor), ctypes.c_int(_CAPABILITY_MINOR), device)
+    driver.result("device_name", name, ctypes.c_int(256), device)
+    driver.result("device_attribute", ctypes.byref(major), ctypes.c_int(_CAPABILITY_MAJOR), device)
+    driver.result("device_attribute", ctypes.byref(minor), ctypes.c_int(_CAPABILITY_MINOR), device)
     return {"device": name.value.decode(errors="replace"), "capability": [major.value, minor.value]}
 
 
@@ -57,7 +57,7 @@ def entry_points(driver: Driver, base: int, names: list[str], versions: list[int
 
     A version and variant with the same answer as the version before is left out.
     """
-    if not driver.has("cuGetProcAddress"):
+    if not driver.has("entry_point"):
         return []
     found: list[list[Any]] = []
     pointer = ctypes.c_void_p()
@@ -67,7 +67,7 @@ def entry_points(driver: Driver, base: int, names: list[str], versions: list[int
             for version in versions:
                 pointer.value = None
                 result = driver.result(
-                    "cuGetProcAddress",
+                    "entry_point",
                     name.encode(),
                     ctypes.byref(pointer),
                     ctypes.c_int(version),

@@ -25,7 +25,7 @@ import sys
 from ffm.instrument.probing.probe_driver import Driver, loaded_at, traceable_by_anyone
 traceable_by_anyone()
 driver = Driver(sys.argv[1])
-print(*loaded_at(driver.address("cuInit")), flush=True)
+print(*loaded_at(driver.address("initialise")), flush=True)
 sys.stdin.read()
 """
 

@@ -14,18 +14,16 @@ import numpy as np
 
 from ffm.cache import private_cache, remember
 from ffm.driver.call_graph import CallGraph, build_call_graph
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.functions import function_ranges
 from ffm.driver.implementations import Implementation, implementations
 from ffm.driver.library import DriverFileError, Library, read_library
 
 FORMAT_VERSION = 1
 
-WAITING_CALLS = (
-    "cuCtxSynchronize",
-    "cuStreamSynchronize",
-    "cuEventSynchronize",
-    "cuMemcpyDtoH_v2",
-    "cuMemFree_v2",
+WAITING_CALLS = tuple(
+    load_catalogue().own_calls[purpose][0]
+    for purpose in ("synchronize_context", "synchronize_stream", "synchronize_event", "download", "free")
 )
 """Public calls that wait for the GPU whenever it is busy."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -100,13 +101,41 @@ class Effect(StrEnum):
     REACH_PEER = "reach_peer"
     """Lets kernels of the current context access the memory of another device."""
     END_CONTEXT = "end_context"
-    """May destroy a context, with its events, streams and memory."""
+    """Destroys a context, with its events, streams and memory."""
     FIND_VARIABLE = "find_variable"
     """Returns the address of a variable of the device code."""
     LAUNCH_KERNEL = "launch_kernel"
     """Launches the kernel `handle`."""
     UNLOAD_CODE = "unload_code"
     """Unloads device code: other kernels can get the handles of its own."""
+    WRITE_VALUE = "write_value"
+    """Writes a value to memory when the stream gets there."""
+    LAUNCH_GRAPH = "launch_graph"
+    """Launches the executable graph `handle`."""
+    MAKE_GRAPH = "make_graph"
+    """Makes an executable graph from the graph `handle`."""
+    UPDATE_GRAPH = "update_graph"
+    """Makes the executable graph `handle` do what the graph `description` does."""
+    END_GRAPH = "end_graph"
+    """Destroys the executable graph `handle`."""
+    CHANGE_KERNEL = "change_kernel"
+    """Changes a kernel of the executable graph `handle`, as all that follow here up to a node of another kind."""
+    CHANGE_COPY = "change_copy"
+    CHANGE_SET = "change_set"
+    CHANGE_CHILD = "change_child"
+    """The graph `description` takes the place of one inside."""
+    CHANGE_NODE = "change_node"
+    MAKE_STREAM = "make_stream"
+    END_STREAM = "end_stream"
+    ENTER_CONTEXT = "enter_context"
+    """Makes the context `handle` current, or returns one."""
+    RELEASE_CONTEXT = "release_context"
+    """Destroys a context if this was the last reference to it."""
+    PART_DEVICE = "part_device"
+    """Makes or uses a part of a device, with an order of work of its own."""
+    LOAD_CODE = "load_code"
+    HAND_OUT_CALLS = "hand_out_calls"
+    """Returns functions that no hook sees."""
 
 
 class Direction(StrEnum):
@@ -169,6 +198,10 @@ ROLES = (
     "count",
     "destination_context",
     "source_context",
+    "parameters",
+    "extra",
+    "description",
+    "flags",
 )
 """Names of the argument positions of `DriverFunction`."""
 
@@ -219,15 +252,26 @@ class DriverFunction:
     count: int = ABSENT
     destination_context: int = ABSENT
     source_context: int = ABSENT
+    parameters: int = ABSENT
+    extra: int = ABSENT
+    description: int = ABSENT
+    flags: int = ABSENT
+    since: int = 0
+    """Version of CUDA (1000 * major + 10 * minor) that brought it."""
 
     @property
     def captures(self) -> bool:
         """Whether it begins or ends the capture of a stream's calls into a graph."""
         return self.effect in (Effect.BEGIN_CAPTURE, Effect.END_CAPTURE)
 
+    @property
+    def ends_context(self) -> bool:
+        """Whether it may destroy a context."""
+        return self.effect in (Effect.END_CONTEXT, Effect.RELEASE_CONTEXT)
+
     def row(self) -> str:
         """Return all fields as one line of text; the table's digest is computed from these lines."""
-        names = [name for name in self.__dataclass_fields__ if name != "index"]
+        names = [name for name in self.__dataclass_fields__ if name not in ("index", "since")]
         return " ".join(str(getattr(self, name)) for name in names)
 
 
@@ -239,6 +283,8 @@ class Catalogue:
     """In index order."""
     left_out: frozenset[str]
     """Names of known functions that ffm does not watch."""
+    own_calls: Mapping[str, tuple[str, ...]]
+    """By purpose, the exported names of a function that ffm calls itself: the first one that the driver has."""
     digest: str
     """Hexadecimal SHA-256 of the expanded table; a recording names the table it was made with."""
     _by_name: dict[str, DriverFunction] = field(repr=False, compare=False)
@@ -293,8 +339,12 @@ def _load(path: Path) -> Catalogue:
     both = sorted(left_out & by_name.keys())
     if both:
         raise CatalogueError(f"{path}: both watched and left out: {', '.join(both)}.")
+    own_calls = {purpose: tuple(names) for purpose, names in document.get("own_calls", {}).items()}
+    unknown = sorted({name for names in own_calls.values() for name in names} - left_out - by_name.keys())
+    if unknown:
+        raise CatalogueError(f"{path}: called but not in the table: {', '.join(unknown)}.")
     digest = hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
-    return Catalogue(tuple(functions), left_out, digest, by_name)
+    return Catalogue(tuple(functions), left_out, own_calls, digest, by_name)
 
 
 def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
@@ -303,13 +353,15 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
     if unknown:
         raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}.")
     expanded: list[DriverFunction] = []
-    for base, versions, arguments in group["functions"]:
+    for base, versions, arguments, since in group["functions"]:
         roles = arguments.split()
         positions = {role: place for place, role in enumerate(roles) if role != "_"}
         wrong = sorted(positions.keys() - set(ROLES))
         if wrong or len(positions) != len([role for role in roles if role != "_"]):
             raise CatalogueError(f"{base}: the roles '{arguments}' are unknown or not unique.")
-        for version in versions.split():
+        if len(since.split()) != len(versions.split()):
+            raise CatalogueError(f"{base}: '{since}' is not a version of CUDA for each of '{versions}'.")
+        for version, brought in zip(versions.split(), since.split(), strict=True):
             name = base if version == "-" else f"{base}_{version}"
             per_thread = name.endswith(("_ptsz", "_ptds"))
             expanded.append(
@@ -327,6 +379,7 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
                     default_stream=DefaultStream.PER_THREAD if per_thread else DefaultStream.LEGACY,
                     awaits=Awaits(group.get("awaits", "nothing")),
                     effect=Effect(group.get("effect", "none")),
+                    since=int(brought),
                     **positions,
                 )
             )

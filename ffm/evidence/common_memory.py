@@ -82,7 +82,7 @@ def _opened(columns: Columns, operations: Operations) -> bool:
         or (function.kind is Kind.ALLOCATION and function.memory not in _OWN_MEMORY)
     ]
     works = np.isin(operations.action, (Action.WORK, Action.HOLD))
-    ends = done & np.isin(functions, [function.index for function in catalogue.with_effect(Effect.END_CONTEXT)])
+    ends = done & np.isin(functions, [function.index for function in catalogue.functions if function.ends_context])
     # A context's handle, and so its number, may be used again for another device.
     again = ends.any() and operations.start[ends].min() < operations.start[works].max(initial=-1)
     private = functions == constant("FFM_FUNCTION_PRIVATE")

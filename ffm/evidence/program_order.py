@@ -106,7 +106,8 @@ def _actions(calls: _Calls) -> NDArray[np.uint8]:
     """Return how each operation affects the order of work."""
     done, kind, effect = calls.done, calls.kind, calls.effect
     action = np.full(len(done), Action.NOTHING, np.uint8)
-    order = kind[Kind.ORDER] & (effect[Effect.NONE] | effect[Effect.HOLD]) & calls.on_stream
+    beyond_order = effect[Effect.NONE] | effect[Effect.WRITE_VALUE] | effect[Effect.HOLD]
+    order = kind[Kind.ORDER] & beyond_order & calls.on_stream
     frees = kind[Kind.FREE] & done
     copied = calls.copies & ~calls.flagged("FFM_OPERATION_ON_CPU")
     works = copied | kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION] | order | (frees & calls.asynchronous)

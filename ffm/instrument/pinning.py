@@ -7,7 +7,14 @@ import mmap
 import time
 from collections.abc import Iterable
 
-PINNING = ("cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister_v2")
+from ffm.driver.catalogue import Kind, Memory, Shape, load_catalogue
+
+PINNING = frozenset(
+    function.name
+    for function in load_catalogue().of_kind(Kind.ALLOCATION)
+    if function.memory in (Memory.PINNED, Memory.REGISTERED) and function.shape is not Shape.NARROW
+)
+"""Driver functions that pin host memory."""
 
 MEASURED_BYTES, ROUNDS = 32 << 20, 3
 

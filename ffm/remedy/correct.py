@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import Effect, Kind, load_catalogue
 from ffm.errors import ProgramError
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
 from ffm.instrument.session.program_end import await_end
@@ -29,10 +29,6 @@ HEAP = "libffm_heap.so"
 SEEN_KINDS = frozenset(Kind) - {Kind.ENTRY}
 """The kinds of functions that the library sees: nearly all, because unseen work or queries could reveal a correction.
 """
-
-
-PRIVATE_TABLES = "cuGetExportTable"
-"""The one exception: a program that requests the driver's private interface may write memory unseen."""
 
 
 class _NoWaitFunction:
@@ -171,7 +167,10 @@ def _run_corrected(
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts, before = folder / "output", folder / f"counts-{turn}", _states(files)
     counts.mkdir()
-    functions = [function.name for function in load_catalogue().of_kind(*SEEN_KINDS)] + [PRIVATE_TABLES]
+    # What a program requests of the driver's private interface may write memory unseen.
+    catalogue = load_catalogue()
+    seen = (*catalogue.of_kind(*SEEN_KINDS), *catalogue.with_effect(Effect.HAND_OUT_CALLS))
+    functions = [function.name for function in seen]
     instruments = Instruments(
         counts,
         functions,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.remedy.selection import (
-    ALLOCATE,
+    ALLOCATIONS,
     ASYNCHRONOUS_UPLOADS,
     DOWNLOADS,
-    FREE,
+    FREES,
+    SETS,
     UNNECESSARY,
     UPLOADS,
     Planned,
@@ -71,18 +72,18 @@ def left(analysis: Analysis, planned: list[Planned]) -> dict[int, str]:
 
 def _why_not(site: Site, *, managed: bool, by: list[Site]) -> str:
     """Return the reason; `by` are the sites that allocate what the site frees."""
-    if site.function.startswith("cuMemset") and managed:
+    if site.function in SETS and managed:
         return MANAGED_SET
     needed = sum(verdict.occurrences for verdict in site.synchronization if verdict.kind not in UNNECESSARY)
     unseen = site.count - sum(verdict.occurrences for verdict in site.synchronization)
     if site.function in DOWNLOADS and unseen == 0:
         return _why_not_late(site)
-    if site.function == FREE and not by:
+    if site.function in FREES and not by:
         return "the allocation of the memory that it frees was not observed"
-    if site.function == FREE and all(allocation.function != ALLOCATE for allocation in by):
+    if site.function in FREES and all(allocation.function not in ALLOCATIONS for allocation in by):
         calls = " and ".join(sorted({allocation.call for allocation in by}))
         return f"the memory that it frees is allocated by {calls}; ffm keeps only that of cudaMalloc"
-    if site.kind == "synchronization" or site.function == FREE or site.function in UPLOADS:
+    if site.kind == "synchronization" or site.function in FREES or site.function in UPLOADS:
         if unseen:
             return f"{unseen:,} of {site.count:,} occurrences could not be matched between the runs"
         if needed == site.count:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from ffm.driver.catalogue import load_catalogue
+from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, Shape, load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
 from ffm.results.documents.analysis import Analysis, Site, Verdict
@@ -22,7 +22,30 @@ from ffm.results.vocabulary import Because
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")
 REPEATED = ("no-op", "repeat", "copy")
 
-ALLOCATE, FREE = "cuMemAlloc_v2", "cuMemFree_v2"
+
+def _names(fits: Callable[[DriverFunction], bool]) -> frozenset[str]:
+    return frozenset(function.name for function in load_catalogue().functions if fits(function))
+
+
+def _transfers(*directions: Direction, asynchronous: bool) -> frozenset[str]:
+    return _names(
+        lambda function: (
+            function.kind is Kind.TRANSFER
+            and function.shape is Shape.PLAIN
+            and function.direction in directions
+            and function.asynchronous == asynchronous
+        )
+    )
+
+
+# Names of driver functions, as `Site.function` has them.
+ALLOCATIONS = _names(lambda f: (f.kind, f.memory, f.shape) == (Kind.ALLOCATION, Memory.DEVICE, Shape.PLAIN))
+FREES = _names(lambda f: (f.kind, f.memory, f.shape) == (Kind.FREE, Memory.DEVICE, Shape.PLAIN))
+SETS = _names(lambda f: f.kind is Kind.SET)
+UPLOADS = _transfers(Direction.HOST_TO_DEVICE, asynchronous=False)
+ASYNCHRONOUS_UPLOADS = _transfers(Direction.HOST_TO_DEVICE, Direction.GENERIC, asynchronous=True)
+DOWNLOADS = _transfers(Direction.DEVICE_TO_HOST, asynchronous=False)
+
 LATE_S, LATE_BYTE_S = 60e-6, 0.3e-9
 """Seconds that deferring a download costs a call whose result is used at once, per call and per byte: its pages are
 closed and opened, a fault is handled, the GPU writes a word, and closed pages are written one by one. Twice the cost
@@ -33,10 +56,6 @@ LEAST = 0.1
 """The share of that cost that sites whose waits are never needed must save. Their results may be delivered at a wait
 that the program makes anyway, or never, at little cost; but a site that saves almost nothing is better left alone.
 """
-
-UPLOADS = ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds")
-ASYNCHRONOUS_UPLOADS = ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyAsync", "cuMemcpyAsync_ptsz")
-DOWNLOADS = ("cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds")
 
 COMPARE_S, COMPARE_BYTE_S = 5e-6, 0.1e-9
 """Seconds of CPU time that comparing an upload with the device's content costs per call, and per byte, which is hashed.
@@ -137,7 +156,7 @@ def choose(
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
                 continue
             free, allocation = analysis.sites[link.site], analysis.sites[link.allocation]
-            if free.function == FREE and allocation.function == ALLOCATE and guards_itself(free):
+            if free.function in FREES and allocation.function in ALLOCATIONS and guards_itself(free):
                 add(link.site, Remedy.HOIST, "POOL_FREE")
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from ffm.remedy.frameworks import PYTHON, Framework, framework_of
 from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
+from ffm.remedy.selection import SETS
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
@@ -43,7 +44,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 site=index,
                 call=site.call,
                 kind=site.kind,
-                sets_memory=site.function.startswith("cuMemset"),
+                sets_memory=site.function in SETS,
                 count=site.count,
                 unnecessary=unnecessary if mostly else 0,
                 misplaced=0 if mostly else site.problem_count,

@@ -187,7 +187,7 @@ def _actions(profile: Profile, meanings: list[DriverFunction | None], first: NDA
             action[mine] = Action.STREAM_WAIT_EVENT
         elif function.kind is DriverKind.FREE and function.memory not in (Memory.ASYNCHRONOUS, Memory.NONE):
             action[mine] = Action.WAIT_CONTEXT
-        elif function.kind is DriverKind.MODULE and function.name.startswith(("cuModuleLoad", "cuLibraryLoad")):
+        elif function.effect is Effect.LOAD_CODE:
             action[mine] = Action.WAIT_CONTEXT  # as on all GPUs that were seen
         elif function.kind is DriverKind.TRANSFER:
             moved = mine & (first >= 0)

@@ -120,7 +120,7 @@ def run_memory(request: Request) -> Memory:
 
 def watched_functions(baseline: Baseline) -> list[str]:
     """Return the functions to hook: those of stage 2, and those that end a context, or let it reach another device."""
-    effects = (Effect.END_CONTEXT, Effect.REACH_PEER)
+    effects = (Effect.END_CONTEXT, Effect.RELEASE_CONTEXT, Effect.REACH_PEER)
     more = [function.name for effect in effects for function in load_catalogue().with_effect(effect)]
     return [*traced_functions(baseline.functions), *more]
 

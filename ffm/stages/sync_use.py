@@ -94,7 +94,8 @@ def _functions(accesses: Columns) -> list[str]:
         if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
     ]
     variables = [function.name for function in load_catalogue().with_effect(Effect.FIND_VARIABLE)]
-    graphs = _graph_functions() if any(name.startswith("cuGraphLaunch") for name in names) else []
+    launching = {function.name for function in load_catalogue().with_effect(Effect.LAUNCH_GRAPH)}
+    graphs = _graph_functions() if launching & set(names) else []
     return list(dict.fromkeys([*names, *blocks, *variables, *graphs])) if names else []
 
 

@@ -60,6 +60,10 @@ ROLE_TYPES = {
     "count": lambda argument: argument.pointers == 0 and argument.type in SIZES,
     "destination_context": lambda argument: argument == Argument("CUcontext", 0),
     "source_context": lambda argument: argument == Argument("CUcontext", 0),
+    "parameters": lambda argument: argument == Argument("void", 2),
+    "extra": lambda argument: argument == Argument("void", 2),
+    "description": lambda argument: argument.pointers == 1 or argument == Argument("CUgraph", 0),
+    "flags": lambda argument: argument.pointers == 0 and argument.type in {"unsigned int", "unsigned long long"},
 }
 
 
@@ -185,10 +189,10 @@ def write_table(folder: Path, functions: str, more: str = "", version: int = 1) 
 
 
 def test_digest_changes_with_any_row(tmp_path: Path) -> None:
-    one = load_catalogue(write_table(tmp_path, '[["cuMemFree", "-", "destination"]]'))
+    one = load_catalogue(write_table(tmp_path, '[["cuMemFree", "-", "destination", "2000"]]'))
     other = tmp_path / "other"
     other.mkdir()
-    two = load_catalogue(write_table(other, '[["cuMemFree", "-", "handle"]]'))
+    two = load_catalogue(write_table(other, '[["cuMemFree", "-", "handle", "2000"]]'))
     assert one.digest != two.digest
     assert len(one.digest) == 64
 
@@ -196,16 +200,24 @@ def test_digest_changes_with_any_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("functions", "more", "version", "message"),
     [
-        ('[["cuA", "- -", ""]]', "", 1, "cuA has two rows"),
-        ('[["cuA", "-", "nonsense"]]', "", 1, "unknown or not unique"),
-        ('[["cuA", "-", "source source"]]', "", 1, "unknown or not unique"),
-        ('[["cuA", "-", ""]]', "colour = 1", 1, "unknown keys: colour"),
-        ('[["cuA", "-", ""]]', "", 7, "has version 7"),
+        ('[["cuA", "- -", "", "2000 2000"]]', "", 1, "cuA has two rows"),
+        ('[["cuA", "-", "nonsense", "2000"]]', "", 1, "unknown or not unique"),
+        ('[["cuA", "-", "source source", "2000"]]', "", 1, "unknown or not unique"),
+        ('[["cuA", "- ptsz", "", "2000"]]', "", 1, "not a version of CUDA for each"),
+        ('[["cuA", "-", "", "2000"]]', "colour = 1", 1, "unknown keys: colour"),
+        ('[["cuA", "-", "", "2000"]]', "", 7, "has version 7"),
     ],
 )
 def test_wrong_tables_are_refused(tmp_path: Path, functions: str, more: str, version: int, message: str) -> None:
     with pytest.raises(CatalogueError, match=message):
         load_catalogue(write_table(tmp_path, functions, more, version))
+
+
+def test_a_call_of_an_unknown_function_is_refused(tmp_path: Path) -> None:
+    table = write_table(tmp_path, '[["cuA", "-", "", "2000"]]')
+    table.write_text(f'{table.read_text()}[own_calls]\nlook = ["cuA", "cuB"]\n')
+    with pytest.raises(CatalogueError, match=r"called but not in the table: cuB\."):
+        load_catalogue(table)
 
 
 def test_what_calls_mean_is_said_of_every_form() -> None:
@@ -216,9 +228,8 @@ def test_what_calls_mean_is_said_of_every_form() -> None:
         assert (function.awaits is not Awaits.NOTHING) == (function.kind in (Kind.SYNCHRONIZATION, Kind.QUERY))
     assert bases[Effect.RECORD_EVENT] == {"cuEventRecord", "cuEventRecordWithFlags"}
     assert bases[Effect.WAIT_EVENT] == {"cuStreamWaitEvent"}
-    assert bases[Effect.END_CONTEXT] == {
-        "cuCtxDestroy", "cuCtxDetach", "cuGreenCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"
-    }  # fmt: skip
+    assert bases[Effect.END_CONTEXT] == {"cuCtxDestroy", "cuGreenCtxDestroy", "cuDevicePrimaryCtxReset"}
+    assert bases[Effect.RELEASE_CONTEXT] == {"cuCtxDetach", "cuDevicePrimaryCtxRelease"}
     assert bases[Effect.UNLOAD_CODE] == {"cuModuleUnload", "cuLibraryUnload"}
     assert {base for base in bases[Effect.LAUNCH_KERNEL] if not base.startswith("cuLaunch")} == set()
     for one, other in itertools.combinations(Effect, 2):

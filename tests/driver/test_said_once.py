@@ -11,30 +11,22 @@ from ffm.driver.catalogue import Awaits, Effect, load_catalogue
 
 ROOT = Path(__file__).parents[2]
 
+NAMES = {name for function in load_catalogue().functions for name in (function.name, function.base)}
 MEANT = {
     name
     for function in load_catalogue().functions
-    if function.awaits is not Awaits.NOTHING or function.effect in (Effect.RECORD_EVENT, Effect.WAIT_EVENT)
+    if function.awaits is not Awaits.NOTHING or function.effect is not Effect.NONE
     for name in (function.name, function.base)
 }
-"""The functions that wait, ask, record and order. Whoever lists some of them by name says again what they do."""
-
-CALLERS = {
-    "ffm/instrument/native/collector/gpu_times.c",
-    "ffm/instrument/native/collector/readback.c",
-    "ffm/instrument/native/correction/foundation/driver.h",
-    "ffm/instrument/probing/latency_probe.py",
-    "ffm/instrument/probing/occupation.py",
-    "ffm/instrument/probing/probe.py",
-}
-"""Code that calls the driver itself. It needs one exported form, whose parameters have the types that it passes. The
-catalogue has the roles of parameters, but not their types.
+"""The functions that wait, ask, record, order, launch or end something. Whoever lists some of them by name says again
+what they do.
 """
+
+ENTRY_POINTS = {"cuGetProcAddress", "cuGetProcAddress_v2"}
+"""Agent and examination ask these what else there is."""
 
 OTHERS = {
     "ffm/driver/catalogue.toml": "says it",
-    "ffm/driver/versions.toml": "since which version of CUDA each exported name exists, as its headers list them",
-    "ffm/driver/analysis.py": "where the search in a driver's file begins: calls that always wait for a busy GPU",
     "ffm/sources/meanings.py": "which row of the catalogue a function of the runtime or of OpenCL has",
 }
 
@@ -57,16 +49,25 @@ def named_in(path: Path) -> set[str]:
     return set(re.findall(r"\bcu[A-Z]\w*", code_of(path))) & MEANT
 
 
-def test_only_the_catalogue_and_who_calls_them_name_functions_that_wait_or_order() -> None:
-    suffixes = (".py", ".c", ".h", ".js", ".toml", ".map")
+def own_sources() -> list[Path]:
+    """Return all sources of ffm but those of the virtual GPU, which is a driver."""
+    suffixes = (".py", ".c", ".h", ".js", ".toml", ".map", ".def")
     sources = [path for path in (ROOT / "ffm").rglob("*") if path.suffix in suffixes]
-    own = [path for path in sources if not path.is_relative_to(ROOT / "ffm/vgpu")]  # that one is a driver
-    assert {path.relative_to(ROOT).as_posix() for path in own if named_in(path)} == CALLERS | set(OTHERS)
+    return [path for path in sources if not path.is_relative_to(ROOT / "ffm/vgpu")]
 
 
-def test_who_calls_the_driver_compares_no_names() -> None:
-    """A name stands only where the function is looked up."""
-    for caller in sorted(CALLERS):
-        code = code_of(ROOT / caller)
-        assert not re.search(r"\b(ffm_is|ffm_is_named|strn?cmp|startswith|fullmatch|match)\(", code), caller
-        assert not set(re.findall(r'(?:==|!=|\bin\b) *\(?"(cu\w+)', code)) & MEANT, caller
+def test_only_the_catalogue_names_functions_that_wait_order_or_end_something() -> None:
+    assert {path.relative_to(ROOT).as_posix() for path in own_sources() if named_in(path)} == set(OTHERS)
+
+
+def test_nobody_tells_calls_apart_by_name() -> None:
+    for path in own_sources():
+        code = code_of(path)
+        compared = re.findall(r'(?:==|!=|\bin\b|\w*cmp\(|startswith\(|match\() *\(?[^"\n]{0,40}"(cu[A-Z]\w*)', code)
+        assert not [name for name in compared if any(known.startswith(name) for known in NAMES - ENTRY_POINTS)], path
+
+
+def test_every_purpose_that_ffm_calls_for_is_used() -> None:
+    code = "\n".join(code_of(path) for path in own_sources() if path.suffix != ".toml")
+    for purpose in load_catalogue().own_calls:
+        assert f'"{purpose}"' in code or re.search(rf"\b(FFM_OWN_CALL_)?{purpose.upper()}\b", code), purpose

@@ -9,7 +9,7 @@ import pytest
 from cuda_header import header_path
 
 from ffm.driver.catalogue import DefaultStream, load_catalogue
-from ffm.driver.versions import form_of, newest, since
+from ffm.driver.versions import form_of, newest
 
 CATALOGUE = load_catalogue()
 
@@ -28,9 +28,8 @@ def versions_in_header() -> dict[tuple[str, bool], set[int]]:
 def test_every_version_of_the_header_is_that_of_a_form() -> None:
     header = versions_in_header()
     table: dict[tuple[str, bool], set[int]] = defaultdict(set)
-    for name, version in since().items():
-        function = CATALOGUE[name]
-        table[function.base, function.default_stream is DefaultStream.PER_THREAD].add(version)
+    for function in CATALOGUE.functions:
+        table[function.base, function.default_stream is DefaultStream.PER_THREAD].add(function.since)
     bases = {function.base for function in CATALOGUE.functions}
     # The installed header may be of another release of CUDA 13 than the table.
     latest = min(newest(), max(version for versions in header.values() for version in versions))
@@ -42,9 +41,9 @@ def test_every_version_of_the_header_is_that_of_a_form() -> None:
 
 def test_later_forms_have_later_versions() -> None:
     forms = defaultdict(list)
-    for name, version in since().items():
-        number = re.search(r"_v(\d)", name)
-        forms[CATALOGUE[name].base, CATALOGUE[name].default_stream].append((int(number[1]) if number else 1, version))
+    for function in CATALOGUE.functions:
+        number = re.search(r"_v(\d)", function.name)
+        forms[function.base, function.default_stream].append((int(number[1]) if number else 1, function.since))
     for versions in forms.values():
         assert [version for _, version in sorted(versions)] == sorted(version for _, version in versions)
 

@@ -32,19 +32,19 @@ class Recorded(Driver):
         self.work_ms = work_ms
         self.calls: list[str] = []
 
-    def has(self, name: str) -> bool:
+    def exports(self, name: str) -> bool:
         return name != "cuEventElapsedTime"
 
-    def __call__(self, name: str, *arguments: object) -> None:
-        self.calls.append(name)
-        if name == "cuEventElapsedTime_v2":
+    def __call__(self, call: str, *arguments: object) -> None:
+        self.calls.append(self.name(call))
+        if self.calls[-1] == "cuEventElapsedTime_v2":
             arguments[0]._obj.value = self.work_ms  # type: ignore[attr-defined]
 
 
 def test_of_a_driver_that_cannot_pin_nothing_is_said() -> None:
     class Refusing(Recorded):
-        def __call__(self, name: str, *arguments: object) -> None:
-            raise ProbeError(f"{name} returned the error 801")
+        def __call__(self, call: str, *arguments: object) -> None:
+            raise ProbeError(f"{call} returned the error 801")
 
     assert measured_pinning(Refusing(0.0)) == []
 

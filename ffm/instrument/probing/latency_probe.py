@@ -33,26 +33,24 @@ def measured_latencies(driver: Driver) -> list[int]:
     """
     context, stream, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
     gpu, begun, ended, elapsed = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
-    # CUDA 12.8 added a second form, which newer drivers may export alone.
-    elapsed_time = "cuEventElapsedTime" if driver.has("cuEventElapsedTime") else "cuEventElapsedTime_v2"
-    driver("cuInit", ctypes.c_uint(0))
-    driver("cuDeviceGet", ctypes.byref(gpu), ctypes.c_int(0))
-    driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), gpu)
-    driver("cuCtxSetCurrent", context)
-    driver("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(0))
-    driver("cuEventCreate", ctypes.byref(begun), ctypes.c_uint(0))
-    driver("cuEventCreate", ctypes.byref(ended), ctypes.c_uint(0))
-    driver("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(BYTES))
+    driver("initialise", ctypes.c_uint(0))
+    driver("device", ctypes.byref(gpu), ctypes.c_int(0))
+    driver("retain_context", ctypes.byref(context), gpu)
+    driver("set_context", context)
+    driver("create_stream", ctypes.byref(stream), ctypes.c_uint(0))
+    driver("create_event", ctypes.byref(begun), ctypes.c_uint(0))
+    driver("create_event", ctypes.byref(ended), ctypes.c_uint(0))
+    driver("allocate", ctypes.byref(memory), ctypes.c_size_t(BYTES))
     latencies: list[int] = []
     for repetition in range(WARMING_UP + REPETITIONS):
         time.sleep(PAUSE_S)
         start = time.monotonic_ns()
-        driver("cuEventRecord", begun, stream)
-        driver("cuMemsetD8Async", memory, ctypes.c_ubyte(1), ctypes.c_size_t(BYTES), stream)
-        driver("cuEventRecord", ended, stream)
-        driver("cuStreamSynchronize", stream)
+        driver("record_event", begun, stream)
+        driver("set_bytes_later", memory, ctypes.c_ubyte(1), ctypes.c_size_t(BYTES), stream)
+        driver("record_event", ended, stream)
+        driver("synchronize_stream", stream)
         took = time.monotonic_ns() - start
-        driver(elapsed_time, ctypes.byref(elapsed), begun, ended)
+        driver("time_between_events", ctypes.byref(elapsed), begun, ended)
         if repetition >= WARMING_UP:
             latencies.append(max(took - round(elapsed.value * 1e6), 0))
     return latencies
@@ -70,9 +68,9 @@ def measured_pinning(driver: Driver) -> list[int]:
     for _ in range(REPETITIONS):
         start = time.monotonic_ns()
         try:
-            driver("cuMemHostRegister_v2", address, ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_uint(0))
+            driver("pin", address, ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_uint(0))
             took.append(time.monotonic_ns() - start)
-            driver("cuMemHostUnregister", address)
+            driver("unpin", address)
         except ProbeError:
             break
     return took[WARMING_UP:]

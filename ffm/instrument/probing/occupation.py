@@ -55,11 +55,11 @@ class _MappedWord:
 
     def __init__(self, driver: Driver) -> None:
         memory = ctypes.c_void_p()
-        driver("cuMemHostAlloc", ctypes.byref(memory), ctypes.c_size_t(4), ctypes.c_uint(_HOST_ALLOCATION_MAPPED))
+        driver("allocate_mapped", ctypes.byref(memory), ctypes.c_size_t(4), ctypes.c_uint(_HOST_ALLOCATION_MAPPED))
         self.value = ctypes.c_uint32.from_address(memory.value or 0)
         self.value.value = 0
         self.address = ctypes.c_uint64()
-        driver("cuMemHostGetDevicePointer_v2", ctypes.byref(self.address), memory, ctypes.c_uint(0))
+        driver("device_address", ctypes.byref(self.address), memory, ctypes.c_uint(0))
 
 
 class KernelOccupation:
@@ -72,8 +72,8 @@ class KernelOccupation:
         self._rounds = 0
         module = ctypes.c_void_p()
         self.function = ctypes.c_void_p()
-        driver("cuModuleLoadData", ctypes.byref(module), _KERNEL)
-        driver("cuModuleGetFunction", ctypes.byref(self.function), module, b"wait_for_host")
+        driver("load_module", ctypes.byref(module), _KERNEL)
+        driver("find_kernel", ctypes.byref(self.function), module, b"wait_for_host")
         self._word = _MappedWord(driver)
 
     def occupy(self) -> None:
@@ -82,7 +82,7 @@ class KernelOccupation:
         expected = ctypes.c_uint32(self._rounds)
         parameters = (ctypes.c_void_p * 2)(ctypes.addressof(self._word.address), ctypes.addressof(expected))
         sizes = [ctypes.c_uint(1)] * 6  # one block of one thread
-        self._driver("cuLaunchKernel", self.function, *sizes, ctypes.c_uint(0), self._stream, parameters, None)
+        self._driver("launch", self.function, *sizes, ctypes.c_uint(0), self._stream, parameters, None)
 
     def release(self) -> None:
         """Let the stream continue."""
@@ -104,7 +104,7 @@ class HostFunctionOccupation:
     def occupy(self) -> None:
         """Make the stream wait for `release`."""
         wait = ctypes.cast(self._libc.sem_wait, ctypes.c_void_p)
-        self._driver("cuLaunchHostFunc", self._stream, wait, ctypes.byref(self._semaphore))
+        self._driver("launch_host_function", self._stream, wait, ctypes.byref(self._semaphore))
 
     def release(self) -> None:
         """Let the stream continue."""
@@ -124,9 +124,8 @@ class WaitValueOccupation:
     def occupy(self) -> None:
         """Make the stream wait for `release`."""
         self._rounds += 1
-        name = "cuStreamWaitValue32_v2" if self._driver.has("cuStreamWaitValue32_v2") else "cuStreamWaitValue32"
         rounds, flags = ctypes.c_uint32(self._rounds), ctypes.c_uint(_STREAM_WAIT_VALUE_GEQ)
-        self._driver(name, self._stream, self._word.address, rounds, flags)
+        self._driver("wait_for_value", self._stream, self._word.address, rounds, flags)
 
     def release(self) -> None:
         """Let the stream continue."""
@@ -153,7 +152,7 @@ def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
         busy = _is_busy(driver, stream)
         # One round with nobody waiting, so that the driver's one-time work on first use is done.
         occupation.release()
-        driver("cuStreamSynchronize", stream)
+        driver("synchronize_stream", stream)
         if busy:
             return occupation
         refusals.append(f"a {occupation.name} does not keep it busy")
@@ -162,7 +161,7 @@ def occupation_of(driver: Driver, stream: ctypes.c_void_p) -> Occupation:
 
 def _is_busy(driver: Driver, stream: ctypes.c_void_p) -> bool:
     """Return whether a stream keeps being busy; a driver that cannot tell is believed."""
-    if not driver.has("cuStreamQuery"):
+    if not driver.has("query_stream"):
         return True
     time.sleep(_SETTLES_S)
-    return driver.result("cuStreamQuery", stream) == _NOT_READY
+    return driver.result("query_stream", stream) == _NOT_READY

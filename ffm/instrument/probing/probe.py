@@ -41,40 +41,41 @@ class Surroundings:
     def __init__(self, driver: Driver, context: ctypes.c_void_p, flags: int) -> None:
         self._driver = driver
         self.context = context
-        driver("cuCtxSetCurrent", context)
+        driver("set_context", context)
         self.stream, self.event = ctypes.c_void_p(), ctypes.c_void_p()
         # Without the non-blocking flag, calls on the default stream wait for this one.
-        driver("cuStreamCreate", ctypes.byref(self.stream), ctypes.c_uint(0))
-        driver("cuEventCreate", ctypes.byref(self.event), ctypes.c_uint(1 if flags & BLOCKING_SYNC else 0))
+        driver("create_stream", ctypes.byref(self.stream), ctypes.c_uint(0))
+        driver("create_event", ctypes.byref(self.event), ctypes.c_uint(1 if flags & BLOCKING_SYNC else 0))
         self.device, self.spare = ctypes.c_uint64(), ctypes.c_uint64()
         self.pinned, self.spare_pinned = ctypes.c_void_p(), ctypes.c_void_p()
         self.pageable = ctypes.create_string_buffer(BYTES)
-        driver("cuMemAlloc_v2", ctypes.byref(self.device), ctypes.c_size_t(BYTES))
-        driver("cuMemAllocHost_v2", ctypes.byref(self.pinned), ctypes.c_size_t(BYTES))
+        driver("allocate", ctypes.byref(self.device), ctypes.c_size_t(BYTES))
+        driver("allocate_pinned", ctypes.byref(self.pinned), ctypes.c_size_t(BYTES))
         self.occupation = occupation_of(driver, self.stream)
 
     def calls(self) -> dict[str, tuple[Any, ...]]:
-        """Return the public calls that may wait for the busy stream, with their arguments."""
+        """Return the public calls that may wait for the busy stream: exported names and arguments."""
         size = ctypes.c_size_t(BYTES)
         calls: dict[str, tuple[Any, ...]] = {
-            "cuCtxSynchronize": (),
-            "cuStreamSynchronize": (self.stream,),
-            "cuEventSynchronize": (self.event,),
-            "cuMemcpyDtoH_v2": (self.pageable, self.device, size),
-            "cuMemFree_v2": (self.spare,),
-            "cuMemcpyDtoHAsync_v2": (self.pageable, self.device, size, self.stream),
-            "cuMemcpyHtoD_v2": (self.device, self.pageable, size),
-            "cuMemFreeHost": (self.spare_pinned,),
+            "synchronize_context": (),
+            "synchronize_stream": (self.stream,),
+            "synchronize_event": (self.event,),
+            "download": (self.pageable, self.device, size),
+            "free": (self.spare,),
+            "download_later": (self.pageable, self.device, size, self.stream),
+            "upload": (self.device, self.pageable, size),
+            "free_pinned": (self.spare_pinned,),
         }
-        return {name: arguments for name, arguments in calls.items() if self._driver.has(name)}
+        has, name = self._driver.has, self._driver.name
+        return {name(purpose): arguments for purpose, arguments in calls.items() if has(purpose)}
 
     def prepare(self, call: str) -> None:
         """Create what the call `call` frees, before the GPU is busy."""
         size = ctypes.c_size_t(BYTES)
-        if call == "cuMemFree_v2":
-            self._driver("cuMemAlloc_v2", ctypes.byref(self.spare), size)
-        elif call == "cuMemFreeHost":
-            self._driver("cuMemAllocHost_v2", ctypes.byref(self.spare_pinned), size)
+        if call == self._driver.name("free"):
+            self._driver("allocate", ctypes.byref(self.spare), size)
+        elif call == self._driver.name("free_pinned"):
+            self._driver("allocate_pinned", ctypes.byref(self.spare_pinned), size)
 
 
 class Probe:
@@ -84,9 +85,9 @@ class Probe:
         self.driver = driver
         self._gpu = ctypes.c_int()
         context = ctypes.c_void_p()
-        driver("cuInit", ctypes.c_uint(0))
-        driver("cuDeviceGet", ctypes.byref(self._gpu), ctypes.c_int(0))
-        driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._gpu)
+        driver("initialise", ctypes.c_uint(0))
+        driver("device", ctypes.byref(self._gpu), ctypes.c_int(0))
+        driver("retain_context", ctypes.byref(context), self._gpu)
         self.surroundings = Surroundings(driver, context, 0)
         self._thread: threading.Thread | None = None
         self._failure: str | None = None
@@ -94,7 +95,7 @@ class Probe:
     def enter_context(self, flags: int) -> None:
         """Continue in a new context with `flags` (`CU_CTX_SCHED_…`), current in this thread."""
         context = ctypes.c_void_p()
-        self.driver("cuCtxCreate_v2", ctypes.byref(context), ctypes.c_uint(flags), self._gpu)
+        self.driver("create_context", ctypes.byref(context), ctypes.c_uint(flags), self._gpu)
         self.surroundings = Surroundings(self.driver, context, flags)
 
     def block(self, call: str) -> int:
@@ -104,7 +105,7 @@ class Probe:
             raise ProbeError(f"the probe cannot make the call {call}")
         self.surroundings.prepare(call)
         self.surroundings.occupation.occupy()
-        self.driver("cuEventRecord", self.surroundings.event, self.surroundings.stream)
+        self.driver("record_event", self.surroundings.event, self.surroundings.stream)
         return self._start(lambda: self.driver(call, *calls[call]))
 
     def launch(self) -> int:
@@ -133,7 +134,7 @@ class Probe:
         thread.join(PATIENCE)
         if thread.is_alive():
             raise ProbeError(f"a released call did not return within {PATIENCE:.0f} s")
-        self.driver("cuCtxSynchronize")
+        self.driver("synchronize_context")
         self._thread = None
         if self._failure is not None:
             raise ProbeError(self._failure)
@@ -142,13 +143,13 @@ class Probe:
     def _enqueue(self) -> None:
         here = self.surroundings
         size = ctypes.c_size_t(BYTES)
-        self.driver("cuMemcpyHtoDAsync_v2", here.device, here.pinned, size, here.stream)
-        self.driver("cuMemsetD8Async", here.device, ctypes.c_ubyte(1), size, here.stream)
-        self.driver("cuEventRecord", here.event, here.stream)
+        self.driver("upload_later", here.device, here.pinned, size, here.stream)
+        self.driver("set_bytes_later", here.device, ctypes.c_ubyte(1), size, here.stream)
+        self.driver("record_event", here.event, here.stream)
         if isinstance(here.occupation, HostFunctionOccupation):
             # `free(NULL)` does nothing.
             nothing = ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p)
-            self.driver("cuLaunchHostFunc", here.stream, nothing, None)
+            self.driver("launch_host_function", here.stream, nothing, None)
         else:
             # Released together with the round before it, like all later ones.
             here.occupation.occupy()
@@ -159,7 +160,7 @@ class Probe:
 
         def run() -> None:
             try:
-                self.driver("cuCtxSetCurrent", self.surroundings.context)
+                self.driver("set_context", self.surroundings.context)
                 started.set()
                 work()
             except ProbeError as error:
@@ -179,14 +180,14 @@ def _answer(**fields: object) -> None:
 def serve(path: str) -> None:
     """Load the driver at `path` and execute the commands from standard input until it ends."""
     driver = Driver(path)
-    base, file = loaded_at(driver.address("cuInit")) if driver.has("cuInit") else (0, path)
+    base, file = loaded_at(driver.address("initialise")) if driver.has("initialise") else (0, path)
     probe = Probe(driver)
     _answer(
         base=base,
         path=file,
         occupied_by=probe.surroundings.occupation.name,
         calls=list(probe.surroundings.calls()),
-        contexts=driver.has("cuCtxCreate_v2"),
+        contexts=driver.has("create_context"),
     )
     for line in sys.stdin:
         command = json.loads(line)

@@ -1,4 +1,4 @@
-"""A driver whose functions are called by name, in this process; for the probe and the examination."""
+"""A driver whose functions are called in this process; for the probe and the examination."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
+from ffm.driver.catalogue import load_catalogue
 from ffm.errors import CauseError
 
 _PR_SET_PTRACER = 0x59616D61
@@ -17,7 +18,7 @@ class ProbeError(CauseError):
 
 
 class Driver:
-    """The driver's functions, called by name."""
+    """The driver's functions, each called by its purpose (`own_calls` of the catalogue) or by an exported name."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -25,30 +26,39 @@ class Driver:
         except OSError as error:
             raise ProbeError(f"the driver cannot be loaded: {error}") from error
 
-    def has(self, name: str) -> bool:
+    def exports(self, name: str) -> bool:
         """Return whether the driver exports `name`."""
         return hasattr(self._library, name)
 
-    def address(self, name: str) -> int:
-        """Return the address of the exported function `name`."""
-        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+    def name(self, call: str) -> str:
+        """Return the exported name of a call: the first form that the driver has, or the first one if it has none."""
+        names = load_catalogue().own_calls.get(call, (call,))
+        return next(filter(self.exports, names), names[0])
 
-    def __call__(self, name: str, *arguments: Any) -> None:
-        """Call `name`. Raises `ProbeError` if the driver does not export it or it returns an error."""
-        result = self.result(name, *arguments)
+    def has(self, call: str) -> bool:
+        """Return whether the driver exports a call."""
+        return self.exports(self.name(call))
+
+    def address(self, call: str) -> int:
+        """Return the address of an exported function."""
+        return ctypes.cast(getattr(self._library, self.name(call)), ctypes.c_void_p).value or 0
+
+    def __call__(self, call: str, *arguments: Any) -> None:
+        """Make a call. Raises `ProbeError` if the driver does not export it or it returns an error."""
+        result = self.result(call, *arguments)
         if result != 0:
-            raise ProbeError(f"{name} returned the error {result}{self.meaning(result)}")
+            raise ProbeError(f"{self.name(call)} returned the error {result}{self.meaning(result)}")
 
-    def result(self, name: str, *arguments: Any) -> int:
-        """Call `name` and return its `CUresult`. Raises `ProbeError` if the driver does not export it."""
-        if not self.has(name):
-            raise ProbeError(f"the driver does not export {name}")
-        return int(getattr(self._library, name)(*arguments))
+    def result(self, call: str, *arguments: Any) -> int:
+        """Make a call and return its `CUresult`. Raises `ProbeError` if the driver does not export it."""
+        if not self.has(call):
+            raise ProbeError(f"the driver does not export {self.name(call)}")
+        return int(getattr(self._library, self.name(call))(*arguments))
 
     def meaning(self, result: int) -> str:
         """Return the name of an error in parentheses; empty if the driver does not know it."""
         text = ctypes.c_char_p()
-        if self.has("cuGetErrorName") and self._library.cuGetErrorName(result, ctypes.byref(text)) == 0:
+        if self.has("error_name") and self.result("error_name", result, ctypes.byref(text)) == 0:
             return f" ({(text.value or b'').decode()})"
         return ""
 

@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol
 from ffm import marks
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
-from ffm.driver.versions import newest, since
+from ffm.driver.versions import newest
 from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, RANGES, native_library
 from ffm.instrument.session.attaching import attaching, scripted
@@ -248,10 +248,9 @@ def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
     forms: dict[str, list[dict[str, Any]]] = {}
     for name in functions:
         function = catalogue[name]
-        if name in since():
-            per_thread = function.default_stream is DefaultStream.PER_THREAD
-            form = {"index": function.index, "name": name, "since": since()[name], "perThread": per_thread}
-            forms.setdefault(function.base, []).append(form)
+        per_thread = function.default_stream is DefaultStream.PER_THREAD
+        form = {"index": function.index, "name": name, "since": function.since, "perThread": per_thread}
+        forms.setdefault(function.base, []).append(form)
     return forms
 
 

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "catalogue.inc"
 
@@ -22,6 +21,10 @@ typedef struct {
     int8_t stream;
     int8_t result; /* pointer through which the call returns an address or object */
     int8_t handle;
+    int8_t parameters; /* of a kernel: their addresses, */
+    int8_t extra;      /* or a list that describes them */
+    int8_t description;
+    int8_t flags;
     uint8_t element; /* bytes per element if `bytes` counts elements, otherwise 1 */
     uint8_t asynchronous;
     uint8_t per_thread_stream;
@@ -30,11 +33,5 @@ typedef struct {
 } ffm_function;
 
 extern const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT];
-
-/* Whether the function has this base name, whatever its version and default-stream variant. */
-static inline bool ffm_is_named(const ffm_function *function, const char *base)
-{
-    return strncmp(function->name, base, strlen(base)) == 0;
-}
 
 #endif

@@ -1,7 +1,5 @@
 #include "bindings.h"
 
-#include <string.h>
-
 void *ffm_call_originals[FFM_FUNCTION_COUNT];
 static const void *addresses[FFM_FUNCTION_COUNT];
 
@@ -19,10 +17,20 @@ uint32_t ffm_call_at(const void *address)
     return FFM_FUNCTION_COUNT;
 }
 
-void *ffm_call_original_named(const char *name)
+void *ffm_own_call(enum FfmOwnCall purpose, bool per_thread_stream)
 {
-    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++)
-        if (strcmp(ffm_catalogue[i].name, name) == 0)
-            return ffm_call_original(i);
-    return NULL;
+    static const struct {
+        enum FfmOwnCall purpose;
+        bool per_thread_stream;
+        uint32_t index;
+    } forms[] = {
+#define FFM_OWN_CALL(purpose_, per_thread_stream_, index_) {purpose_, per_thread_stream_, index_},
+#include "catalogue.inc"
+#undef FFM_OWN_CALL
+    };
+    void *found = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && found == NULL; i++)
+        if (forms[i].purpose == purpose && forms[i].per_thread_stream == per_thread_stream)
+            found = ffm_call_original(forms[i].index);
+    return found;
 }

@@ -2,6 +2,7 @@
 #ifndef FFM_BINDINGS_H
 #define FFM_BINDINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +16,9 @@ static inline void *ffm_call_original(uint32_t index)
     return __atomic_load_n(&ffm_call_originals[index], __ATOMIC_ACQUIRE);
 }
 
-/* The same for a function by its exact name; NULL if the driver lacks it, too. */
-void *ffm_call_original_named(const char *name);
+/* The same for a call that ffm makes itself, as the catalogue's `own_calls` name it: the first form that is hooked,
+ * with the thread's own default stream or the common one. NULL if the driver has none. */
+void *ffm_own_call(enum FfmOwnCall purpose, bool per_thread_stream);
 
 /* Set where the function was, and the code that runs it without the hook. */
 void ffm_call_bind(uint32_t index, const void *address, void *original);

@@ -48,7 +48,7 @@ bool ffm_devices_several(void)
 
 bool ffm_context_ends(const ffm_function *function)
 {
-    return function->effect == FFM_EFFECT_END_CONTEXT;
+    return function->effect == FFM_EFFECT_END_CONTEXT || function->effect == FFM_EFFECT_RELEASE_CONTEXT;
 }
 
 /* Locked. */

@@ -63,13 +63,11 @@ static struct {
 
 static bool ask_for_functions(void)
 {
-    times.create = (create_function)ffm_call_original_named("cuEventCreate");
-    times.record = (record_function)ffm_call_original_named("cuEventRecord");
-    times.query = (query_function)ffm_call_original_named("cuEventQuery");
-    times.stream_query = (query_function)ffm_call_original_named("cuStreamQuery");
-    times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime");
-    if (times.elapsed == NULL) /* CUDA 12.8 added a second form, which newer drivers may export alone */
-        times.elapsed = (elapsed_function)ffm_call_original_named("cuEventElapsedTime_v2");
+    times.create = (create_function)ffm_own_call(FFM_OWN_CALL_CREATE_EVENT, false);
+    times.record = (record_function)ffm_own_call(FFM_OWN_CALL_RECORD_EVENT, false);
+    times.query = (query_function)ffm_own_call(FFM_OWN_CALL_QUERY_EVENT, false);
+    times.stream_query = (query_function)ffm_own_call(FFM_OWN_CALL_QUERY_STREAM, false);
+    times.elapsed = (elapsed_function)ffm_own_call(FFM_OWN_CALL_TIME_BETWEEN_EVENTS, false);
     return times.create != NULL && times.record != NULL && times.query != NULL && times.stream_query != NULL &&
            times.elapsed != NULL;
 }

@@ -34,16 +34,15 @@ static bool room_for(uint64_t bytes)
 
 static bool copy_in_order(const ffm_function *function, const ffm_operation *operation, uint64_t from, uint64_t bytes)
 {
-    bool flavoured = function->per_thread_stream;
+    bool per_thread = function->per_thread_stream;
     uint64_t to = (uint64_t)readback.scratch;
     if (function->asynchronous) {
-        copy_async_function copy =
-            ffm_call_original_named(flavoured ? "cuMemcpyDtoHAsync_v2_ptsz" : "cuMemcpyDtoHAsync_v2");
-        stream_function wait = ffm_call_original_named(flavoured ? "cuStreamSynchronize_ptsz" : "cuStreamSynchronize");
+        copy_async_function copy = ffm_own_call(FFM_OWN_CALL_DOWNLOAD_LATER, per_thread);
+        stream_function wait = ffm_own_call(FFM_OWN_CALL_SYNCHRONIZE_STREAM, per_thread);
         return copy != NULL && wait != NULL && copy(to, from, bytes, operation->stream) == 0 &&
                wait(operation->stream) == 0;
     }
-    copy_function copy = ffm_call_original_named(flavoured ? "cuMemcpyDtoH_v2_ptds" : "cuMemcpyDtoH_v2");
+    copy_function copy = ffm_own_call(FFM_OWN_CALL_DOWNLOAD, per_thread);
     return copy != NULL && copy(to, from, bytes) == 0;
 }
 

@@ -85,12 +85,9 @@ static bool buffer_mentions_host(void *const *extra)
 
 bool ffm_kernel_reaches_host(const ffm_program_call *launch)
 {
-    bool configured = launch->function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
-    const uint64_t *a =
-        launch->arguments; /* (function, grid, block, shared, stream, …), (configuration, function, …) */
-    uint64_t function = configured ? a[1] : a[0];
-    void *const *parameters = (void *const *)(configured ? a[2] : a[9]);
-    void *const *extra = (void *const *)(configured ? a[3] : a[10]);
+    uint64_t function = ffm_argument(launch, launch->function->handle);
+    void *const *parameters = (void *const *)ffm_argument(launch, launch->function->parameters);
+    void *const *extra = (void *const *)ffm_argument(launch, launch->function->extra);
     if (parameters == NULL)
         return extra != NULL && buffer_mentions_host(extra);
     if (!ffm_parameters_known()) {
@@ -106,12 +103,10 @@ bool ffm_kernel_reaches_host(const ffm_program_call *launch)
 
 void ffm_kernel_deliver(const ffm_program_call *launch)
 {
-    bool configured = launch->function->shape == FFM_SHAPE_LAUNCH_CONFIGURATION;
-    bool plain = ffm_is(launch->function, "cuLaunchKernel");
-    void *const *parameters = plain || configured ? (void *const *)launch->arguments[configured ? 2 : 9] : NULL;
+    void *const *parameters = (void *const *)ffm_argument(launch, launch->function->parameters);
     layout known = {0};
     if (parameters != NULL && ffm_parameters_known())
-        known = layout_of(launch->arguments[configured ? 1 : 0]);
+        known = layout_of(ffm_argument(launch, launch->function->handle));
     if (!known.known) {
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
         return;

@@ -123,7 +123,8 @@ static uint64_t free_device(const ffm_program_call *call)
     }
 }
 
-/* Also for memory from cuMemAlloc. Like all work, it comes after the fences of its stream. */
+/* Also for memory that was not allocated in a stream's order. Like all work, it comes after the fences of its stream.
+ */
 static uint64_t free_later(const ffm_program_call *call)
 {
     uint64_t address = ffm_argument(call, call->function->destination);
@@ -180,7 +181,7 @@ ffm_handler ffm_memory_handler(const ffm_function *function)
     case FFM_KIND_ALLOCATION:
         if (function->memory == FFM_MEMORY_DEVICE && !narrow)
             return function->shape == FFM_SHAPE_PITCHED ? allocate_pitched : allocate;
-        if (ffm_is(function, "cuMemAllocAsync") || ffm_is(function, "cuMemAllocFromPoolAsync"))
+        if (function->memory == FFM_MEMORY_ASYNCHRONOUS)
             return allocate_ordered;
         return narrow ? NULL : allocate_other;
     case FFM_KIND_FREE:
@@ -188,7 +189,7 @@ ffm_handler ffm_memory_handler(const ffm_function *function)
             return narrow ? NULL : free_device;
         if (function->memory == FFM_MEMORY_PINNED || function->memory == FFM_MEMORY_REGISTERED)
             return free_host;
-        return ffm_is(function, "cuMemFreeAsync") ? free_later : NULL;
+        return function->memory == FFM_MEMORY_ASYNCHRONOUS && function->destination >= 0 ? free_later : NULL;
     case FFM_KIND_MAPPING:
         return map_host;
     default:

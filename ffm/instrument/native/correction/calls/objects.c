@@ -16,8 +16,9 @@ enum { NON_BLOCKING = 1 }; /* CU_STREAM_NON_BLOCKING */
 static uint64_t make_stream(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
-    if (result == 0) /* (stream, flags, …) */
-        ffm_order_stream_made(*(const uint64_t *)call->arguments[0], call->arguments[1] & NON_BLOCKING);
+    if (result == 0) /* `source` is the flags */
+        ffm_order_stream_made(*(const uint64_t *)ffm_argument(call, call->function->result),
+                              ffm_argument(call, call->function->source) & NON_BLOCKING);
     return result;
 }
 
@@ -59,7 +60,8 @@ static uint64_t release_primary(const ffm_program_call *call)
     return result;
 }
 
-/* Memory and streams of several GPUs, or parts of one, at once: orders would have to span them. */
+/* Memory and streams of several GPUs, or parts of one, at once: orders would have to span them. Or a context that lasts
+ * for as long as something refers to it, which only the driver knows. */
 static uint64_t stop(const ffm_program_call *call)
 {
     ffm_stop(FFM_STOP_SHARED);
@@ -114,40 +116,32 @@ ffm_handler ffm_objects_handler(const ffm_function *function)
 {
     if (function->shape == FFM_SHAPE_NARROW)
         return NULL;
-    static const struct {
-        const char *base;
-        ffm_handler handler;
-    } table[] = {
-        {"cuStreamCreate", make_stream},
-        {"cuStreamCreateWithPriority", make_stream},
-        {"cuStreamDestroy", destroy_stream},
-        {"cuCtxCreate", meet_context},
-        {"cuCtxPushCurrent", meet_context},
-        {"cuCtxSetCurrent", meet_context},
-        {"cuDevicePrimaryCtxRetain", meet_context},
-        {"cuCtxDestroy", end_context},
-        {"cuDevicePrimaryCtxReset", end_context},
-        {"cuDevicePrimaryCtxRelease", release_primary},
-        {"cuGreenCtxCreate", stop},
-        {"cuCtxFromGreenCtx", stop},
-        {"cuGreenCtxStreamCreate", stop},
-        {"cuCtxEnablePeerAccess", stop},
-        {"cuIpcGetEventHandle", stop},
-        {"cuStreamBeginCapture", begin_capture},
-        {"cuStreamBeginCaptureToGraph", begin_capture},
-        {"cuStreamBeginRecaptureToGraph", begin_capture},
-        {"cuStreamBeginCaptureToCig", begin_capture},
-        {"cuStreamEndCapture", end_capture},
-        {"cuStreamEndCaptureToCig", end_capture},
-        {"cuModuleGetGlobal", find_variable},
-        {"cuLibraryGetGlobal", find_variable},
-        {"cuLibraryGetManaged", find_variable},
-        {"cuModuleUnload", unload},
-        {"cuLibraryUnload", unload},
-        {"cuGetExportTable", hand_out_table},
-    };
-    for (uint32_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (ffm_is(function, table[i].base))
-            return table[i].handler;
-    return NULL;
+    switch (function->effect) {
+    case FFM_EFFECT_MAKE_STREAM:
+        return make_stream;
+    case FFM_EFFECT_END_STREAM:
+        return destroy_stream;
+    case FFM_EFFECT_ENTER_CONTEXT:
+        return meet_context;
+    case FFM_EFFECT_END_CONTEXT:
+        return end_context;
+    case FFM_EFFECT_RELEASE_CONTEXT:
+        return function->handle < 0 ? release_primary : stop;
+    case FFM_EFFECT_PART_DEVICE:
+    case FFM_EFFECT_REACH_PEER:
+    case FFM_EFFECT_SHARE_EVENT:
+        return stop;
+    case FFM_EFFECT_BEGIN_CAPTURE:
+        return begin_capture;
+    case FFM_EFFECT_END_CAPTURE:
+        return end_capture;
+    case FFM_EFFECT_FIND_VARIABLE:
+        return find_variable;
+    case FFM_EFFECT_UNLOAD_CODE:
+        return unload;
+    case FFM_EFFECT_HAND_OUT_CALLS:
+        return hand_out_table;
+    default:
+        return NULL;
+    }
 }

@@ -1,7 +1,5 @@
 #include "program_call.h"
 
-#include <string.h>
-
 #include "bindings.h"
 #include "cache.h"
 #include "driver.h"
@@ -45,12 +43,4 @@ bool ffm_may(const ffm_program_call *call, uint32_t action)
         return false;
     }
     return true;
-}
-
-bool ffm_is(const ffm_function *function, const char *base)
-{
-    size_t length = strlen(base);
-    const char *rest = function->name + length;
-    return strncmp(function->name, base, length) == 0 &&
-           (*rest == '\0' || (*rest == '_' && (rest[1] == 'v' || rest[1] == 'p')));
 }

@@ -36,7 +36,4 @@ static inline uint64_t ffm_argument(const ffm_program_call *call, int8_t positio
     return position < 0 ? 0 : call->arguments[position];
 }
 
-/* Whether a function is `base`, in any version and variant. */
-bool ffm_is(const ffm_function *function, const char *base);
-
 #endif

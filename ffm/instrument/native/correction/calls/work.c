@@ -92,32 +92,34 @@ static uint64_t launch(const ffm_program_call *call)
     return result;
 }
 
+static ffm_handler transfer_handler(const ffm_function *function)
+{
+    const bool plain = function->shape == FFM_SHAPE_PLAIN;
+    const bool up = function->direction == FFM_DIRECTION_HOST_TO_DEVICE;
+    const bool down = function->direction == FFM_DIRECTION_DEVICE_TO_HOST;
+    if (function->asynchronous)
+        return plain && (up || function->direction == FFM_DIRECTION_GENERIC) ? ffm_upload_asynchronous : ffm_enqueue;
+    if (plain && up)
+        return ffm_upload;
+    if (plain && down)
+        return ffm_download;
+    /* Synchronous copies between host and device are done when the call returns. */
+    return up || down ? note_stream : ffm_enqueue;
+}
+
 ffm_handler ffm_work_handler(const ffm_function *function)
 {
     switch (function->kind) {
     case FFM_KIND_TRANSFER:
-        if (ffm_is(function, "cuMemcpyHtoD") && function->shape == FFM_SHAPE_PLAIN)
-            return ffm_upload;
-        if (ffm_is(function, "cuMemcpyDtoH") && function->shape == FFM_SHAPE_PLAIN)
-            return ffm_download;
-        if ((ffm_is(function, "cuMemcpyHtoDAsync") || ffm_is(function, "cuMemcpyAsync")) &&
-            function->shape == FFM_SHAPE_PLAIN)
-            return ffm_upload_asynchronous;
-        /* Synchronous copies between host and device are done when the call returns. */
-        if (!function->asynchronous && (function->direction == FFM_DIRECTION_HOST_TO_DEVICE ||
-                                        function->direction == FFM_DIRECTION_DEVICE_TO_HOST))
-            return note_stream;
-        return ffm_enqueue;
+        return transfer_handler(function);
     case FFM_KIND_SET:
         return ffm_enqueue;
     case FFM_KIND_LAUNCH:
-        return ffm_is(function, "cuLaunchKernel") || ffm_is(function, "cuLaunchKernelEx") ? launch : enqueue_unknown;
+        return function->parameters >= 0 ? launch : enqueue_unknown;
     case FFM_KIND_HOST_FUNCTION:
         return enqueue_unknown;
     case FFM_KIND_ORDER:
-        if (ffm_is(function, "cuStreamWriteValue32") || ffm_is(function, "cuStreamWriteValue64") ||
-            ffm_is(function, "cuStreamWaitValue32") || ffm_is(function, "cuStreamWaitValue64") ||
-            ffm_is(function, "cuStreamBatchMemOp") || ffm_is(function, "cuWaitExternalSemaphoresAsync"))
+        if (function->effect == FFM_EFFECT_WRITE_VALUE || function->effect == FFM_EFFECT_HOLD)
             return order_values;
         return function->stream >= 0 ? note_stream : NULL;
     case FFM_KIND_MIGRATION:

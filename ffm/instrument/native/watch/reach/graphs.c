@@ -38,11 +38,6 @@ void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
     ask.kernel_attribute = (attribute_question)(uintptr_t)questions[7];
 }
 
-bool ffm_graphs_launched(const ffm_function *function)
-{
-    return function->kind == FFM_KIND_LAUNCH && ffm_is_named(function, "cuGraphLaunch");
-}
-
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 /* Locked. If there is no room for a graph's facts, nothing is known about it. */
@@ -213,45 +208,37 @@ static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static void begin(uint64_t executable, uint64_t graph)
+static void end(uint64_t executable)
 {
     pthread_mutex_lock(&graphs.lock);
     if (graphs.table != NULL)
-        forget(executable); /* the handle of an earlier one */
+        forget(executable);
     pthread_mutex_unlock(&graphs.lock);
+}
+
+static void begin(uint64_t executable, uint64_t graph)
+{
+    end(executable); /* the handle of an earlier one */
     add(executable, FFM_GRAPH_KNOWN, NULL);
     add_graph(executable, graph, 0);
 }
 
-/* One node of an executable graph is changed; what the node used before still counts. */
-static void change(const ffm_function *function, const uint64_t *arguments)
+static void change_kernel(uint64_t executable, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
-    const uint64_t executable = arguments[function->handle];
-    if (ffm_is_named(function, "cuGraphExecMemcpyNode")) {
-        add_copy(executable, (const void *)arguments[2]);
-    } else if (ffm_is_named(function, "cuGraphExecMemsetNode")) {
-        add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)arguments[2]);
-    } else if (ffm_is_named(function, "cuGraphExecKernelNode")) {
-        const CUDA_KERNEL_NODE_PARAMS_v1 *kernel = (const CUDA_KERNEL_NODE_PARAMS_v1 *)arguments[2];
-        if (kernel->func == NULL) /* a CUkernel, only in the newer form */
-            add_any_kernel(executable);
-        else
-            add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
-    } else if (ffm_is_named(function, "cuGraphExecChildGraphNode")) {
-        add_graph(executable, arguments[2], 0);
-    } else {
-        add_unknown(executable);
-    }
+    if (kernel->func == NULL) /* a CUkernel, only in the newer form */
+        add_any_kernel(executable);
+    else
+        add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
 }
 
 /* Whether kernels may launch the graph that a call has instantiated (CUDA 12.0). */
 static bool launched_by_gpu(const ffm_function *function, const uint64_t *arguments)
 {
     uint64_t flags = 0;
-    if (ffm_is_named(function, "cuGraphInstantiateWithFlags"))
-        flags = arguments[2];
-    else if (ffm_is_named(function, "cuGraphInstantiateWithParams"))
-        flags = ((const CUDA_GRAPH_INSTANTIATE_PARAMS *)arguments[2])->flags;
+    if (function->flags >= 0)
+        flags = arguments[function->flags];
+    else if (function->description >= 0)
+        flags = ((const CUDA_GRAPH_INSTANTIATE_PARAMS *)arguments[function->description])->flags;
     return (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
 }
 
@@ -259,19 +246,38 @@ void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, co
 {
     if (function->kind != FFM_KIND_GRAPH || operation->result != 0)
         return;
-    if (ffm_is_named(function, "cuGraphInstantiate")) {
+    const uint64_t executable = operation->handle;
+    const uint64_t description = function->description < 0 ? 0 : arguments[function->description];
+    switch (function->effect) {
+    case FFM_EFFECT_MAKE_GRAPH:
         if (launched_by_gpu(function, arguments))
             __atomic_store_n(&graphs.launched_by_gpu, true, __ATOMIC_RELAXED);
         begin(operation->destination, operation->handle);
-    } else if (ffm_is_named(function, "cuGraphExecUpdate")) {
-        begin(operation->handle, arguments[function->handle + 1]);
-    } else if (ffm_is_named(function, "cuGraphExecDestroy")) {
-        pthread_mutex_lock(&graphs.lock);
-        if (graphs.table != NULL)
-            forget(operation->handle);
-        pthread_mutex_unlock(&graphs.lock);
-    } else if (ffm_is_named(function, "cuGraphExec")) {
-        change(function, arguments);
+        break;
+    case FFM_EFFECT_UPDATE_GRAPH:
+        begin(executable, description);
+        break;
+    case FFM_EFFECT_END_GRAPH:
+        end(executable);
+        break;
+    /* One node is changed; what it used before still counts. */
+    case FFM_EFFECT_CHANGE_COPY:
+        add_copy(executable, (const void *)description);
+        break;
+    case FFM_EFFECT_CHANGE_SET:
+        add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)description);
+        break;
+    case FFM_EFFECT_CHANGE_KERNEL:
+        change_kernel(executable, (const CUDA_KERNEL_NODE_PARAMS_v1 *)description);
+        break;
+    case FFM_EFFECT_CHANGE_CHILD:
+        add_graph(executable, description, 0);
+        break;
+    case FFM_EFFECT_CHANGE_NODE:
+        add_unknown(executable);
+        break;
+    default:
+        break;
     }
 }
 

@@ -34,7 +34,10 @@ enum { FFM_GRAPH_QUESTIONS = 8 };
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
 
 /* Whether the call launches a graph. */
-bool ffm_graphs_launched(const ffm_function *function);
+static inline bool ffm_graphs_launched(const ffm_function *function)
+{
+    return function->effect == FFM_EFFECT_LAUNCH_GRAPH;
+}
 
 /* After a call: note what graphs use. */
 void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);

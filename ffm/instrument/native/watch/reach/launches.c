@@ -21,26 +21,15 @@ static void scan_graph(ffm_kernel_reach *reach, uint64_t executable)
 
 void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
-    int parameters, extra;
-    if (ffm_is_named(function, "cuLaunchKernelEx")) {
-        parameters = 2;
-        extra = 3;
-    } else if (ffm_is_named(function, "cuLaunchKernel")) {
-        parameters = 9;
-        extra = 10;
-    } else if (ffm_is_named(function, "cuLaunchCooperativeKernel") && function->stream >= 0) {
-        parameters = 9;
-        extra = -1;
-    } else if (ffm_graphs_launched(function)) {
+    if (ffm_graphs_launched(function)) {
         scan_graph(reach, arguments[function->handle]);
-        return;
+    } else if (function->parameters >= 0) {
+        ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[function->parameters],
+                        function->extra < 0 ? NULL : (void *const *)arguments[function->extra]);
     } else { /* the launches of CUDA 2 */
         reach->all = true;
         reach->pageable = ffm_pageable_used();
-        return;
     }
-    ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[parameters],
-                    extra < 0 ? NULL : (void *const *)arguments[extra]);
 }
 
 bool ffm_launch_stays_on_device(const ffm_function *function, const uint64_t *arguments)
