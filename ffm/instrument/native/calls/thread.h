@@ -24,6 +24,7 @@ typedef struct {
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
     uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */
+    uint32_t usual_after; /* the same after a call whose end was only recorded, when it was last measured; 0: never */
     bool wait_truncated;
     bool wait_passes;       /* a private wait is not recorded */
     bool passing;           /* the current call of a function that was attached to is not recorded */

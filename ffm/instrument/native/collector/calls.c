@@ -115,7 +115,7 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     ffm_captures_note(function, operation);
     if (operation->flags & FFM_OPERATION_CAPTURED)
         return;
-    if (mode & FFM_MODE_RELATIONS) {
+    if (mode & FFM_MODE_RELATIONS && ffm_kernel_names_concern(function)) {
         thread->bypass++;
         ffm_kernel_names_note(function, operation);
         thread->bypass--;
@@ -132,6 +132,21 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
             ffm_watch_after(function, arguments, operation, number, thread);
         thread->bypass--;
     }
+}
+
+/* Where the end of a call is only recorded, that takes what it took before: a clock costs as much as the rest. It is
+ * measured now and again, and whenever more is done. A thread that lost its processor meanwhile tells nothing. */
+static void note_probe_after(ffm_thread *thread, uint64_t returned, const ffm_chunk *chunk)
+{
+    enum { MEASURED = 16, INTERRUPTED = 1000 };
+    const bool usual = (mode & ~TRACED) == 0 && thread->operations.stream.chunk == chunk;
+    if (usual && thread->usual_after != 0 && thread->operations.stream.written % MEASURED != 0) {
+        thread->probe_after = thread->usual_after;
+        return;
+    }
+    thread->probe_after = (uint32_t)(ffm_now() - returned);
+    if (usual && thread->probe_after < INTERRUPTED)
+        thread->usual_after = thread->probe_after;
 }
 
 /* Outside of the portion of the run that is measured. */
@@ -184,10 +199,11 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     operation.duration = returned - operation.start;
     thread->depth = 0;
     operation.result = (int32_t)result;
+    const ffm_chunk *chunk = thread->operations.stream.chunk;
     end(index, arguments, thread, &operation);
     if (ffm_portion_limited())
         ffm_portion_recorded();
-    thread->probe_after = (uint32_t)(ffm_now() - returned);
+    note_probe_after(thread, returned, chunk);
     ffm_dispatch_resume(true);
     ffm_trace_follow();
     return result;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { WORD = sizeof(uint64_t), MOST_WORDS = 12 };
+enum { WORD = sizeof(uint64_t) };
 
 _Static_assert(sizeof(ffm_operation) == 11 * WORD && sizeof(ffm_content) == 10 * WORD && sizeof(ffm_part) == 5 * WORD &&
                    sizeof(ffm_access) == 6 * WORD && sizeof(ffm_extent) == 4 * WORD && sizeof(ffm_gpu_time) == 3 * WORD,
@@ -59,19 +59,25 @@ static uint64_t difference(uint64_t now, uint64_t before)
     return (uint64_t)change << 1 ^ (uint64_t)(change >> 63);
 }
 
-/* Write the differences after each other, and how long they are, as a control that starts as the slot. */
-static inline uint8_t *write_differences(uint8_t *to, const uint64_t *words, uint64_t *last, uint32_t count,
+/* A record of any type, by its words. */
+typedef uint64_t __attribute__((may_alias)) word;
+
+/* Write the differences after each other, and how long they are, as a control that starts as the slot. `less` is
+ * subtracted from the second word. */
+static inline uint8_t *write_differences(uint8_t *to, const word *words, uint64_t less, uint64_t *last, uint32_t count,
                                          uint32_t *control)
 {
+#pragma GCC unroll 11
     for (uint32_t i = 0; i < count; i++) {
-        if (words[i] == last[i]) /* most are */
+        const uint64_t now = i == 1 ? words[i] - less : words[i];
+        if (now == last[i]) /* most are */
             continue;
-        const uint64_t changed = difference(words[i], last[i]);
+        const uint64_t changed = difference(now, last[i]);
         const uint32_t size = 1 + (changed > UINT16_MAX) + (changed > UINT32_MAX);
         memcpy(to, &changed, WORD); /* the next one overwrites what is not needed of it */
         to += (1U << size) & ~1U;
         *control |= size << (FFM_PACKED_SIZES + 2 * i);
-        last[i] = words[i];
+        last[i] = now;
     }
     return to;
 }
@@ -82,7 +88,7 @@ typedef struct {
 } target;
 
 /* Append a record; the next one's first word counts from `mark`. */
-static inline bool pack(ffm_packer *packer, const target *at, const uint64_t *words, uint64_t mark)
+static inline bool pack(ffm_packer *packer, const target *at, const void *record, uint64_t less, uint64_t mark)
 {
     if (!ffm_sink_takes())
         return false;
@@ -92,7 +98,7 @@ static inline bool pack(ffm_packer *packer, const target *at, const uint64_t *wo
     uint32_t control = at->slot % FFM_PACKED_SLOTS;
     uint64_t *last = packer->last + (size_t)control * at->words;
     last[0] = packer->mark;
-    packer->next = write_differences(packer->next, words, last, at->words, &control);
+    packer->next = write_differences(packer->next, record, less, last, at->words, &control);
     *(controls_of(chunk) - chunk->used) = control;
     packer->mark = mark;
     packer->stream.written++;
@@ -103,18 +109,14 @@ static inline bool pack(ffm_packer *packer, const target *at, const uint64_t *wo
 bool ffm_pack_record(ffm_packer *packer, uint32_t kind, uint32_t thread, uint32_t slot, const void *record)
 {
     const target at = {kind, thread, slot, words_of(kind)};
-    uint64_t words[MOST_WORDS];
-    memcpy(words, record, at.words * (size_t)WORD);
-    return pack(packer, &at, words, words[0]);
+    return pack(packer, &at, record, 0, *(const word *)record);
 }
 
 bool ffm_pack_operation(ffm_packer *packer, uint32_t thread, const ffm_operation *operation)
 {
     const target at = {FFM_CHUNK_OPERATIONS, thread, operation->stack, sizeof *operation / WORD};
-    uint64_t words[sizeof *operation / WORD];
-    memcpy(words, operation, sizeof *operation);
-    words[1] -= operation->wait; /* a long duration is mostly a wait */
-    return pack(packer, &at, words, operation->start + operation->duration);
+    /* A long duration is mostly a wait. */
+    return pack(packer, &at, operation, operation->wait, operation->start + operation->duration);
 }
 
 void ffm_packer_release(ffm_packer *packer)

@@ -145,7 +145,11 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     ffm_unwinding_end_alone();
     const uint64_t spent = ffm_now() - since;
     self.spent += spent;
-    if (!hooked && thread != NULL) /* a hook measures its own time */
+    if (thread == NULL)
+        return;
+    if (hooked) /* it measures its own time, which is not as usual */
+        thread->usual_after = 0;
+    else
         thread->probe_after += (uint32_t)spent;
 }
 

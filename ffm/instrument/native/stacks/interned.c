@@ -51,6 +51,21 @@ ffm_interned *ffm_interned_find(const ffm_interned_table *table, uint64_t hash, 
     }
 }
 
+const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation, const uint64_t *words,
+                                        uint32_t depth, uint32_t python_words, ffm_interned ***place)
+{
+    const uint32_t count = depth + python_words;
+    uint64_t mixed = count;
+    for (uint32_t i = 0; i < 4 && i < count; i++)
+        mixed = (mixed << 3) + words[i];
+    *place = &recent->places[mixed * 0x9E3779B97F4A7C15ULL >> 56];
+    const ffm_interned *at = __atomic_load_n(*place, __ATOMIC_ACQUIRE);
+    return at != NULL && at->generation == generation && at->depth == depth && at->python_words == python_words &&
+                   memcmp(at->words, words, count * sizeof *words) == 0
+               ? at
+               : NULL;
+}
+
 ffm_interned *ffm_interned_find_key(const ffm_interned_table *table, const uint8_t *key)
 {
     const slots *all = table->slots;

@@ -10,6 +10,8 @@
 /* Kept for exact comparison: two stacks are the same only if every frame agrees. */
 typedef struct {
     uint64_t hash;
+    uint32_t
+        generation; /* of the list of modules when it was found (modules.h): later, its addresses may mean others */
     uint32_t number;
     uint32_t depth;        /* native frames: the first words */
     uint32_t python_words; /* the words after them */
@@ -35,6 +37,17 @@ ffm_interned *ffm_interned_allocate(size_t words);
 /* Add a stack that is not there, to be found by its hash or by its key. Returns 0 if memory is short. */
 int ffm_interned_add(ffm_interned_table *table, ffm_interned *stack);
 int ffm_interned_add_by_key(ffm_interned_table *table, ffm_interned *stack);
+
+/* The stacks that were found last, by their innermost frames: most calls come again from where they came before, and
+ * then need no hash. */
+enum { FFM_RECENT_STACKS = 1 << 8 };
+typedef struct {
+    ffm_interned *places[FFM_RECENT_STACKS];
+} ffm_recent_stacks;
+
+/* The stack with these words, if it is among them, or NULL; and the place where it belongs. */
+const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation, const uint64_t *words,
+                                        uint32_t depth, uint32_t python_words, ffm_interned ***place);
 
 /* In a forked child, in which nobody searches. */
 void ffm_interned_clear(ffm_interned_table *table);

@@ -32,7 +32,8 @@ static struct {
     pthread_mutex_t lock;
     ffm_stream stream;
     ffm_interned_table by_words; /* written under the lock, read without it */
-    ffm_interned_table by_key;   /* only stacks with Python frames, several of which can share a key */
+    ffm_recent_stacks recent;
+    ffm_interned_table by_key; /* only stacks with Python frames, several of which can share a key */
     ffm_interned *by_number[FFM_MOST_STACKS];
     uint32_t count; /* numbers assigned */
     uint32_t words; /* of all together */
@@ -107,7 +108,8 @@ static void record(const ffm_interned *stack, bool truncated)
 
 /* Add a stack under the lock, and return its number. If FFM_MOST_STACKS are known or memory is short, it is 0, that of
  * the empty stack, of which the report says how many operations it has. */
-static uint32_t add(uint64_t hash, const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated)
+static uint32_t add(uint64_t hash, uint32_t generation, const uint64_t *words, uint32_t depth, uint32_t python_words,
+                    bool truncated)
 {
     ffm_interned *same = NULL;
     const bool full = stacks.by_words.used >= FFM_MOST_STACKS || stacks.count >= FFM_MOST_STACKS;
@@ -120,6 +122,7 @@ static uint32_t add(uint64_t hash, const uint64_t *words, uint32_t depth, uint32
     if (fresh == NULL)
         return same == NULL ? 0 : same->number;
     *fresh = (ffm_interned){.hash = hash,
+                            .generation = generation,
                             .number = same == NULL ? stacks.count : same->number,
                             .depth = depth,
                             .python_words = python_words};
@@ -141,17 +144,24 @@ static uint32_t add(uint64_t hash, const uint64_t *words, uint32_t depth, uint32
 static uint32_t intern_as_it_is(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated,
                                 uint32_t most)
 {
-    uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, ffm_modules_generation());
-    const ffm_interned *known = ffm_interned_find(&stacks.by_words, hash, words, depth, python_words);
-    if (__builtin_expect(known != NULL, 1))
+    const uint32_t generation = ffm_modules_generation();
+    ffm_interned **recent;
+    const ffm_interned *last = ffm_interned_recent(&stacks.recent, generation, words, depth, python_words, &recent);
+    if (__builtin_expect(last != NULL, 1))
+        return last->number;
+    uint64_t hash = XXH3_64bits_withSeed(words, (depth + python_words) * sizeof *words, generation);
+    ffm_interned *known = ffm_interned_find(&stacks.by_words, hash, words, depth, python_words);
+    if (known != NULL) {
+        __atomic_store_n(recent, known, __ATOMIC_RELEASE);
         return known->number;
+    }
     if (__atomic_load_n(&stacks.words, __ATOMIC_RELAXED) + depth + python_words > most)
         return NO_STACK;
 
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come by here as well */
     pthread_mutex_lock(&stacks.lock);
     known = ffm_interned_find(&stacks.by_words, hash, words, depth, python_words);
-    uint32_t number = known != NULL ? known->number : add(hash, words, depth, python_words, truncated);
+    uint32_t number = known != NULL ? known->number : add(hash, generation, words, depth, python_words, truncated);
     pthread_mutex_unlock(&stacks.lock);
     ffm_signals_set_mask(before);
     return number;
@@ -378,6 +388,7 @@ void ffm_stacks_after_fork(void)
     stacks.stream = (ffm_stream){0};
     ffm_interned_clear(&stacks.by_words);
     ffm_interned_clear(&stacks.by_key);
+    stacks.recent = (ffm_recent_stacks){0};
     stacks.count = 0;
     stacks.words = 0;
     ffm_stacks_open();
