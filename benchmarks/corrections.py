@@ -24,9 +24,9 @@ from twins import command_of, exit_status, measure_each, sample_parser, truth_of
 
 from ffm.errors import FfmError
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import worthwhile_in
+from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis

@@ -24,9 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.outcome import Outcome, outcome
 from ffm.remedy.selection import Planned, Remedy, plan
 from ffm.remedy.worth import worthwhile_in
+from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis

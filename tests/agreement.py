@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ffm.remedy.identify import RemedyKind
 from ffm.report.fold import FoldSite, FoldView, Part, fold
 from ffm.report.lines import lines
 from ffm.report.numbers import Estimator, Saving
 from ffm.report.overview import Overview, overview
-from ffm.report.remedies import RemedyView, remedies_view
+from ffm.report.remedies.advice import RemedyKind
+from ffm.report.remedies.view import RemedyView, remedies_view
 from ffm.report.site import site
 from ffm.results.stored import Results
 

@@ -12,6 +12,7 @@ from ffm.cli.options import json_option, open_chosen, results_option, view_comma
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
+    from ffm.remedy.reasons import Reason
     from ffm.remedy.selection import Remedy
     from ffm.results.stored import Results
 
@@ -22,7 +23,7 @@ class DiffersError(FfmError):
     help = "Correct its sites one by one, with --site N, to find the one that matters."
 
 
-@click.command(name="apply-remedy", cls=view_command("ffm.remedy.outcome:Outcome"))
+@click.command(name="apply-remedy", cls=view_command("ffm.report.remedies.outcome:Outcome"))
 @click.option(
     "--cudaFree-hoist", "hoist", is_flag=True, help="Serve device memory from a pool, so that frees do not wait."
 )
@@ -246,11 +247,13 @@ def _why_nothing(results: Results, among: set[int] | None) -> str:
     return f"{_dearest(results, reasons)} `ffm remedies` gives the reason for each problem."
 
 
-def _dearest(results: Results, reasons: dict[int, str]) -> str:
+def _dearest(results: Results, reasons: dict[int, Reason]) -> str:
     """Return the reason at the site with the largest saving."""
+    from ffm.report.remedies.uncorrected import why_not
+
     sites = results.document.sites
     most = max(reasons, key=lambda index: sites[index].benefit.expected_s)
-    return f"Site {most + 1}, {sites[most].call}: {reasons[most]}."
+    return f"Site {most + 1}, {sites[most].call}: {why_not(reasons[most])}."
 
 
 def _apply(
@@ -275,9 +278,9 @@ def _apply(
 
     from ffm.plain_text import plain
     from ffm.remedy.correct import compare_runs
-    from ffm.remedy.outcome import outcome
     from ffm.remedy.selection import plan
     from ffm.remedy.worth import worthwhile_in
+    from ffm.report.remedies.outcome import outcome
     from ffm.report.terminal.outcome import lines
 
     fitting = plan(results.document, remedies, among)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffm.report.numbers import Estimator
 
 
-@click.command(cls=view_command("ffm.report.remedies:RemediesView"))
+@click.command(cls=view_command("ffm.report.remedies.view:RemediesView"))
 @estimator_option
 @results_option
 @json_option
@@ -29,7 +29,7 @@ def remedies(
     """For each problem, show its kind, the steps to fix it and every place that must change, largest benefit first."""
     import orjson
 
-    from ffm.report.remedies import remedies_view
+    from ffm.report.remedies.view import remedies_view
 
     opened = open_chosen(folder)
     view = remedies_view(opened.document, estimator, show_all=show_all, results=results_words(folder), own=opened.own)

@@ -58,7 +58,7 @@ def report(
     if html is not None:
         from ffm.report.formats.html import write_html
         from ffm.report.formats.timeline import timeline_data
-        from ffm.report.remedies import remedies_view
+        from ffm.report.remedies.view import remedies_view
 
         words = results_words(folder)
         remedies = remedies_view(analysis, chosen, show_all=show_all, results=words, own=opened.own)

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.remedy.reasons import (
+    ComparingCostsAsMuch,
+    LateCostsAsMuch,
+    ManagedSet,
+    NeededForMore,
+    OtherAllocation,
+    OtherFunction,
+    PartlyNeeded,
+    Reason,
+    Unmatched,
+    UnseenAllocation,
+    WaitsReliedOn,
+    WaitsTooEarly,
+)
 from ffm.remedy.selection import (
     ALLOCATIONS,
     ASYNCHRONOUS_UPLOADS,
@@ -21,13 +35,6 @@ from ffm.remedy.selection import (
     repeats,
 )
 from ffm.results.documents.analysis import Analysis, Site
-from ffm.results.vocabulary import WORDS
-
-MANAGED_SET = (
-    "once it returns, the program may use all managed memory, which kernels may still be writing. If it returned "
-    "early, all of that memory would have to be closed until the kernels finish, and a kernel that waits for another "
-    "thread to write there would wait forever"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Fitness:
     """What corrects a site automatically; if nothing does, `why_not` says why."""
 
     remedies: tuple[Remedy, ...]
-    why_not: str
+    why_not: Reason | None
 
 
 def fitness(analysis: Analysis) -> dict[int, Fitness]:
@@ -54,7 +61,7 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
         if link.role == "frees" and link.allocation is not None:
             allocated.setdefault(link.site, set()).add(link.allocation)
     return {
-        index: Fitness(chosen[index], "")
+        index: Fitness(chosen[index], None)
         if chosen.get(index)
         else Fitness(
             (), _why_not(site, managed=index in managed, by=[analysis.sites[one] for one in allocated.get(index, ())])
@@ -64,43 +71,37 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
     }
 
 
-def left(analysis: Analysis, planned: list[Planned]) -> dict[int, str]:
+def left(analysis: Analysis, planned: list[Planned]) -> dict[int, Reason]:
     """For each site with a problem that is neither planned nor correctable, return why it is left unchanged."""
     remedied = {one.site for one in planned if one.remedies}
     return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in remedied and fit.why_not}
 
 
-def _why_not(site: Site, *, managed: bool, by: list[Site]) -> str:
+def _why_not(site: Site, *, managed: bool, by: list[Site]) -> Reason:
     """Return the reason; `by` are the sites that allocate what the site frees."""
     if site.function in SETS and managed:
-        return MANAGED_SET
+        return ManagedSet()
     needed = sum(verdict.occurrences for verdict in site.synchronization if verdict.kind not in UNNECESSARY)
     unseen = site.count - sum(verdict.occurrences for verdict in site.synchronization)
     if site.function in DOWNLOADS and unseen == 0:
         return _why_not_late(site)
     if site.function in FREES and not by:
-        return "the allocation of the memory that it frees was not observed"
+        return UnseenAllocation()
     if site.function in FREES and all(allocation.function not in ALLOCATIONS for allocation in by):
-        calls = " and ".join(sorted({allocation.call for allocation in by}))
-        return f"the memory that it frees is allocated by {calls}; ffm keeps only that of cudaMalloc"
+        return OtherAllocation(tuple(sorted({allocation.call for allocation in by})))
     if site.kind == "synchronization" or site.function in FREES or site.function in UPLOADS:
         if unseen:
-            return f"{unseen:,} of {site.count:,} occurrences could not be matched between the runs"
+            return Unmatched(unseen, site.count)
         if needed == site.count:
-            return "it is needed, but waits too early: moving it requires a change of the source"
-        return f"{needed:,} of {site.count:,} occurrences are needed; only waits of downloads can be moved"
+            return WaitsTooEarly()
+        return PartlyNeeded(needed, site.count)
     if site.function in ASYNCHRONOUS_UPLOADS and repeats(site):
-        if no_wait_counts(site):
-            return "comparing the bytes with what the device holds would cost as much as it saves"
-        return "some of its calls waited, and the program may rely on that wait"
-    return (
-        "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "
-        f"{site.function}"
-    )
+        return ComparingCostsAsMuch() if no_wait_counts(site) else WaitsReliedOn()
+    return OtherFunction(site.function)
 
 
-def _why_not_late(site: Site) -> str:
+def _why_not_late(site: Site) -> Reason:
     if not guards_itself(site):
-        needs = [verdict for verdict in site.synchronization if needs_more(verdict)]
-        return f"of {site.count:,} occurrences {needs[0].occurrences:,} are needed: {WORDS[needs[0].because]}"
-    return "delivering the data later would cost as much as it saves"
+        need = next(verdict for verdict in site.synchronization if needs_more(verdict))
+        return NeededForMore(need.occurrences, site.count, need.because)
+    return LateCostsAsMuch()

@@ -22,6 +22,7 @@ from ffm.errors import FfmError
 from ffm.instrument import library
 from ffm.instrument.pinning import pinning_s
 from ffm.remedy.layout import constant, costs
+from ffm.remedy.reasons import DoesNotPay, Reason
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
 from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.stored import Results, benefit_of_correcting
@@ -58,7 +59,7 @@ class Worth:
     """The planned sites that are expected to pay, and for each problem site of the others why it is left alone."""
 
     planned: list[Planned]
-    left: dict[int, str]
+    left: dict[int, Reason]
 
 
 Gain = Callable[[Collection[int]], float]
@@ -110,7 +111,7 @@ class _Plan:
             unit: [site for site in planned if site.unit == unit] for unit in {site.unit for site in planned}
         }
         self._cost_s = {unit: self._cost_of(unit) for unit in self._units}
-        self._why: dict[int, str] = {}
+        self._why: dict[int, Reason] = {}
 
     def worth(self, entering_s: float) -> Worth:
         for unit in list(self._units):
@@ -139,11 +140,7 @@ class _Plan:
         cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units) + entering_s
         if saved_s > cost_s:
             return
-        kind = "it" if len(units) == 1 else "it and those like it"
-        least = "may save as little as" if certain and saved_s > 0 else "may save" if certain else "would save"
-        why = f"correcting {kind} {least} {_told(saved_s)} and {'costs' if certain else 'cost'} {_told(cost_s)}"
-        if certain:
-            why += ", and it is called too seldom to find out which while the program runs"
+        why = DoesNotPay(saved_s, cost_s, together=len(units) > 1, certain=certain)
         for unit in units:
             self._why |= dict.fromkeys(self._problems([unit]), why)
             del self._units[unit]
@@ -194,9 +191,3 @@ class _Plan:
         rest = max((self._staging_bytes(unit) for unit in self._units if unit not in units), default=0)
         mine = max((self._staging_bytes(unit) for unit in units), default=0)
         return self._machine.pin_s * max(mine - rest, 0)
-
-
-def _told(seconds: float) -> str:
-    if seconds <= 0:
-        return "nothing"
-    return f"{seconds:.4f} s" if seconds >= 0.0001 else "less than 0.0001 s"

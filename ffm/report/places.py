@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Saving, Scale
+from ffm.report.words import WORDS
 from ffm.results.documents.analysis import Analysis, Verdict
 from ffm.results.places import Place, place
-from ffm.results.vocabulary import WORDS
 
 
 @dataclass(frozen=True, slots=True)

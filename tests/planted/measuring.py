@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ffm.instrument.session.portion import Asked
+from ffm.report.words import WORDS
 from ffm.results.documents.analysis import Analysis, Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.results.vocabulary import WORDS
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES

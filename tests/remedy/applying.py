@@ -10,8 +10,8 @@ from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.runner import Instruments, run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.outcome import compare_outputs
 from ffm.remedy.selection import MEMORY_BYTES, Planned, Remedy
+from ffm.report.remedies.outcome import compare_outputs
 
 ACTIONS = {
     "cuMemAlloc_v2": ("POOL_ALLOCATION",),

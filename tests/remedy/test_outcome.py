@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
-from ffm.remedy.outcome import compare_outputs
+from ffm.report.remedies.outcome import compare_outputs
 
 ENDED = Ending(code=0, signal=None, timed_out=False)
 

@@ -9,8 +9,8 @@ import pytest
 
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.outcome import compare_outputs
 from ffm.remedy.selection import MEMORY_BYTES, delivers_late
+from ffm.report.remedies.outcome import compare_outputs
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 from tests.remedy.applying import Corrected, correct, every_correction

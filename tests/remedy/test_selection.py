@@ -11,6 +11,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
+from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation
 from ffm.remedy.selection import (
     LATE_S,
     LEAST,
@@ -23,9 +24,11 @@ from ffm.remedy.selection import (
     plan,
     write_plan,
 )
+from ffm.report.remedies.uncorrected import why_not
+from ffm.report.words import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis, Benefit, Site, Verdict
 from ffm.results.documents.stacks import Stack
-from ffm.results.vocabulary import WORDS, Because
+from ffm.results.vocabulary import Because
 
 UNNECESSARY = Because.NOTHING_RELIES
 
@@ -175,7 +178,7 @@ def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_
     planned = plan(document, {Remedy.REUSE})
     assert actions(planned) == {0: {"REUSE"}, 1: {"REUSE"}, 2: {"REUSE", "NO_WAIT"}, 6: {"REUSE"}}
     assert [closes_host_memory(one) for one in planned] == [False, False, True, False]
-    why = {number: fit.why_not for number, fit in fitness(document).items() if fit.why_not}
+    why = {number: why_not(fit.why_not) for number, fit in fitness(document).items() if fit.why_not}
     assert sorted(why) == [3, 4, 5, 7]
     assert "rely" in why[3]
     assert "cost as much" in why[4]
@@ -189,7 +192,7 @@ def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing(
         some[number] = msgspec.structs.replace(some[number], benefit=benefit)
     document = analysis(*some)
     assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {0: {"ASYNCHRONOUS", "NO_WAIT"}}
-    assert "cost as much" in fitness(document)[1].why_not
+    assert fitness(document)[1].why_not == LateCostsAsMuch()
 
 
 def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() -> None:
@@ -241,8 +244,9 @@ def test_what_is_not_corrected_has_a_reason() -> None:
         ],
     )
     found = fitness(document)
-    assert [word in found[number].why_not for number, word in enumerate(REASON_WORDS)] == [True] * len(REASON_WORDS)
-    assert found[7] == Fitness((Remedy.SKIP,), "")
+    reasons = left(document, [])
+    assert [word in why_not(reasons[number]) for number, word in enumerate(REASON_WORDS)] == [True] * len(REASON_WORDS)
+    assert found[7] == Fitness((Remedy.SKIP,), None)
     assert set(left(document, plan(document, {Remedy.HOIST}))) == set(range(7))
     assert fitness(analysis(site(0, "other", "cuCtxCreate"), origin="diogenes")) == {}
 
@@ -253,9 +257,7 @@ def test_a_free_says_what_allocates_its_memory_if_that_is_why_it_is_not_correcte
         site(1, "allocation", "cuMemAllocManaged", []),
         allocations=[AllocationLink(site=0, role="frees", memory="managed", allocation=1, release=0, occurrences=10)],
     )
-    why = fitness(document)[0].why_not
-    assert f"allocated by {document.sites[1].call}" in why
-    assert "not observed" not in why
+    assert fitness(document)[0].why_not == OtherAllocation((document.sites[1].call,))
 
 
 REASON_WORDS = (

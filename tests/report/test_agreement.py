@@ -12,7 +12,7 @@ from test_screens import text_of
 from ffm.report.fold import Part, fold
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
-from ffm.report.remedies import remedies_view
+from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies

@@ -13,7 +13,7 @@ from sample_analysis import sample_analysis
 from ffm.report.formats.html import html
 from ffm.report.formats.sarif import sarif
 from ffm.report.overview import overview
-from ffm.report.remedies import remedies_view
+from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies

@@ -14,7 +14,7 @@ from sample_analysis import benefit, sample_analysis
 
 from ffm.report.formats.html import html, write_html
 from ffm.report.formats.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
-from ffm.report.remedies import remedies_view
+from ffm.report.remedies.view import remedies_view
 from ffm.results.documents.notes import UnidentifiedModule
 
 VOID = {"meta"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ffm.remedy.outcome import Found, Outcome, SiteCount
 from ffm.remedy.shift import Shift
+from ffm.report.remedies.outcome import Found, Outcome, SiteCount
 from ffm.report.terminal.outcome import lines
 
 OUTCOME = Outcome(

@@ -10,7 +10,7 @@ import pytest
 from ffm.report.formats.sarif import sarif
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
-from ffm.report.remedies import remedies_view
+from ffm.report.remedies.view import remedies_view
 from ffm.results.documents.analysis import Analysis, Group
 from tests.report.sample_analysis import sample_analysis
 

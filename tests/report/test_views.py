@@ -10,7 +10,7 @@ from test_screens import text_of
 from ffm.errors import FfmError
 from ffm.report.fold import fold
 from ffm.report.overview import overview
-from ffm.report.remedies import remedies_view
+from ffm.report.remedies.view import remedies_view
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_first_screen, render_fold, render_overview, render_site

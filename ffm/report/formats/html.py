@@ -31,7 +31,7 @@ from ffm.report.numbers import (
     size,
 )
 from ffm.report.overview import nothing_found, overview
-from ffm.report.remedies import RemediesView
+from ffm.report.remedies.view import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
 from ffm.results.documents.analysis import Analysis

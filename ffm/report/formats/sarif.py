@@ -8,7 +8,7 @@ from typing import Any
 
 from ffm import __version__
 from ffm.report.numbers import Estimator, Scale
-from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
+from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ffm.remedy.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
 from ffm.report.numbers import size
+from ffm.report.remedies.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
 
 WIDTH = 100
 """Columns of a sentence."""

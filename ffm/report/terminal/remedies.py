@@ -10,7 +10,7 @@ from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
-from ffm.report.remedies import RemediesView, RemedyPlace, RemedyView
+from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
 from ffm.results.places import StackFrame
 

@@ -9,8 +9,10 @@ from enum import StrEnum
 from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial, constant
+from ffm.remedy.reasons import Reason
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
+from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis, Site
 from ffm.results.stored import Results, benefit_of_correcting
 
@@ -164,7 +166,7 @@ def outcome(
     comparison: Comparison,
     command: list[str],
     among: Collection[int] | None,
-    unpaid: Mapping[int, str],
+    unpaid: Mapping[int, Reason],
 ) -> Outcome:
     """Summarize the runs.
 
@@ -214,7 +216,7 @@ def outcome(
 
 
 def _left(
-    document: Analysis, planned: list[Planned], among: Collection[int] | None, unpaid: Mapping[int, str]
+    document: Analysis, planned: list[Planned], among: Collection[int] | None, unpaid: Mapping[int, Reason]
 ) -> list[LeftSite]:
     least_s = WORTH_TELLING * document.wall_s
     unfit = {
@@ -223,7 +225,7 @@ def _left(
         if (among is None or index in among) and document.sites[index].benefit.expected_s >= least_s
     }
     sites = [
-        LeftSite(index + 1, _place(document.sites[index]), document.sites[index].benefit.expected_s, why)
+        LeftSite(index + 1, _place(document.sites[index]), document.sites[index].benefit.expected_s, why_not(why))
         for index, why in (unfit | dict(unpaid)).items()
     ]
     return sorted(sites, key=lambda site: -site.expected_s)

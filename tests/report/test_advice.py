@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ffm.remedy.identify import (
+from ffm.report.remedies.advice import (
     MemoryLink,
     PartialDownload,
     PlaceToChange,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ffm.remedy.fitness import fitness
-from ffm.remedy.identify import Remedy, RemedyKind, identify_remedies
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.places import site_saving
-from ffm.report.problem_sites import problem_sites
+from ffm.report.remedies.advice import Remedy, RemedyKind, identify_remedies
+from ffm.report.remedies.problem_sites import problem_sites
+from ffm.report.remedies.uncorrected import why_not
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
 from ffm.report.timing import TimingWaits, timing_waits
@@ -118,7 +119,7 @@ def remedies_view(
                 keep=[place(analysis, kept) for kept in remedy.keep],
                 stack=stack_frames(analysis, remedy.site),
                 automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
-                not_automatic=fit.why_not if fit is not None else "",
+                not_automatic=why_not(fit.why_not) if fit is not None and fit.why_not is not None else "",
             )
         )
     hidden = len(identified) - len(shown)

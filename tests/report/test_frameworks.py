@@ -7,12 +7,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ffm.remedy.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
-from ffm.remedy.identify import identify_remedies
-from ffm.report.problem_sites import _framework, _in_copy
+from ffm.report.remedies.advice import identify_remedies
+from ffm.report.remedies.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
+from ffm.report.remedies.problem_sites import _framework, _in_copy
 from ffm.results.documents.stacks import Frame, Module, Stack
-from tests.remedy.test_identify import EXPLICIT, PAGEABLE, TRANSFER
 from tests.report.sample_analysis import sample_analysis
+from tests.report.test_advice import EXPLICIT, PAGEABLE, TRANSFER
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ffm.remedy.frameworks import Framework
+from ffm.report.remedies.frameworks import Framework
 
 
 class RemedyKind(StrEnum):

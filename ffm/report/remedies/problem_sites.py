@@ -1,15 +1,15 @@
-"""Call sites with problems, as `ffm.remedy.identify` needs them."""
+"""Call sites with problems, as `ffm.report.remedies.advice` needs them."""
 
 from __future__ import annotations
 
 from itertools import takewhile
 
-from ffm.remedy.frameworks import PYTHON, Framework, framework_of
-from ffm.remedy.identify import MemoryLink, PartialDownload, ProblemSite
 from ffm.remedy.selection import SETS
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
+from ffm.report.remedies.advice import MemoryLink, PartialDownload, ProblemSite
+from ffm.report.remedies.frameworks import PYTHON, Framework, framework_of
 from ffm.results.documents.analysis import Analysis, Site
 
 

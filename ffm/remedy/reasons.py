@@ -1,0 +1,104 @@
+"""Why a problem is not corrected, as facts. `ffm.report.remedies.uncorrected` puts them into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.results.vocabulary import Because
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedSet:
+    """It sets managed memory, which the program may use once the call returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeededForMore:
+    """`needed` of all occurrences of a download are needed for something that a later delivery does not satisfy."""
+
+    needed: int
+    of: int
+    because: Because
+
+
+@dataclass(frozen=True, slots=True)
+class LateCostsAsMuch:
+    """Delivering a download's data later would cost as much as it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparingCostsAsMuch:
+    """Comparing an upload's bytes with the device's would cost as much as it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenAllocation:
+    """What allocates the memory that it frees was not observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAllocation:
+    """The memory that it frees is allocated by calls that corrections do not keep."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """So many of all occurrences could not be matched between the runs."""
+
+    occurrences: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsTooEarly:
+    """Each occurrence is needed, but later."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartlyNeeded:
+    """So many of all occurrences are needed."""
+
+    needed: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsReliedOn:
+    """The program may rely on waits of some of its asynchronous calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFunction:
+    """No correction is known for the driver function."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoesNotPay:
+    """Correcting it is not expected to save more seconds than it costs."""
+
+    saved_s: float
+    cost_s: float
+    together: bool
+    """Whether with others like it."""
+    certain: bool
+    """Whether the least that it may save is compared, because it is called too seldom to find out while it runs."""
+
+
+Reason = (
+    ManagedSet
+    | NeededForMore
+    | LateCostsAsMuch
+    | ComparingCostsAsMuch
+    | UnseenAllocation
+    | OtherAllocation
+    | Unmatched
+    | WaitsTooEarly
+    | PartlyNeeded
+    | WaitsReliedOn
+    | OtherFunction
+    | DoesNotPay
+)

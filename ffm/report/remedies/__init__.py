@@ -1,0 +1,1 @@
+"""What to change in a program, in words, and what corrections of the running one achieved."""

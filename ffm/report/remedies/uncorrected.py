@@ -1,0 +1,69 @@
+"""Why a problem is not corrected automatically, in words."""
+
+from __future__ import annotations
+
+from ffm.remedy.reasons import (
+    ComparingCostsAsMuch,
+    DoesNotPay,
+    LateCostsAsMuch,
+    ManagedSet,
+    NeededForMore,
+    OtherAllocation,
+    OtherFunction,
+    PartlyNeeded,
+    Reason,
+    Unmatched,
+    UnseenAllocation,
+    WaitsReliedOn,
+    WaitsTooEarly,
+)
+from ffm.report.words import WORDS
+
+_FIXED: dict[type[Reason], str] = {
+    ManagedSet: "once it returns, the program may use all managed memory, which kernels may still be writing. If it "
+    "returned early, all of that memory would have to be closed until the kernels finish, and a kernel that waits for "
+    "another thread to write there would wait forever",
+    LateCostsAsMuch: "delivering the data later would cost as much as it saves",
+    ComparingCostsAsMuch: "comparing the bytes with what the device holds would cost as much as it saves",
+    UnseenAllocation: "the allocation of the memory that it frees was not observed",
+    WaitsTooEarly: "it is needed, but waits too early: moving it requires a change of the source",
+    WaitsReliedOn: "some of its calls waited, and the program may rely on that wait",
+}
+
+
+def why_not(reason: Reason) -> str:
+    """Return a reason in words, to stand behind a colon and before a full stop."""
+    match reason:
+        case NeededForMore(needed=needed, of=of, because=because):
+            return f"of {of:,} occurrences {needed:,} are needed: {WORDS[because]}"
+        case OtherAllocation(calls=calls):
+            return f"the memory that it frees is allocated by {' and '.join(calls)}; ffm keeps only that of cudaMalloc"
+        case Unmatched(occurrences=occurrences, of=of):
+            return f"{occurrences:,} of {of:,} occurrences could not be matched between the runs"
+        case PartlyNeeded(needed=needed, of=of):
+            return f"{needed:,} of {of:,} occurrences are needed; only waits of downloads can be moved"
+        case OtherFunction(function=function):
+            return (
+                "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "
+                f"{function}"
+            )
+        case DoesNotPay():
+            return _does_not_pay(reason)
+    return _FIXED[type(reason)]
+
+
+def _does_not_pay(reason: DoesNotPay) -> str:
+    kind = "it and those like it" if reason.together else "it"
+    if not reason.certain:
+        return f"correcting {kind} would save {_told(reason.saved_s)} and cost {_told(reason.cost_s)}"
+    least = "may save as little as" if reason.saved_s > 0 else "may save"
+    return (
+        f"correcting {kind} {least} {_told(reason.saved_s)} and costs {_told(reason.cost_s)}, and it is called too "
+        "seldom to find out which while the program runs"
+    )
+
+
+def _told(seconds: float) -> str:
+    if seconds <= 0:
+        return "nothing"
+    return f"{seconds:.4f} s" if seconds >= 0.0001 else "less than 0.0001 s"
