@@ -69,6 +69,17 @@ class Variation:
     """
     share: float = DIFFERS
     """Of an estimate: what is due to differences between runs and to tracing."""
+    compared_s: float = math.inf
+    """How long the bare run took, as far as it was compared."""
+
+    @property
+    def of_saving(self) -> float:
+        """The share by which what a fix saves differs between runs.
+
+        A run that is slower by some share is so in the calls that a fix changes, too, and saves more by that share.
+        What else makes a run longer, the fixed run has as well, so that it is no part of what is saved.
+        """
+        return min(self.share + self.run_s / self.compared_s, 1.0)
 
     @classmethod
     def of(cls, costs: list[StageCost], probes_s: float, work: DeviceWork | None) -> Variation:
@@ -94,7 +105,8 @@ class Variation:
                 spans_s.append(min(last.waiting_span_s, min(spans_s)))
             run_s = max(run_s, EXPECTED * (max(spans_s) - min(spans_s)))
         ratio = traced_s / bare_s if bare_s > 0 else 1.0
-        return cls(max(run_s, VARIES * bare.wall_s), DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0))
+        share = DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0)
+        return cls(max(run_s, VARIES * bare.wall_s), share, bare_s if bare_s > 0 else math.inf)
 
 
 def comparable_s(bare: Run | StageCost, traced: Run | StageCost) -> tuple[float, float]:
@@ -176,8 +188,8 @@ class Estimates:
         else:
             measured = f"{100 * share:.0f} % measured by events"
             times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
-        share, run = self._variation.share, self._variation.run_s
-        differences = f"{100 * share:.0f} % and {1000 * run:.1f} ms" if run > 0 else f"{100 * share:.0f} %"
+        share, always = self._variation.of_saving, self._always_s
+        differences = f"{100 * share:.0f} % and {1000 * always:.1f} ms" if always > 0 else f"{100 * share:.0f} %"
         return f"{times} and {differences} for differences between runs"
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
@@ -367,16 +379,19 @@ class Estimates:
             return None
         return min(self.replay.likely_change(faster), self._wall_s)
 
+    @property
+    def _always_s(self) -> float:
+        """By how much two runs differ even on an undisturbed machine; 0 if nothing is known of how runs differ."""
+        return min(self._variation.run_s, VARIES * self._wall_s)
+
     def _at_least(self, replayed: Replayed) -> float:
-        return min(max(replayed.low_s * (1 - self._variation.share) - self._variation.run_s, 0.0), self._wall_s)
+        return min(max(replayed.low_s * (1 - self._variation.of_saving) - self._always_s, 0.0), self._wall_s)
 
     def _at_most(self, replayed: Replayed) -> float:
         if replayed.high_s <= 0:
             return 0.0
-        share = 1 + self._variation.share
-        most = replayed.high_s * share + self._variation.run_s
-        touched = replayed.touched_s * share + VARIES * self._wall_s
-        return min(max(min(most, touched), replayed.likely_s), self._wall_s)
+        most = min(replayed.high_s, replayed.touched_s) * (1 + self._variation.of_saving) + self._always_s
+        return min(max(most, replayed.likely_s), self._wall_s)
 
     def of_everything(self, bound_s: float | None = None) -> Benefit:
         """Return what fixing all problems of the run saves; by `replay`, no group, and no sum of groups, saves more.

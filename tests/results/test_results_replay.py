@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_results import ITERATIONS, loop_findings, loop_timeline
 from timelines import simple_device_work
 
@@ -20,7 +22,7 @@ from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
 from ffm.results.documents.analysis import Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.documents.notes import SeveralProcesses
-from ffm.results.estimates import DIFFERS, VARIES
+from ffm.results.estimates import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings
@@ -268,8 +270,28 @@ def test_a_fix_saves_at_most_what_its_calls_and_their_work_took_however_much_run
     assert replay is not None
     times = (replay.inference.likely, replay.inference.slow, replay.inference.fast)
     took_ns = timeline.duration + np.maximum.reduce([one.gpu for one in times])
-    widest = 1 + DIFFERS + 1 - walls["baseline"] / walls["tracing"]
+    widest = 1 + Variation.of(costs, 2.0, None).of_saving
+    assert widest > 1 + DIFFERS + 1 - walls["baseline"] / walls["tracing"]
     for number in np.unique(timeline.site[timeline.problem != 0]).tolist():
         took_s = took_ns[timeline.site == number].sum() / 1e9
         _, likely, high = replayed(results.estimates.of_sites([[number]])[0])
         assert likely <= high <= took_s * widest + VARIES * results.document.wall_s + 1e-9
+
+
+@given(st.floats(VARIES, COSTLY_TRACING - 1.01), st.floats(VARIES, COSTLY_TRACING - 1.01))
+@settings(max_examples=20, deadline=None)
+def test_runs_that_differ_by_a_share_change_the_ends_of_an_interval_by_that_share(one: float, other: float) -> None:
+    """The fixed run varies with the unfixed one: what they differ by is not taken from a saving."""
+    findings = measured()
+
+    def everything(differs: float) -> tuple[float, float, float]:
+        runs_s = {"baseline": findings.wall_s, "tracing": findings.wall_s * (1 + differs)}
+        costs = [StageCost(stage=stage, wall_s=run_s, ratio=run_s / findings.wall_s) for stage, run_s in runs_s.items()]
+        return replayed(analyse(dataclasses.replace(findings, costs=costs, probes_s=0.0))[0].everything)
+
+    less, more = sorted((one, other))
+    low, likely, high = everything(less)
+    lower, same, higher = everything(more)
+    assert same == likely > VARIES * findings.wall_s
+    assert lower <= low + 1e-9 and high <= higher + 1e-9
+    assert low - lower <= (more - less) * likely + 1e-9

@@ -55,6 +55,11 @@ def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:
     assert host_function_notes({"function": np.array(functions[1:2])}) == []
 
 
+def differing(found: Variation) -> tuple[float, float]:
+    """By how much runs differ, and the share of an estimate that is uncertain for other reasons."""
+    return found.run_s, found.share
+
+
 def variation(
     bare_s: float, traced_s: float, probes_s: float, delayed_s: tuple[float, float] = (0.0, 0.0)
 ) -> Variation:
@@ -64,18 +69,25 @@ def variation(
 
 
 def test_an_interval_covers_what_differs_between_the_runs_without_the_probes() -> None:
-    assert variation(1.0, 1.125, 0.125) == Variation(VARIES, DIFFERS)  # they are never quite the same
-    assert variation(1.0, 1.125, 0.0) == Variation(0.125, DIFFERS)
-    assert variation(1.0, 0.75, 0.0) == Variation(0.25, DIFFERS)
+    assert differing(variation(1.0, 1.125, 0.125)) == (VARIES, DIFFERS)  # they are never quite the same
+    assert differing(variation(1.0, 1.125, 0.0)) == (0.125, DIFFERS)
+    assert differing(variation(1.0, 0.75, 0.0)) == (0.25, DIFFERS)
     assert Variation.of([], 0.0, None) == Variation(0.0, DIFFERS)
 
 
+def test_a_saving_differs_by_the_share_by_which_what_is_compared_differs() -> None:
+    assert variation(2.0, 2.25, 0.0).of_saving == pytest.approx(DIFFERS + 0.125)
+    assert spanned(baseline=0.75, tracing=0.875).of_saving == pytest.approx(DIFFERS + 0.125 * EXPECTED / 0.75)
+    assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 5.0)).of_saving == 1.0
+    assert Variation.of([], 0.0, None).of_saving == DIFFERS
+
+
 def test_costly_tracing_makes_an_estimate_less_certain() -> None:
-    assert variation(1.0, 4.0, 3.0) == Variation(VARIES, DIFFERS + 0.75)
+    assert differing(variation(1.0, 4.0, 3.0)) == (VARIES, DIFFERS + 0.75)
 
 
 def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
-    assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5)) == Variation(0.625, DIFFERS)
+    assert differing(variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5))) == (0.625, DIFFERS)
 
 
 def spanned(**spans_s: float) -> Variation:
@@ -92,9 +104,9 @@ def spanned(**spans_s: float) -> Variation:
 
 
 def test_getting_into_the_program_makes_no_estimate_less_certain() -> None:
-    assert spanned(baseline=0.75, tracing=0.75) == Variation(VARIES, DIFFERS)
-    assert spanned(baseline=0.75, tracing=0.875) == Variation(0.125 * EXPECTED, DIFFERS)
-    assert spanned(baseline=0.75, tracing=0.625) == Variation(0.125 * EXPECTED, DIFFERS)
+    assert differing(spanned(baseline=0.75, tracing=0.75)) == (VARIES, DIFFERS)
+    assert differing(spanned(baseline=0.75, tracing=0.875)) == (0.125 * EXPECTED, DIFFERS)
+    assert differing(spanned(baseline=0.75, tracing=0.625)) == (0.125 * EXPECTED, DIFFERS)
 
 
 def test_waits_that_span_little_of_the_run_do_not_stand_for_it() -> None:
@@ -103,14 +115,14 @@ def test_waits_that_span_little_of_the_run_do_not_stand_for_it() -> None:
 
 
 def test_a_run_with_probes_that_is_shorter_all_the_same_shows_how_runs_differ() -> None:
-    assert spanned(baseline=0.75, tracing=0.875, sync_use=0.625) == Variation(0.25 * EXPECTED, DIFFERS)
-    assert spanned(baseline=0.75, tracing=0.875, sync_use=1.0) == Variation(0.125 * EXPECTED, DIFFERS)
+    assert differing(spanned(baseline=0.75, tracing=0.875, sync_use=0.625)) == (0.25 * EXPECTED, DIFFERS)
+    assert differing(spanned(baseline=0.75, tracing=0.875, sync_use=1.0)) == (0.125 * EXPECTED, DIFFERS)
 
 
 def test_time_that_others_had_the_processor_counts_once() -> None:
-    assert variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.125)) == Variation(0.125, DIFFERS)
-    assert variation(1.0, 1.1875, 0.0, delayed_s=(0.0, 0.0625)) == Variation(0.1875, DIFFERS)
+    assert differing(variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.125))) == (0.125, DIFFERS)
+    assert differing(variation(1.0, 1.1875, 0.0, delayed_s=(0.0, 0.0625))) == (0.1875, DIFFERS)
 
 
 def test_what_threads_of_a_program_take_from_each_other_in_every_run_is_certain() -> None:
-    assert variation(1.0, 1.125, 0.0, delayed_s=(0.5, 0.5)) == Variation(0.125, DIFFERS)
+    assert differing(variation(1.0, 1.125, 0.0, delayed_s=(0.5, 0.5))) == (0.125, DIFFERS)
