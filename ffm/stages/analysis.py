@@ -140,9 +140,8 @@ def _traced_findings(
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
-    sites = describe_sites(
-        columns, joined, misplaced_synchronizations(traced), len(named.stacks), functions_of_stacks(host_memory)
-    )
+    late = misplaced_synchronizations(traced)
+    sites = describe_sites(columns, joined, late, len(named.stacks), functions_of_stacks(host_memory))
     add_downloads(sites, columns, tracing, memory, folder)
     name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
     stages = (baseline, tracing, memory, sync_use)
