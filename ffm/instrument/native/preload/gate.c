@@ -138,7 +138,7 @@ static void before_fork(void)
     const struct timespec turn = {.tv_nsec = 1000 * 1000}; /* a millisecond */
     for (int i = 0; i < PATIENCE && loaded != NULL && *(volatile int *)&loaded->r_state != RT_CONSISTENT; i++)
         nanosleep(&turn, NULL);
-    ffm_gate_has_forked = true;
+    __atomic_store_n(&ffm_gate_has_forked, true, __ATOMIC_RELAXED); /* several threads may fork */
 }
 
 /* A program that looks at the list itself has a copy of `_r_debug`, which stays as it was at the start; the linker's

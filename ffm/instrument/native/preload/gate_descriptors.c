@@ -27,8 +27,21 @@ typedef struct {
 
 static bool were_open[HIGHEST]; /* before the agent arrives */
 static int taken[HIGHEST];      /* while it arrives */
-static uint32_t taken_count, kept_count;
-static descriptor kept[ROOM]; /* by number */
+static uint32_t taken_count;
+
+/* The agent's, by number. A program that has closed them gets others while its threads run, which may look at the list:
+ * so the other one is filled then, and takes its place. */
+typedef struct {
+    uint32_t count;
+    descriptor descriptors[ROOM];
+} list;
+static list lists[2];
+static list *kept = &lists[0];
+
+static list *kept_now(void)
+{
+    return __atomic_load_n(&kept, __ATOMIC_ACQUIRE);
+}
 
 /* Calls `each` for every open descriptor below HIGHEST except the one used for this. */
 static void all_open(void (*each)(int number))
@@ -81,48 +94,57 @@ void ffm_gate_descriptors_before(void)
     take_low_numbers();
 }
 
+static list *fresh;
+
 static void keep_new(int number)
 {
     struct stat status;
-    if (were_open[number] || kept_count == ROOM || fstat(number, &status) != 0)
+    if (were_open[number] || fresh->count == ROOM || fstat(number, &status) != 0)
         return;
-    uint32_t place = kept_count++;
-    for (; place > 0 && kept[place - 1].number > number; place--)
-        kept[place] = kept[place - 1];
-    kept[place] = (descriptor){number, status.st_dev, status.st_ino};
+    descriptor *all = fresh->descriptors;
+    uint32_t place = fresh->count++;
+    for (; place > 0 && all[place - 1].number > number; place--)
+        all[place] = all[place - 1];
+    all[place] = (descriptor){number, status.st_dev, status.st_ino};
 }
 
 void ffm_gate_descriptors_after(void)
 {
     while (taken_count > 0)
         close_now(taken[--taken_count]);
+    fresh = kept_now() == &lists[0] ? &lists[1] : &lists[0];
+    *fresh = *kept_now();
     all_open(keep_new);
+    __atomic_store_n(&kept, fresh, __ATOMIC_RELEASE);
 }
 
 void ffm_gate_descriptors_after_fork(void)
 {
-    while (kept_count > 0)
-        close_now(kept[--kept_count].number);
+    list *all = kept_now();
+    while (all->count > 0)
+        close_now(all->descriptors[--all->count].number);
 }
 
 /* ---- what the program closes ------------------------------------------------------------------------------------- */
 
 /* Whether a number is the agent's. One that was closed without the C library may be the program's by now. */
-static bool is_kept(int number)
+static bool is_kept(const list *all, int number)
 {
     struct stat status;
-    for (uint32_t i = 0; i < kept_count; i++)
-        if (kept[i].number == number)
-            return fstat(number, &status) == 0 && status.st_dev == kept[i].device && status.st_ino == kept[i].file;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->descriptors[i].number == number)
+            return fstat(number, &status) == 0 && status.st_dev == all->descriptors[i].device &&
+                   status.st_ino == all->descriptors[i].file;
     return false;
 }
 
 bool ffm_gate_descriptors_lost(void)
 {
+    const list *all = kept_now();
     uint32_t left = 0;
-    for (uint32_t i = 0; i < kept_count; i++)
-        left += is_kept(kept[i].number);
-    return kept_count > 0 && left == 0;
+    for (uint32_t i = 0; i < all->count; i++)
+        left += is_kept(all, all->descriptors[i].number);
+    return all->count > 0 && left == 0;
 }
 
 static bool is_agent(const void *caller)
@@ -133,10 +155,11 @@ static bool is_agent(const void *caller)
 
 static bool refuses(int number, const void *caller)
 {
-    if (__builtin_expect(kept_count == 0 || number < kept[0].number, 1))
+    const list *all = kept_now();
+    if (__builtin_expect(all->count == 0 || number < all->descriptors[0].number, 1))
         return false;
     const int error = errno;
-    const bool kept_from = is_kept(number) && !is_agent(caller);
+    const bool kept_from = is_kept(all, number) && !is_agent(caller);
     errno = error;
     return kept_from;
 }
@@ -147,9 +170,12 @@ EXPORT int close(int number)
         errno = EBADF;
         return -1;
     }
-    static int (*next)(int);
-    if (__builtin_expect(next == NULL, 0)) /* the gate is the first caller */
+    static int (*found)(int);
+    int (*next)(int) = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (__builtin_expect(next == NULL, 0)) { /* the gate is the first caller */
         next = (int (*)(int))(uintptr_t)dlsym(RTLD_NEXT, "close");
+        __atomic_store_n(&found, next, __ATOMIC_RELAXED);
+    }
     return next(number);
 }
 
@@ -177,9 +203,10 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
     int status = 0;
     if (is_agent(__builtin_return_address(0)))
         return (int)syscall(SYS_close_range, first, last, flags);
-    for (uint32_t i = 0; i < kept_count && status == 0; i++) {
-        const unsigned number = (unsigned)kept[i].number;
-        if (number < first || number > last || !is_kept(kept[i].number))
+    const list *all = kept_now();
+    for (uint32_t i = 0; i < all->count && status == 0; i++) {
+        const unsigned number = (unsigned)all->descriptors[i].number;
+        if (number < first || number > last || !is_kept(all, all->descriptors[i].number))
             continue;
         if (number > first)
             status = (int)syscall(SYS_close_range, first, number - 1, flags);

@@ -90,22 +90,32 @@ static bool own(uint64_t first, uint64_t last)
     return all;
 }
 
+/* Other threads may raise it at the same time. False if it was as high already. */
+static bool raise_to(uint64_t *highest, uint64_t value)
+{
+    uint64_t before = __atomic_load_n(highest, __ATOMIC_RELAXED);
+    while (before < value)
+        if (__atomic_compare_exchange_n(highest, &before, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
 static void observe(const ffm_marks_observer *new_observer)
 {
-    *new_observer->peak = __atomic_load_n(&most_blocks, __ATOMIC_RELAXED) * COST;
     __atomic_store_n(&allowed_blocks, new_observer->allowed / COST, __ATOMIC_RELAXED);
-    __atomic_store_n(&observer, new_observer, __ATOMIC_RELEASE);
+    __atomic_store_n(&observer, new_observer, __ATOMIC_SEQ_CST);
+    /* Who raised the peak before that did not tell. */
+    raise_to(new_observer->peak, __atomic_load_n(&most_blocks, __ATOMIC_SEQ_CST) * COST);
 }
 
 static void count_one(void)
 {
-    uint64_t now = __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
-    if (now <= __atomic_load_n(&most_blocks, __ATOMIC_RELAXED))
+    const uint64_t now = __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+    if (!raise_to(&most_blocks, now))
         return;
-    __atomic_store_n(&most_blocks, now, __ATOMIC_RELAXED);
     const ffm_marks_observer *told = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
     if (told != NULL)
-        __atomic_store_n(told->peak, now * COST, __ATOMIC_RELAXED);
+        raise_to(told->peak, now * COST);
 }
 
 int ffm_marks_room(void)

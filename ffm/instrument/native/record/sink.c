@@ -355,6 +355,7 @@ uint32_t ffm_sink_new_thread(void)
 
 void ffm_sink_note_python(uint32_t version, bool readable)
 {
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
     pthread_mutex_lock(&sink.lock);
     sink.python_version = version;
     sink.python_readable = readable;
@@ -363,6 +364,7 @@ void ffm_sink_note_python(uint32_t version, bool readable)
         sink.header->python_readable = readable;
     }
     pthread_mutex_unlock(&sink.lock);
+    ffm_signals_set_mask(before);
 }
 
 void ffm_sink_note_ordinary_memory(uint64_t now)

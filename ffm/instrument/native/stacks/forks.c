@@ -20,7 +20,7 @@ bool ffm_forks_here(void)
 bool ffm_forks_happened(void)
 {
     const bool *told = (const bool *)dlsym(RTLD_DEFAULT, "ffm_gate_has_forked");
-    return told == NULL || *told; /* a program that was attached to has no gate */
+    return told == NULL || __atomic_load_n(told, __ATOMIC_RELAXED); /* a program that was attached to has no gate */
 }
 
 static void before(void)

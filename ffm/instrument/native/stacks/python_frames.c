@@ -158,8 +158,8 @@ static bool can_read_table(const char *table)
 
 static bool can_read_code(const char *code)
 {
-    return python.code_type != NULL && can_read(code, python.at.instructions) && is_code(code) &&
-           can_read_text(pointer_at(code, python.at.file), LONGEST_FILE) &&
+    return __atomic_load_n(&python.code_type, __ATOMIC_RELAXED) != NULL && can_read(code, python.at.instructions) &&
+           is_code(code) && can_read_text(pointer_at(code, python.at.file), LONGEST_FILE) &&
            can_read_text(pointer_at(code, python.at.name), LONGEST_NAME) &&
            can_read_table(pointer_at(code, python.at.line_table));
 }

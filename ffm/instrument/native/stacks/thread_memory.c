@@ -35,6 +35,14 @@ static void change(void)
     __atomic_add_fetch(&noted.changes, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Locked; others read meanwhile. */
+static void put(uint32_t place, uint64_t thread_pointer, uint64_t start, uint64_t end)
+{
+    noted.regions[place].thread_pointer = thread_pointer;
+    __atomic_store_n(&noted.regions[place].start, start, __ATOMIC_RELAXED);
+    __atomic_store_n(&noted.regions[place].end, end, __ATOMIC_RELAXED);
+}
+
 void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t end)
 {
     start &= ~(uint64_t)(PAGE - 1);
@@ -45,12 +53,11 @@ void ffm_thread_memory_note(uint64_t thread_pointer, uint64_t start, uint64_t en
         known = noted.regions[i].thread_pointer == thread_pointer && noted.regions[i].start == start &&
                 noted.regions[i].end == end;
     if (!known && noted.count == CAPACITY) {
-        noted.overflown = true;
+        __atomic_store_n(&noted.overflown, true, __ATOMIC_RELAXED);
     } else if (!known) {
         change();
-        noted.regions[noted.count].thread_pointer = thread_pointer;
-        noted.regions[noted.count].start = start;
-        noted.regions[noted.count++].end = end;
+        put(noted.count, thread_pointer, start, end);
+        __atomic_store_n(&noted.count, noted.count + 1, __ATOMIC_RELAXED);
         change();
     }
     ffm_signals_unlock(&noted.locked, before);
@@ -60,9 +67,13 @@ void ffm_thread_memory_gone(uint64_t thread_pointer)
 {
     const uint64_t before = ffm_signals_lock(&noted.locked);
     change();
-    for (uint32_t i = noted.count; i > 0; i--)
-        if (noted.regions[i - 1].thread_pointer == thread_pointer)
-            noted.regions[i - 1] = noted.regions[--noted.count];
+    for (uint32_t i = noted.count; i > 0; i--) {
+        if (noted.regions[i - 1].thread_pointer != thread_pointer)
+            continue;
+        const uint32_t last = noted.count - 1;
+        put(i - 1, noted.regions[last].thread_pointer, noted.regions[last].start, noted.regions[last].end);
+        __atomic_store_n(&noted.count, last, __ATOMIC_RELAXED);
+    }
     change();
     ffm_signals_unlock(&noted.locked, before);
 }
