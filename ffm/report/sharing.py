@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ffm.report.numbers import Scale, count, percent
+from ffm.report.kept_waits import KeptWaits
+from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
-from ffm.results.places import Place, place
+from ffm.results.places import place
 
 HEADING = "Waits that may be needed: device memory is shared with another process"
 ADVICE = (
@@ -18,24 +19,12 @@ ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class SharingWaits:
+class SharingWaits(KeptWaits):
     """A site on whose waits nothing is known to rely but, possibly, another process."""
-
-    where: Place
-    occurrences: int
-    of: int
-    saving_s: float
-    low_s: float
-    high_s: float
 
     def told(self, scale: Scale) -> str:
         """Return it in a sentence."""
-        saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
-        between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
-        return (
-            f"{self.where}: {count(self.occurrences)} of {count(self.of)} calls may be needed; not to wait saves "
-            f"{saved}, {between}."
-        )
+        return self.told_because(scale, "may be needed")
 
 
 def sharing_waits(analysis: Analysis) -> list[SharingWaits]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ffm.report.numbers import Scale, count, percent
+from ffm.report.kept_waits import KeptWaits
+from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
-from ffm.results.places import Place, place
+from ffm.results.places import place
 
 HEADING = "Waits for timing"
 ADVICE = (
@@ -16,26 +17,14 @@ ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class TimingWaits:
+class TimingWaits(KeptWaits):
     """A site whose waits serve only to measure times. `certain` is False if that may be so."""
 
-    where: Place
-    occurrences: int
-    of: int
     certain: bool
-    saving_s: float
-    low_s: float
-    high_s: float
 
     def told(self, scale: Scale) -> str:
         """Return it in a sentence."""
-        why = "needed only for timing" if self.certain else "may be there for timing"
-        saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
-        between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
-        return (
-            f"{self.where}: {count(self.occurrences)} of {count(self.of)} calls {why}; not to wait saves {saved}, "
-            f"{between}."
-        )
+        return self.told_because(scale, "needed only for timing" if self.certain else "may be there for timing")
 
 
 def timing_waits(analysis: Analysis) -> list[TimingWaits]:
@@ -45,10 +34,10 @@ def timing_waits(analysis: Analysis) -> list[TimingWaits]:
             place(analysis, wait.site),
             wait.occurrences,
             analysis.sites[wait.site].count,
-            wait.certain,
             wait.saving_s,
             wait.low_s,
             wait.high_s,
+            wait.certain,
         )
         for wait in analysis.timing
     ]

@@ -1,0 +1,29 @@
+"""Waits that are no problems but cost time, for the screens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.report.numbers import Scale, count, percent
+from ffm.results.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWaits:
+    """A site with such waits, and what it would save not to wait."""
+
+    where: Place
+    occurrences: int
+    of: int
+    saving_s: float
+    low_s: float
+    high_s: float
+
+    def told_because(self, scale: Scale, why: str) -> str:
+        """Return it in a sentence; `why` follows the number of calls."""
+        saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
+        between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
+        return (
+            f"{self.where}: {count(self.occurrences)} of {count(self.of)} calls {why}; not to wait saves {saved}, "
+            f"{between}."
+        )
