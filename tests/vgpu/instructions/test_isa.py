@@ -6,13 +6,12 @@ import ast
 import re
 import shutil
 import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from isa import VARIABLES, Form, forms, kernel_of
-from ptx import HEAD, Program, Status, quick_gpu
+from ptx import HEAD, Program, Status, launched_apart, quick_gpu
 from test_conformance import FAMILIES
 
 HERE = Path(__file__).parent
@@ -70,28 +69,14 @@ def test_every_form_that_runs_is_translated() -> None:
         assert program.launch("special", 1, 1, 0, 0, 0, 0, 0) == Status.CUDA_SUCCESS
 
 
-LAUNCHES = """
-import sys
-from ptx import Program, quick_gpu
-with quick_gpu():
-    program = Program(sys.stdin.read())
-    for place in range(int(sys.argv[1])):
-        print(program.launch(f"k{place}", 1, 1, 0, 0, 0, 0, 0).value)
-"""
-
-
 def test_every_form_that_is_refused_is_named() -> None:
     statements = {form.name: form.code for form in forms() if not form.runs}
     statements |= {name: f"mov.u{64 if name in ('%pm7_64', '%current_graph_exec') else 32} "
                          f"{'%w1' if name in ('%pm7_64', '%current_graph_exec') else '%r1'}, {name};"
                    for name in REFUSED_REGISTERS}  # fmt: skip
     text = VARIABLES + "".join(kernel_of(f"k{place}", [code]) for place, code in enumerate(statements.values()))
-    ended = subprocess.run(
-        [sys.executable, "-c", LAUNCHES, str(len(statements))], input=text, capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": str(HERE.parent), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert set(ended.stdout.split()) == {str(Status.CUDA_ERROR_NOT_SUPPORTED.value)}
-    told = ended.stderr.splitlines()
+    answers, told = launched_apart(text, len(statements))
+    assert set(answers) == {Status.CUDA_ERROR_NOT_SUPPORTED}
     assert len(told) == len(statements)
     unnamed = [
         line for place, (name, line) in enumerate(zip(statements, told, strict=True))

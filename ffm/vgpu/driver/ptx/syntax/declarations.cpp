@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "parser.h"
 
@@ -64,6 +65,14 @@ void read_extent_triple(Lexer &words, std::uint32_t extents[3])
     }
 }
 
+/* What a compiler may heed, and what changes nothing else. */
+bool is_advice(const std::string &word)
+{
+    static const std::set<std::string> *known = new std::set<std::string>{
+        ".maxnreg", ".minnctapersm", ".maxnctapersm", ".noreturn", ".abi_preserve", ".abi_preserve_control"};
+    return known->count(word) > 0;
+}
+
 /* What lies between a function's parameters and its body. */
 void read_attributes(Lexer &words, Function &function)
 {
@@ -75,7 +84,9 @@ void read_attributes(Lexer &words, Function &function)
             function.maximum_threads = extents[0] * extents[1] * extents[2];
         } else if (word == ".reqntid") {
             read_extent_triple(words, function.required_threads);
-        } else if (word == ".reqnctapercluster" || word == ".explicitcluster") {
+        } else if (word == ".pragma") { /* advice to the compiler */
+            skip_statement(words);
+        } else if (word[0] == '.' && !is_advice(word)) {
             function.unsupported = word;
         }
     }
@@ -229,6 +240,8 @@ Variable read_variable(Lexer &words, Space space)
     }
     if (variable.type.kind == Kind::none)
         fail(words, "a declaration without a type");
+    if (space == Space::reg && elements > 1)
+        fail(words, "vectors of registers are not implemented");
     variable.name = words.next();
     std::size_t element = variable.type.kind == Kind::predicate ? 1 : static_cast<std::size_t>(variable.type.bytes());
     variable.size = element * elements * read_extents(words);

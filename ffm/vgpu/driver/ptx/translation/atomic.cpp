@@ -122,8 +122,6 @@ void Emitter::atomic(const Instruction &instruction)
 {
     Type kind = type(instruction);
     bool yields = instruction.words.front() == "atom";
-    if (instruction.has("async") || instruction.words[1] == "bulk")
-        unsupported(instruction);
     if (yields)
         spin();
     const Operand &address = operand(instruction, yields ? 1 : 0);
@@ -146,10 +144,8 @@ void Emitter::atomic(const Instruction &instruction)
     }
 }
 
-void Emitter::fence(const Instruction &instruction)
+void Emitter::fence(const Instruction &)
 {
-    if (instruction.has("tensormap::generic"))
-        unsupported(instruction);
     line("fence seq_cst");
 }
 

@@ -175,8 +175,6 @@ void Emitter::convert(const Instruction &instruction)
         return convert_from_8(instruction);
     if (instruction.has("e4m3x2") || instruction.has("e5m2x2"))
         return convert_to_8(instruction);
-    if (instruction.has("tf32") || instruction.has("rs"))
-        unsupported(instruction);
     Type to = type(instruction, 1), from = type(instruction);
     if (to.lanes == 2 && from.lanes == 1) { /* cvt.f16x2.f32 d, high, low */
         Type lane = {to.kind, to.bits, 1};

@@ -1,6 +1,7 @@
 /* A function as a whole, and the unit that it belongs to. */
 #include <algorithm>
 
+#include "../syntax/forms.h"
 #include "emitter.h"
 #include "indirect.h"
 #include "schedules.h"
@@ -177,6 +178,8 @@ void Emitter::emit(const Instruction &instruction)
         auto handler = handlers().find(instruction.words.front());
         if (handler == handlers().end())
             unsupported(instruction);
+        if (std::string unknown = unknown_part(instruction); !unknown.empty())
+            unsupported(instruction, unknown);
         std::string behind;
         if (!instruction.guard.empty()) {
             Operand guard;

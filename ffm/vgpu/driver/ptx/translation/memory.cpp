@@ -151,8 +151,6 @@ void Emitter::load(const Instruction &instruction)
 
 void Emitter::store(const Instruction &instruction)
 {
-    if (instruction.words[1] == "async" || instruction.words[1] == "bulk")
-        unsupported(instruction);
     Type kind = type(instruction);
     int length = vector_length(instruction);
     std::string order = ordering(instruction, false);
@@ -177,11 +175,7 @@ void Emitter::store(const Instruction &instruction)
 }
 
 /* Hints to caches. */
-void Emitter::nothing(const Instruction &instruction)
-{
-    if (instruction.has("tensormap"))
-        unsupported(instruction);
-}
+void Emitter::nothing(const Instruction &) {}
 
 /* cp.async copies at once, so that there is nothing to wait for. */
 void Emitter::copy_async(const Instruction &instruction)
@@ -227,9 +221,7 @@ void Emitter::copy_bulk(const Instruction &instruction)
     if (instruction.has("commit_group") || instruction.has("wait_group"))
         return;
     bool tells = instruction.has("mbarrier::complete_tx::bytes");
-    if (instruction.words[2] == "tensor" || instruction.words[2] == "prefetch" ||
-        instruction.has("multicast::cluster") || instruction.has("cp_mask") ||
-        (!tells && !instruction.has("bulk_group")))
+    if (!tells && !instruction.has("bulk_group"))
         unsupported(instruction);
     std::string size = read(operand(instruction, 2), bits_type(32));
     std::string to = unchecked_address(operand(instruction, 0)), from = unchecked_address(operand(instruction, 1));

@@ -165,9 +165,6 @@ void Emitter::real_arithmetic(const Instruction &instruction)
     std::string name = instruction.words.front();
     if (name == "mad")
         name = "fma";
-    bool mixes = instruction.words.size() > 2 && type_of(*(instruction.words.end() - 2)).kind != Kind::none;
-    if (name == "rem" || mixes || instruction.has("oob"))
-        unsupported(instruction);
     Values values;
     for (std::size_t index = 1; index < instruction.operands.size(); ++index)
         values.push_back(flushed(instruction, kind, read(operand(instruction, index), kind)));

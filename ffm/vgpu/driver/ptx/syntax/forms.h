@@ -1,0 +1,15 @@
+/* Which modifiers each instruction may have (PTX ISA, "Instruction Set"). */
+#pragma once
+
+#include <string>
+
+#include "syntax.h"
+
+namespace vgpu::ptx
+{
+
+/* What the instruction says and the driver does not know: its opcode, a modifier with its dot, or that there are more
+ * operands than any form has; empty: nothing. */
+std::string unknown_part(const Instruction &instruction);
+
+} // namespace vgpu::ptx
