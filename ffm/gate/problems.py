@@ -78,6 +78,33 @@ def problem_calls(results: Results) -> list[ProblemCalls]:
     Raises:
         DocumentError: The timeline next to the document cannot be read.
     """
+    known = _on_one_thread_each(results.document)
+    found = _by_thread(results) if known is None else known
+    return sorted(found, key=lambda calls: (-calls.benefit.expected_s, calls.site.index, calls.thread))
+
+
+def _on_one_thread_each(document: Analysis) -> list[ProblemCalls] | None:
+    """Return them from the document alone; None if it does not say everything: some site has problems on several
+    threads, or nothing is proved.
+    """
+    if not document.proves:
+        return None
+    found = []
+    for index in with_problems(document):
+        site = document.sites[index]
+        if site.problem_thread is None:
+            return None
+        found.append(ProblemCalls(call_site(document, index), site.problem_thread, site.problem_count, site.benefit))
+    return found
+
+
+def with_problems(document: Analysis) -> list[int]:
+    """Return the indices of the sites that have problems."""
+    return [index for index, site in enumerate(document.sites) if site.problem_count]
+
+
+def _by_thread(results: Results) -> list[ProblemCalls]:
+    """Find them in the timeline, and replay the run for each."""
     timeline = results.timeline
     proved = results.document.proves
     sites = len(results.document.sites)
@@ -92,15 +119,17 @@ def problem_calls(results: Results) -> list[ProblemCalls]:
     estimates = results.estimates if proved else results.presumed
     benefits = estimates.of_groups(label, np.arange(len(pairs), dtype=np.int32), len(pairs))
     described = {index: call_site(results.document, index) for index in np.unique(pairs % max(sites, 1)).tolist()}
-    found = [
+    return [
         ProblemCalls(described[one % sites], one // sites, count, benefit)
         for one, count, benefit in zip(pairs.tolist(), counts.tolist(), benefits, strict=True)
     ]
-    return sorted(found, key=lambda calls: (-calls.benefit.expected_s, calls.site.index, calls.thread))
 
 
 def saved_together(results: Results, sites: list[int]) -> float:
     """Return the seconds that fixing some sites together saves, or saves at most if nothing is proved."""
+    everything = results.document.everything
+    if results.document.proves and everything is not None and set(sites) == set(with_problems(results.document)):
+        return everything.expected_s
     if results.document.proves:
         return benefits_of_sites(results, [sites])[0].expected_s
     benefit = results.presumed.of_sites([sites])[0]

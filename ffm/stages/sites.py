@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ffm.evidence.transfers.host_memory import ALLOCATORS, FREE
 from ffm.model.estimators.bound import Totals
-from ffm.model.timeline import Kind
+from ffm.model.timeline import Kind, Timeline
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.results.documents.analysis import Benefit, DownloadUse, Site
 from ffm.stages.findings import Findings
@@ -36,6 +36,7 @@ def described_sites(
     before_pinning: dict[int, Benefit],
 ) -> list[Site]:
     """Return all sites with their times, verdicts and benefits; `copy_time` is nanoseconds a call, by site."""
+    alone = _threads_of_problems(findings.timeline, len(findings.sites))
     return [
         Site(
             call=place.call,
@@ -59,6 +60,7 @@ def described_sites(
             bytes=description.bytes,
             copy_ns=int(copy_time[index]),
             problem_count=int(sums.problems[index]),
+            problem_thread=alone.get(index),
             synchronization=description.synchronization,
             transfer=description.transfer,
             benefit=benefits[index],
@@ -67,6 +69,16 @@ def described_sites(
         )
         for index, (description, place) in enumerate(zip(findings.sites, places, strict=True))
     ]
+
+
+def _threads_of_problems(timeline: Timeline, sites: int) -> dict[int, int]:
+    """Return the thread of each site that has problems on one thread alone."""
+    rows = np.flatnonzero(timeline.problem)
+    first, last = np.full((2, sites), -1, np.int32)
+    last[timeline.site[rows]] = timeline.thread[rows]  # of equal sites, the last assignment stays
+    first[timeline.site[rows[::-1]]] = timeline.thread[rows[::-1]]
+    alone = np.flatnonzero((first >= 0) & (first == last))  # rows are sorted by thread
+    return dict(zip(alone.tolist(), first[alone].tolist(), strict=True))
 
 
 def _with_saving(use: DownloadUse | None, copy_s: float, total_s: float, wait_s: float) -> DownloadUse | None:

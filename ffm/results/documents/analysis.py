@@ -149,6 +149,8 @@ class Site(Record, frozen=True, kw_only=True):
     """How long the GPU copies at least for one of its transfers; 0 for other calls, and if nothing shows it."""
     problem_count: Count
     """Occurrences with any problem."""
+    problem_thread: Number | None = None
+    """The thread of the timeline, from 0, that makes all of these; None if there are several, or none."""
     synchronization: list[Verdict]
     transfer: list[Verdict]
     benefit: Benefit
