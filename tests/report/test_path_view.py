@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from io import StringIO
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -129,6 +130,19 @@ def test_a_faster_region_saves_what_the_wait_leaves(results: Results) -> None:
     together = change_view(results, ["solve=6x", "als.cu:20-24=gone"])
     assert together.gain.seconds == pytest.approx(0.050)
     assert change_view(results, ["GPU=2x"]).gain.seconds == pytest.approx(0.035)
+
+
+def test_what_the_document_says_of_regions_is_not_found_again(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is to blame takes longest to find, and neither a faster region nor the screen of one asks for it."""
+
+    def refused(*_: object) -> NoReturn:
+        raise AssertionError("blame was found again")
+
+    monkeypatch.setattr("ffm.results.waiting.regions.find_blame", refused)
+    assert change_view(results, ["kernel solve=2x"]).gain.seconds == pytest.approx(0.030)
+    assert region_view(results, "kernel solve").region.blamed_s == pytest.approx(0.04)
 
 
 def write_small(calls: list[Call], stacks: list[list[Frame]], functions: list[str], folder: Path) -> Results:

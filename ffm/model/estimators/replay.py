@@ -259,13 +259,21 @@ class Replay:
         if not len(self._timeline):
             return Replayed(0.0, 0.0, 0.0)
         inference, change = self.inference, self._faster_run(faster)
-        likely = self._changed(change, faster, inference.likely)
-        slow = self._changed(change, faster, inference.slow, strict=True)
-        fast = self._changed(change, faster, inference.fast, waking=inference.waking_ns)
-        certain = 0 if len(self._family.parent) > 1 else 1
-        low = min(slow[certain], likely[certain])
+
+        def passed(times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
+            return self._changed(change, faster, times, strict=strict, recurs=recurs, waking=waking)
+
+        usual = inference.latency_ns
+        passes = [
+            functools.partial(passed, inference.likely, False, False, usual),
+            functools.partial(passed, inference.slow, True, False, usual),
+            functools.partial(passed, inference.fast, False, False, inference.waking_ns),
+        ]
         if faster.gone.any():  # as for problems that are fixed
-            low = min(low, self._changed(change, faster, inference.fast, strict=True, recurs=True)[certain])
+            passes.append(functools.partial(passed, inference.fast, True, True, usual))
+        likely, slow, fast, *recurring = side_by_side(passes, len(self._timeline) if self._threads else 0)
+        certain = 0 if len(self._family.parent) > 1 else 1
+        low = min(found[certain] for found in (likely, slow, *recurring))
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]))
 
     def likely_change(self, faster: Faster) -> float:

@@ -69,7 +69,7 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
             raise FfmError(f"{listed_regions(waiting, sorted(again))} is changed twice: name each region once.")
         taken.update(numbers)
     run = run_path(results)
-    found = find_regions(document, run)
+    found = find_regions(document, run, waiting.regions)
     faster, listed, path_s = Faster.nothing(len(run.timeline)), [], 0.0
     for numbers, factor in named:
         faster = faster.also(found.faster(numbers, factor, run))

@@ -91,7 +91,7 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
     number = numbers[0]
     region = waiting.regions[number]
     run = run_path(results)
-    found = find_regions(document, run)
+    found = find_regions(document, run, waiting.regions)
     lasting = (run.path.end - run.path.begin) / _NS * found.shares_of_pieces(number, run.path)
     seconds = np.bincount(run.path.part, weights=lasting, minlength=max(Part) + 1)
     return RegionView(

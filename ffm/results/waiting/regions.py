@@ -112,12 +112,12 @@ class Regions:
         )
 
 
-def find_regions(analysis: Analysis, run: RunPath) -> Regions:
-    """Return the regions of a run with their times."""
+def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = None) -> Regions:
+    """Return the regions of a run with their times. Where these are `told`, only the rows of each are found."""
     table = _Table(analysis, run)
     cells = table.cells
     cell_path_s = cells.nanoseconds(run, run.stretches) / _NS
-    shares = _Shares.of(run, cells)
+    shares = _Shares.of(run, cells) if told is None else _Shares.nothing(cells.count)
     cell_total_s, cell_counts = table.totals()
     cell_total_s[cells.before] += cell_path_s[cells.before]
     split = table.split(cell_total_s * _NS)
@@ -128,7 +128,7 @@ def find_regions(analysis: Analysis, run: RunPath) -> Regions:
     faster, even = (split.bounded(one, cell_total_s * _NS, count) for one in (shares.faster, shares.even))
     order = np.lexsort((-total_s, -path_s))
     listed = [index for index in order.tolist() if total_s[index] > 0 or path_s[index] > 0]
-    regions = [
+    regions = told or [
         Region(
             kind=keys[index][0],
             name=keys[index][1],
@@ -288,6 +288,12 @@ class _Shares:
     passed_on: NDArray[np.float64]
     faster: NDArray[np.float64]
     even: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, count: int) -> _Shares:
+        """Return the shares of cells of which nothing is asked."""
+        none = np.zeros(count)
+        return cls(none, none, none, none, none)
 
     @classmethod
     def of(cls, run: RunPath, cells: _Cells) -> _Shares:
