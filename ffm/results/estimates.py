@@ -227,9 +227,7 @@ class Estimates:
         bound_s: NDArray[np.float64],
     ) -> list[Benefit]:
         """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
-        pinned = np.flatnonzero(
-            self._is_one_of(self.before_pinning)[self._timeline.site] & (self._timeline.problem != 0)
-        )
+        pinned = self._pinned_rows
         of = label[pinned]
         group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(of), -1)
         pinned, group = pinned[group >= 0], group[group >= 0]
@@ -287,6 +285,12 @@ class Estimates:
         group_of[sites] = np.arange(len(sites))
         bound_s = bound_of_sequence(self.sums(self._timeline.site, group_of, len(sites)))
         return dict(zip(sites, self._before_pinning(self._timeline.site, group_of, len(sites), bound_s), strict=True))
+
+    @functools.cached_property
+    def _pinned_rows(self) -> NDArray[np.int64]:
+        """The rows with a problem that need pinned memory."""
+        problem = np.flatnonzero(self._timeline.problem)
+        return problem[self._is_one_of(self.before_pinning)[self._timeline.site[problem]]]
 
     def _is_one_of(self, sites: Collection[int]) -> NDArray[np.bool_]:
         table = np.zeros(len(self._copy_time), bool)

@@ -82,6 +82,22 @@ _NOTHING = replay_kernels.Fix(_NO_ROWS, fixes=False, needed=False)
 _PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
+@dataclass(frozen=True, slots=True)
+class _Changing:
+    """The rows that some fix changes, by their place in the order of rows: those with problems, and the allocations
+    that take over freed memory.
+    """
+
+    place: NDArray[np.unsignedinteger]
+    labelled: NDArray[np.unsignedinteger]
+    """The row whose label counts: that of the free for an allocation."""
+
+    def label_of(self, label: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the label of each; -1 for none."""
+        labels: NDArray[np.integer] = np.maximum(label[self.labelled], -1)
+        return labels
+
+
 Elsewhere = Callable[["Replay", list[replay_kernels.Fix], int], list[Replayed]]
 
 
@@ -147,7 +163,8 @@ class Replay:
 
     def __getstate__(self) -> dict[str, Any]:
         # Where other processes replay, each processor has one of its own.
-        return {**self.__dict__, "_elsewhere": None, "_tell": untold, "_known": {}, "_threads": False}
+        kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
+        return {**kept, "_elsewhere": None, "_tell": untold, "_known": {}, "_threads": False}
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""
@@ -184,22 +201,34 @@ class Replay:
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
     ) -> list[NDArray[np.int64]]:
         """For each group, return the positions in `order` of the rows that its fix changes, including allocations."""
+        if not groups:
+            return []
+        changing = self._changing
+        # The last place is for rows and labels without a group.
+        group = np.append(group_of, -1)[changing.label_of(label)].astype(np.int64, copy=False)
+        place = changing.place
+        if len(group) and group.min() < 0:
+            inside = group >= 0
+            place, group = place[inside], group[inside]
+        place = place[grouped(group, groups)].astype(np.int64)
+        ends = np.cumsum(np.bincount(group, minlength=groups))
+        return np.split(place, ends[:-1])
+
+    @functools.cached_property
+    def _changing(self) -> _Changing:
+        """The rows that some fix changes."""
         timeline, partner = self._timeline, self._work.partner
         takes_over = (timeline.kind == Kind.ALLOCATION) & (partner >= 0)
         served = np.flatnonzero(takes_over)
         served = served[(timeline.problem[partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
         fixed = np.flatnonzero((timeline.problem != 0) & ~takes_over)
-        rows = np.concatenate([fixed, served]) if len(served) else fixed
-        of = label[np.concatenate([fixed, partner[served]]) if len(served) else fixed]
-        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(rows), -1)
-        place = self._place[rows[group >= 0]]
-        group = group[group >= 0].astype(np.int64)
+        place = np.concatenate([self._place[fixed], self._place[served]])
+        labelled = np.concatenate([fixed, partner[served]])
         if (place[1:] < place[:-1]).any():
             order = np.argsort(place)
-            place, group = place[order], group[order]
-        place = place[grouped(group, groups)]
-        ends = np.cumsum(np.bincount(group, minlength=groups))
-        return np.split(place, ends[:-1]) if groups else []
+            place, labelled = place[order], labelled[order]
+        kind = np.min_scalar_type(len(timeline))
+        return _Changing(place.astype(kind), labelled.astype(kind))
 
     def _replays(self, fixes: list[replay_kernels.Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
