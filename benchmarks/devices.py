@@ -1,0 +1,121 @@
+"""Are estimates right with several devices? Small programs on two and on four, with a problem and without it.
+
+    python benchmarks/devices.py                                   # all kinds, 2 and 4 devices, 9 rounds
+    python benchmarks/devices.py --kind wait --devices 4 --rounds 15
+
+`programs/devices.cu` gives each device a kernel in every turn, and then fetches a number from each. In `wait` the CPU
+waits for each device before it turns to the next, in `free` it frees memory of it, which waits too, and in `upload` it
+sends each device the same bytes in every turn. The stages run once for each kind and number of devices; the estimate is
+that for all problems that they find. Then the program runs in turn as it is and without the problem. The saving is the
+median of the differences, with its 95 % interval. Prints a table, and whether each estimate's interval holds the
+saving; writes `benchmarks/results/devices.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from accuracy import interval_of_median, run_bare, run_stage
+from building import PROGRAMS, cuda_headers
+from machine import description, watch_others
+from rich.console import Console
+from rich.table import Table
+from twins import write_rows
+
+from ffm.results.folder.paths import ResultsFolder
+from ffm.results.stored import open_results
+from ffm.stages.analysis import run_analysis
+from ffm.stages.measure import Request
+from ffm.vgpu.paths import library_folder
+
+RESULTS = Path(__file__).parent / "results" / "devices.json"
+TURNS = {"wait": 400, "free": 400, "upload": 400}
+"""Of each kind, divided by the number of devices."""
+KERNEL_US = 400
+
+
+def built(folder: Path) -> Path:
+    """Compile the program into the folder."""
+    program = folder / "devices"
+    subprocess.run(
+        [
+            "g++", "-std=c++17", "-O2", "-g", "-x", "c++", str(PROGRAMS / "devices.cu"), "-o", str(program),
+            f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
+            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -> dict[str, Any]:
+    """Measure a kind of problem on so many devices; return the row of the result."""
+    (folder / "vgpu").write_text(f"devices = {devices}\nkernel.step = {KERNEL_US}\n")
+    os.environ["VGPU_CONFIGURATION"] = str(folder / "vgpu")
+    command = [str(program), kind, str(devices), str(TURNS[kind] // devices)]
+    request = Request(command, ResultsFolder(folder / f"{kind}{devices}"), 300.0)
+    for stage in ("baseline", "tracing", "memory", "sync-use"):
+        run_stage(stage, request)
+    run_analysis(request.folder)
+    everything = open_results(request.folder.root).document.everything
+    assert everything is not None
+    bare, fixed = [], []
+    for _ in range(rounds):
+        bare.append(run_bare(command))
+        fixed.append(run_bare([*command, "fixed"]))
+    pairs = [before - after for before, after in zip(bare, fixed, strict=True)]
+    low, high = everything.low_s or 0.0, everything.high_s or 0.0
+    return {
+        "twin": f"{kind} on {devices}",
+        "estimate_s": everything.replay_s,
+        "interval_s": [low, high],
+        "measured_s": median(pairs),
+        "measured_interval_s": interval_of_median(pairs),
+        "holds": low <= median(pairs) <= high,
+        "bare_s": bare,
+        "fixed_s": fixed,
+    }
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    table = Table(title="Estimate and measured saving with several devices, seconds")
+    for header in ("program", "bare", "saved", "of 95 %", "estimate", "from", "to", "holds"):
+        table.add_column(header, justify="left" if header == "program" else "right")
+    for row in rows:
+        cells = (median(row["bare_s"]), row["measured_s"])
+        told = [f"{cell:.3f}" for cell in cells] + ["-".join(f"{bound:.3f}" for bound in row["measured_interval_s"])]
+        estimated = [f"{cell:.3f}" for cell in (row["estimate_s"] or 0.0, *row["interval_s"])]
+        table.add_row(row["twin"], *told, *estimated, "yes" if row["holds"] else "NO")
+    Console(width=120).print(table)
+
+
+def main() -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", dest="kinds", action="append", choices=TURNS, help="default: all")
+    parser.add_argument("--devices", action="append", type=int, choices=range(1, 17), help="default: 2 and 4")
+    parser.add_argument("--rounds", type=int, default=9, help="runs of each version [9]")
+    arguments = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch, watch_others() as others:
+        program = built(Path(scratch))
+        for kind in arguments.kinds or TURNS:
+            for devices in arguments.devices or (2, 4):
+                rows.append(measure(program, kind, devices, arguments.rounds, Path(scratch)))
+                print(f"{kind}, {devices} devices", file=sys.stderr, flush=True)
+    show(rows)
+    print(f"{sum(row['holds'] for row in rows)} of {len(rows)} intervals hold the measured saving. {others}")
+    write_rows(RESULTS, description(arguments, others), rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
