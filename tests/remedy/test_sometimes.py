@@ -15,7 +15,6 @@ from tests.conftest import Ffm
 from tests.remedy.applying import every_correction
 
 SOURCE = Path(__file__).parent / "programs" / "sometimes.cu"
-TURNS = 100
 
 
 @pytest.fixture
@@ -47,16 +46,16 @@ def test_a_correction_that_costs_time_goes_back_in_the_running_program(program: 
 def test_frees_that_are_needed_now_and_then_wait_then_and_no_other_does(
     program: Path, ffm: Ffm, tmp_path: Path
 ) -> None:
-    results = tmp_path / "results"
+    results, turns, every = tmp_path / "results", 400, 200
     for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", program, "frees", TURNS)
+        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", program, "frees", turns, every)
         assert done.code == 0, done.err
     assert ffm("stage", "analysis", "--results", results).code == 0
     done = ffm("apply-remedy", "--cudaFree-hoist", "--runs", 1, "--json", "--results", results)
     assert done.code == 0, done.err
     answer = json.loads(done.out)
     assert answer["differences"] == []
-    [free] = [site for site in answer["sites"] if "cudaFree-hoist" in site["remedies"] and site["calls"] == TURNS]
-    assert free["corrected"] + free["original"] == TURNS
+    [free] = [site for site in answer["sites"] if "cudaFree-hoist" in site["remedies"] and site["calls"] == turns]
+    assert free["corrected"] + free["original"] == turns
     assert answer["removed"]["frees"] == free["corrected"] > 0
     assert answer["fallbacks"]["deliveries_awaited"] > 0

@@ -1,4 +1,4 @@
-/* sometimes KIND TURNS: what a correction does where it does not pay, and where it must wait now and then. */
+/* sometimes KIND TURNS [EVERY]: what a correction does where it does not pay, and where it must wait now and then. */
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -36,8 +36,9 @@ static long long downloads(int turns, int *counter)
     return sum;
 }
 
-/* A free waits for the result that was asked for before it, which the program reads in every tenth turn only. */
-static long long frees(int turns, int *counter)
+/* A free waits for the result that was asked for before it, which the program reads in the last of every so many turns
+ * only. */
+static long long frees(int turns, int every, int *counter)
 {
     int *result;
     long long sum = 0;
@@ -48,19 +49,21 @@ static long long frees(int turns, int *counter)
         LAUNCH(count_up, dim3(1), dim3(1), 0, nullptr, counter);
         check(cudaMemcpyAsync(result, counter, sizeof *result, cudaMemcpyDeviceToHost, nullptr));
         check(cudaFree(block));
-        if (turn % 10 == 9)
+        if (turn % every == every - 1)
             sum += *result;
     }
     check(cudaDeviceSynchronize());
     return sum;
 }
 
-int main(int, char **arguments)
+int main(int count, char **arguments)
 {
     int *counter;
     check(cudaMalloc(reinterpret_cast<void **>(&counter), size));
     check(cudaMemset(counter, 0, size));
     const int turns = std::atoi(arguments[2]);
-    const long long sum = arguments[1] == std::string("frees") ? frees(turns, counter) : downloads(turns, counter);
+    const int every = count > 3 ? std::atoi(arguments[3]) : 10;
+    const long long sum =
+        arguments[1] == std::string("frees") ? frees(turns, every, counter) : downloads(turns, counter);
     std::printf("%lld\n", sum);
 }
