@@ -20,6 +20,7 @@ WORDS = {
     Because.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
     Because.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
     Because.ANSWER: "the program asks afterwards whether the work is over, and was never told that it is not",
+    Because.PRINTED: "what kernels print appears when it returns",
     Because.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and "
     "another time",
     Because.OUTSIDE_PORTION: "only a portion of the run was measured, and what comes before or after that may rely on "

@@ -34,6 +34,7 @@ class Because(StrEnum):
     HANDED_OVER = auto()
     SHARED_MEMORY = auto()
     ANSWER = auto()
+    PRINTED = auto()
     OTHERS_STAY = auto()
     """Nothing relies on it as long as the waits that were not measured stay."""
     OUTSIDE_PORTION = auto()

@@ -19,6 +19,7 @@ from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.common_memory import contexts_apart
 from ffm.evidence.matching import rows_of
 from ffm.evidence.operations import EVENTS, FUNCTION, are_in_order, operation_columns
+from ffm.evidence.printing import showing_waits
 from ffm.evidence.program_order import (
     access_rows,
     access_uses,
@@ -208,6 +209,7 @@ def _judged(
         operations,
         streams=replace(operations.streams, apart=contexts_apart(part, operations, recording.contexts)),
     )
+    handovers = handovers_of(recording, recording.threads)
     necessity = needed_synchronizations(
         operations,
         joined_uses(
@@ -220,8 +222,9 @@ def _judged(
             *([unseen_uses(part)] if recording.process_id in _used_by_others(recordings) else []),
         ),
         clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
-        handovers_of(recording, recording.threads),
+        handovers,
         unwatched_memory=_may_write_unseen(part),
+        shows=showing_waits(part, operations, recording, handovers),
     )
     transfers = _transfer_table(part, recording)
     necessity = _within_portion(necessity, operations, recording, part, transfers)

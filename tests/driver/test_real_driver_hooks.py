@@ -89,6 +89,15 @@ def test_calls_through_the_hooks_answer_what_the_bare_driver_answers(driver: Pat
     assert len(recording.operations) == calls
 
 
+def test_what_the_driver_writes_by_is_seen(driver: Path, tmp_path: Path) -> None:
+    outcome = instrumented([sys.executable, str(HERE / "writing_imports.py"), str(driver)], tmp_path, mode=3)
+    output = (tmp_path / "output").read_text()
+    assert str(outcome.ending) == "exited with code 0", output
+    leads = dict(line.split() for line in output.splitlines())
+    assert {"printf", "vfprintf", "fwrite", "fputs", "puts", "write"} <= set(leads)
+    assert set(leads.values()) == {"libffm_collector.so"}
+
+
 def call_bare(driver: Path, output: Path) -> list[str]:
     """Call everything without hooks; return the calls that end the process, which are skipped with hooks."""
     skipped: list[str] = []

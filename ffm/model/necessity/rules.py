@@ -131,6 +131,8 @@ class Reason(IntEnum):
     """Only a portion of the run was measured, and what lies outside of it may rely on the wait."""
     ANSWER = 19
     """The program asks whether the work is over, and never got the answer that it is not."""
+    PRINTED = 20
+    """What kernels print appears when it returns."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
@@ -150,7 +152,7 @@ _REASON_OF_ROLE = {
 
 _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
 
-AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.OUTSIDE_PORTION))
+AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.OUTSIDE_PORTION, Reason.PRINTED))
 """The reasons of synchronizations on which something may rely before all that was seen to: they cannot be moved."""
 
 _REASON_OF_NEED = {
@@ -258,15 +260,16 @@ def needed_synchronizations(
     handovers: Handovers = NO_HANDOVERS,
     *,
     unwatched_memory: bool = False,
+    shows: NDArray[np.bool_] | None = None,
 ) -> Necessity:
     """Decide for each operation that waits whether the program relies on it.
 
-    `unwatched_memory` means that private calls may write memory unseen that the CPU reads. O((n log n + m) k), with k
-    streams.
+    `unwatched_memory` means that private calls may write memory unseen that the CPU reads; `shows`, of length n, which
+    of them let out what kernels print. O((n log n + m) k), with k streams.
     """
-    reason = _reasons_at_first(operations, unwatched_memory)
+    reason = _reasons_at_first(operations, unwatched_memory, shows)
     own = uses.role == Role.OWN_SOURCE
-    sweep = _Sweep(operations, uses, clocks, handovers)
+    sweep = Sweep(operations, uses, clocks, handovers)
 
     found, covers = sweep.needs_of_uses(_is_required(reason))
     handed = found[:, state.USE] == state.NEED_HANDOVER
@@ -312,13 +315,17 @@ def needed_synchronizations(
     return Necessity(reason, keep, np.concatenate(credited))
 
 
-def _reasons_at_first(operations: Operations, unwatched_memory: bool) -> NDArray[np.uint8]:
+def _reasons_at_first(
+    operations: Operations, unwatched_memory: bool, shows: NDArray[np.bool_] | None
+) -> NDArray[np.uint8]:
     """Return a reason for each operation from what it is alone."""
     reason = np.where(operations.judged, Reason.NOTHING_RELIES, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
     if unwatched_memory:
         reason[operations.judged] = Reason.UNWATCHED_MEMORY
     reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
     reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
+    if shows is not None:
+        _require(reason, np.flatnonzero(shows), Reason.PRINTED)
     return reason
 
 
@@ -343,8 +350,8 @@ def _knowledge(threads: NDArray[np.int64], times: NDArray[np.int64], handovers: 
     return found
 
 
-class _Sweep:
-    """The events of a process in order of time, ready for `sweep`."""
+class Sweep:
+    """The events of a process in order of time, ready for `sweep`, and what relies on them."""
 
     def __init__(self, operations: Operations, uses: Uses, clocks: Clocks, handovers: Handovers) -> None:
         self._operations = operations
@@ -390,6 +397,11 @@ class _Sweep:
         order = np.lexsort((rows, stream))
         self.always_role = role[surest][first][order]
         return rows[order], np.searchsorted(stream[order], np.arange(self.streams + 1))
+
+    def always_operation(self, use: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the operations that are always used, by their numbers among the needs."""
+        rows: NDArray[np.int64] = self._reliance.always[use - self._uses]
+        return rows
 
     def roles(self, uses: Uses, use: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the role of each use; those after the last one are `Reliance.always`."""

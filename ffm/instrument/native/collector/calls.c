@@ -21,6 +21,7 @@
 #include "launches.h"
 #include "modes.h"
 #include "portion.h"
+#include "printing.h"
 #include "protected_data.h"
 #include "stacks.h"
 #include "thread.h"
@@ -77,6 +78,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
         if (ffm_graphs_launched(function) && ffm_graph_has(operation->handle, FFM_GRAPH_UNKNOWN))
             operation->flags |= FFM_OPERATION_HOLDS;
         if (mode & FFM_MODE_WATCH) {
+            ffm_printing_look(thread);
             ffm_watch_before(function, arguments, operation);
             if (ffm_devices_several() && ffm_launch_stays_on_device(function, arguments))
                 operation->flags |= FFM_OPERATION_DEVICE_ONLY;
@@ -130,6 +132,8 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
             ffm_contents_after(function, arguments, operation, number, thread);
         if (mode & FFM_MODE_WATCH)
             ffm_watch_after(function, arguments, operation, number, thread);
+        if (mode & FFM_MODE_WATCH)
+            ffm_printing_note(thread, number, operation->start + operation->duration);
         thread->bypass--;
     }
 }

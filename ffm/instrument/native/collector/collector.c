@@ -33,6 +33,7 @@
 #include "pageable.h"
 #include "plan_file.h"
 #include "portion.h"
+#include "printing.h"
 #include "python_frames.h"
 #include "readback.h"
 #include "samples.h"
@@ -261,6 +262,8 @@ void ffm_collector_instrument(const void *start, uint64_t bytes)
 void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
 {
     ffm_foreign_add((uint64_t)start, (uint64_t)start + bytes, driver);
+    if (driver)
+        ffm_printing_driver((uint64_t)start);
 }
 
 void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 10, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 11, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -222,7 +222,9 @@ enum {
     FFM_ACCESS_OTHER = 12,   /* reads or writes the memory of the process `address`, or may from now on */
     FFM_ACCESS_BARRIER = 13, /* initialises the barrier at `address` for `operation` threads */
     FFM_ACCESS_ARRIVE = 14,  /* is about to wait at it */
-    FFM_ACCESS_LEAVE = 15    /* has waited there */
+    FFM_ACCESS_LEAVE = 15,   /* has waited there */
+    FFM_ACCESS_PRINTED = 16  /* was in this `operation`, or past it, when it was seen that the driver has written to the
+                                program's output since the time `address`; at UINT64_MAX if it may at any time */
 };
 
 /* In place of a semaphore's first value or of a barrier's threads, and more than any: other processes can post it or

@@ -152,7 +152,9 @@ std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShap
         if (context->error != CUDA_SUCCESS)
             return;
         ptx::Arguments handed = {variables, copied->packed(), copied->size(), context->device};
-        CUresult outcome = ptx::run(*code, shape, handed, configuration().time_limit);
+        std::string printed;
+        CUresult outcome = ptx::run(*code, shape, handed, configuration().time_limit, printed);
+        context->printed.keep(printed);
         if (outcome != CUDA_SUCCESS)
             context->error = outcome;
     };
@@ -207,6 +209,7 @@ CUresult vgpu::launch(Stream &stream, Kernel &kernel, const LaunchShape &shape, 
     CallCost cost(microseconds(configuration().call_launch));
     if (stream.capture)
         return capture(stream, KernelNode(kernel, shape, arguments));
+    stream.context->printed.show();
     submit(stream, launch_operation(stream.context, kernel, shape, arguments));
     return CUDA_SUCCESS;
 }

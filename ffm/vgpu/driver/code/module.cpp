@@ -212,6 +212,7 @@ CUresult load_module(CUmodule *module, const void *image)
     if (result != CUDA_SUCCESS)
         return result;
     wait_for_context(*context);
+    context->printed.show();
     return load(reinterpret_cast<Module **>(module), image);
 }
 
@@ -284,6 +285,7 @@ DRIVER_CALL(cuModuleUnload)(CUmodule module)
     if (!is_module(module))
         return CUDA_ERROR_INVALID_HANDLE;
     wait_for_context(*context);
+    context->printed.show();
     return unload(module);
 }
 
@@ -317,8 +319,10 @@ DRIVER_CALL(cuLibraryUnload)(CUlibrary library)
         return result;
     if (!is_module(library))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (Context *context = current_context())
+    if (Context *context = current_context()) {
         wait_for_context(*context);
+        context->printed.show();
+    }
     return unload(library);
 }
 

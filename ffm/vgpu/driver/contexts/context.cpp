@@ -258,6 +258,7 @@ Context *create_context(CUdevice device, unsigned flags)
 void destroy_context(Context *context)
 {
     wait_for_context(*context);
+    context->printed.show();
     destroy_storage(reinterpret_cast<CUcontext>(context));
     release_image_objects(reinterpret_cast<CUcontext>(context));
     release_arrays(reinterpret_cast<CUcontext>(context));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foundation/cuda_api.h"
+#include "printed.h"
 #include "scheduler.h"
 
 namespace vgpu
@@ -65,6 +66,7 @@ struct Context {
     std::atomic<CUresult> error{CUDA_SUCCESS};        /* sticky: the GPU could not do its work */
     std::map<std::uint64_t, CUdevice> peers; /* devices whose memory this one reaches directly, by the contexts' ids */
     std::atomic<int> capturing{0};           /* streams that are being captured */
+    Printed printed;                         /* by its kernels */
 
     /* Locked. The last operation of every stream. */
     std::vector<OperationReference> outstanding();

@@ -72,6 +72,7 @@ CUresult synchronize(Context &context)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     CallCost cost(microseconds(configuration().call_synchronize));
     wait_for_context(context);
+    context.printed.show();
     return context.error;
 }
 

@@ -40,8 +40,8 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
     return CUDA_SUCCESS;
 }
 
-/* The event's mark, or null if it was never recorded. */
-CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags, CUdevice *device = nullptr)
+/* The event's mark, or null if it was never recorded, and its context. */
+CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags, Context *&context)
 {
     CUresult result = enter();
     if (result != CUDA_SUCCESS)
@@ -54,24 +54,24 @@ CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags, CUd
         return CUDA_ERROR_CAPTURED_EVENT;
     mark = event->recorded;
     flags = event->flags;
-    if (device)
-        *device = event->context->device;
-    return event->context->error;
+    context = event->context;
+    return context->error;
 }
 
 CUresult elapsed(float *milliseconds, CUevent first, CUevent second)
 {
     OperationReference marks[2];
     unsigned flags[2] = {0, 0};
-    CUdevice devices[2] = {0, 0};
-    CUresult result = recorded(first, marks[0], flags[0], &devices[0]);
+    Context *contexts[2] = {nullptr, nullptr};
+    CUresult result = recorded(first, marks[0], flags[0], contexts[0]);
     if (result == CUDA_SUCCESS)
-        result = recorded(second, marks[1], flags[1], &devices[1]);
+        result = recorded(second, marks[1], flags[1], contexts[1]);
     if (result != CUDA_SUCCESS)
         return result;
     if (!milliseconds)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!marks[0] || !marks[1] || devices[0] != devices[1] || ((flags[0] | flags[1]) & CU_EVENT_DISABLE_TIMING) != 0)
+    if (!marks[0] || !marks[1] || contexts[0]->device != contexts[1]->device ||
+        ((flags[0] | flags[1]) & CU_EVENT_DISABLE_TIMING) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!marks[0]->complete || !marks[1]->complete)
         return CUDA_ERROR_NOT_READY;
@@ -117,7 +117,8 @@ DRIVER_CALL(cuEventQuery)(CUevent event)
 {
     OperationReference mark;
     unsigned flags;
-    CUresult result = recorded(event, mark, flags);
+    Context *context;
+    CUresult result = recorded(event, mark, flags, context);
     if (result != CUDA_SUCCESS)
         return result;
     return !mark || mark->complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -127,11 +128,13 @@ DRIVER_CALL(cuEventSynchronize)(CUevent event)
 {
     OperationReference mark;
     unsigned flags;
-    CUresult result = recorded(event, mark, flags);
+    Context *context;
+    CUresult result = recorded(event, mark, flags, context);
     if (result != CUDA_SUCCESS)
         return result;
     CallCost cost(microseconds(configuration().call_synchronize));
     wait_for_gpu({mark});
+    context->printed.show();
     return CUDA_SUCCESS;
 }
 

@@ -46,6 +46,7 @@ CUresult synchronize(CUstream handle, DefaultStream default_stream)
     CallCost cost(microseconds(configuration().call_synchronize));
     Context *context = stream->context;
     wait_for_stream(*stream);
+    context->printed.show();
     return context->error;
 }
 
@@ -136,6 +137,7 @@ CUresult add_callback(CUstream handle, DefaultStream default_stream, CUstreamCal
     operation->engine = Engine::host_function;
     operation->work = [callback, handle, data, context = stream->context] {
         HostFunctionScope scope;
+        context->printed.show();
         callback(handle, context->error, data);
     };
     submit(*stream, operation);

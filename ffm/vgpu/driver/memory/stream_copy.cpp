@@ -23,6 +23,8 @@ CUresult copy(Stream &stream, const CopySide &destination, const CopySide &sourc
         return capture(stream, CopyNode{destination, source, shape});
     }
     enqueue_copy(stream, destination, source, shape, synchronous);
+    if (synchronous)
+        stream.context->printed.show();
     return stream.context->error;
 }
 

@@ -263,7 +263,8 @@ Watch &watch()
 
 } // namespace
 
-CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit)
+CUresult run(const Code &code, const LaunchShape &shape, const Arguments &arguments, double time_limit,
+             std::string &printed)
 {
     Launch launch(code, shape, arguments);
     if (time_limit > 0)
@@ -280,7 +281,7 @@ CUresult run(const Code &code, const LaunchShape &shape, const Arguments &argume
     crew().run(work, helpers);
     if (time_limit > 0)
         watch().remove(launch);
-    launch.flush();
+    printed = launch.printed();
     return launch.result();
 }
 

@@ -56,12 +56,9 @@ void Launch::print(const std::string &text)
     printed_ += text;
 }
 
-void Launch::flush()
+const std::string &Launch::printed() const
 {
-    if (printed_.empty())
-        return;
-    std::fwrite(printed_.data(), 1, printed_.size(), stdout);
-    std::fflush(stdout);
+    return printed_;
 }
 
 CUresult Launch::result() const

@@ -88,12 +88,12 @@ class Launch
     /* The first fault ends the launch; `detail` is told on standard error with the kernel's name. */
     void fail(Fault fault, const std::string &detail);
 
-    /* What the kernel printed; written to the standard output when it is over. */
+    /* Its threads print. */
     void print(const std::string &text);
 
     /* CUDA's error for the fault. */
     CUresult result() const;
-    void flush();
+    const std::string &printed() const;
 
   private:
     std::mutex mutex_;

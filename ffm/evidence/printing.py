@@ -1,0 +1,39 @@
+"""What kernels print, as stage 3 saw the driver write it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.evidence.program_order import access_rows
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import Recording
+from ffm.model.necessity.printing import Prints, waits_that_show
+from ffm.model.necessity.rules import Handovers, Operations
+from ffm.results.columnar.columns import Columns
+
+_WRITING = (Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.MODULE, Kind.CONTEXT)
+"""Kinds of calls in which the driver writes what kernels have printed, unless they are asynchronous."""
+
+
+def showing_waits(
+    columns: Columns, operations: Operations, recording: Recording, handovers: Handovers
+) -> NDArray[np.bool_]:
+    """Return which operations of a process let out what its kernels print."""
+    printed = recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_PRINTED")]
+    catalogue = load_catalogue()
+    done = columns["result"] == 0
+    launches = [function.index for function in catalogue.of_kind(Kind.LAUNCH)]
+    writing = [function.index for function in catalogue.of_kind(*_WRITING) if not function.asynchronous]
+    return waits_that_show(
+        operations,
+        np.flatnonzero(done & np.isin(columns["function"], launches)),
+        done & np.isin(columns["function"], writing),
+        Prints(
+            operation=access_rows(columns, printed),
+            since=printed["address"].astype(np.int64),
+            until=np.minimum(printed["time"], np.iinfo(np.int64).max).astype(np.int64),
+        ),
+        handovers,
+    )
