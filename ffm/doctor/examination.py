@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -188,10 +187,6 @@ def examine_driver(library: str) -> Examination:
                 f"The driver {answer.path} was loaded, and no hooks were made"
                 + (f": {process.failure}." if process else ".")
             )
-        # The agent's messages may arrive shortly after the process ends.
-        patience = time.monotonic() + SECONDS
-        while not process.hooks and time.monotonic() < patience:
-            time.sleep(0.01)
         recorded = sum(len(recording.operations) for recording in read_recordings(recordings))
     return _examination(answer, process.hooks, recorded, catalogue)
 

@@ -9,14 +9,22 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from ffm.driver.catalogue import load_catalogue
 from ffm.errors import InstrumentError
 from ffm.instrument.library import native_library
-from ffm.instrument.session import runner
+from ffm.instrument.session import held_times, runner
 from ffm.instrument.session.gate import Gate
+from ffm.vgpu.paths import library_folder
+
+
+class NoWait:
+    offsets: tuple[int, ...] = ()
+
 
 PROGRAM = """
 import ctypes, sys, threading, time
@@ -121,6 +129,25 @@ def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     with pytest.raises(InstrumentError, match="SIGSEGV while the instruments were put into it, before it began"):
         runner.run_instrumented(["/bin/true"], nothing, output=tmp_path / "output")
+
+
+def test_what_is_hooked_is_known_even_if_the_program_ends_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = held_times.HeldTimes.add
+
+    def late(times: held_times.HeldTimes, process: int, began: float) -> None:
+        """Keep the thread that is told from its next message, as a busy machine does."""
+        time.sleep(0.5)
+        add(times, process, began)
+
+    monkeypatch.setattr(held_times.HeldTimes, "add", late)
+    functions = [function.name for function in load_catalogue().functions]
+    instruments = runner.Instruments(tmp_path, functions, 0, None, lambda _: NoWait())
+    command = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(library_folder() / 'libcuda.so.1')!r})"]
+    outcome = runner.run_instrumented(command, instruments, output=tmp_path / "output")
+    assert str(outcome.ending) == "exited with code 0"
+    assert "cuLaunchKernel" in {function for function, _, _ in outcome.processes[0].hooks}
 
 
 @pytest.fixture(scope="module")

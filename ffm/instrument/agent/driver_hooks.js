@@ -63,7 +63,13 @@ function hookDriver(module) {
   }
   hookEntryPoints(module, plan, owners);
   Interceptor.flush();
-  send({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
+  tellHooks(outcomes, (Date.now() - began) / 1000);
+}
+
+// Waits until the runner knows: a process that ends soon would take the message with it.
+function tellHooks(outcomes, seconds) {
+  send({ type: "hooks", outcomes, seconds });
+  recv("noted", () => {}).wait();
 }
 
 // Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs neither.

@@ -467,6 +467,7 @@ class _Run:
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._held.add(process.process_id, time.monotonic() - content["seconds"])
+                script.post({"type": "noted"})
             elif content["type"] == "wide":
                 self._fail(_WIDE.format(module=content["module"]))
             elif content["type"] == "failed":
