@@ -142,6 +142,18 @@ def test_devices_of_two_processes_are_told_apart(tmp_path: Path) -> None:
     assert sorted(told) == [(0, 0), (1, 5)]
 
 
+def test_what_passes_before_late_work_belongs_to_no_region(tmp_path: Path) -> None:
+    """Nothing shows why the kernel begins 495 us after its launch."""
+    report = Report()
+    report.kernel("step", 500, 600, report.call("cudaLaunchKernel", 0, 5))
+    report.wait(report.call("cudaDeviceSynchronize", 6, 602))
+    waiting = results_of(report.write(tmp_path / "late.sqlite"), tmp_path).waiting
+    assert waiting is not None
+    on_path = [(region.kind, round(region.path_s * 1e6)) for region in waiting.regions if region.path_s > 0]
+    assert on_path == [("kernel", 100), ("call", 5), ("call", 2)]
+    assert (waiting.unaccounted_s, round(waiting.length_s * 1e6)) == (495e-6, 602)
+
+
 def test_ranges_of_the_program_are_around_its_calls(tmp_path: Path) -> None:
     """NVTX: pushed and popped on a thread. Such ranges tell alike calls apart, and are regions of the path."""
     report = loop(4)

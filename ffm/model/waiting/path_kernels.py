@@ -265,7 +265,10 @@ def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pi
 
 
 def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of: Owners, sums: Sums) -> None:
-    """Cut stretches as `cut` does, and add how long each piece is to the sums of its part and of whoever owns it."""
+    """Cut stretches as `cut` does, and add how long each piece is to the sums of its part and of whoever owns it.
+
+    Nobody owns what passes before GPU work for which nothing accounts.
+    """
     pieces = room(4)
     begins = rows.begins
     near = begins[:-1].copy()
@@ -275,7 +278,10 @@ def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of:
         if stretches.kind[number] != ON_HOST:
             late = UNKNOWN if end - now > latest_launch else REST
             found = add(pieces, 0, GPU if stretches.kind[number] == ON_GPU else late, on, now, end)
-            count(pieces, found, of, sums)
+            if pieces.kind[0] == UNKNOWN:
+                sums.part[UNKNOWN] += end - now
+            else:
+                count(pieces, found, of, sums)
             continue
         first = begins[on]
         row = first + place_of(rows.start[first : begins[on + 1]], now + 1, near[on] - first) - 1

@@ -88,11 +88,13 @@ class Waiting(Record, frozen=True, kw_only=True):
     """Whether it was recorded which thread started and joined which."""
     processes: Count
     threads: Count
+    unaccounted_s: Seconds = 0.0
+    """How long GPU work on the path began after its launch for no reason that is known: that belongs to no region."""
 
     @property
     def length_s(self) -> float:
         """The length of the critical path: the time from the run's first traced call to the end of its last work."""
-        return sum(region.path_s for region in self.regions)
+        return self.unaccounted_s + sum(region.path_s for region in self.regions)
 
     def references(self, sites: int) -> Iterator[Reference]:
         """As `ffm.results.documents.document.Document.references`."""

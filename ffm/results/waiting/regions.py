@@ -55,12 +55,15 @@ class _Cells:
     """For each row, the cell of the CPU work after it."""
     before: int
     """The cell of what comes before a thread's first call."""
+    over: NDArray[np.int64]
+    """When each row's call is over, in nanoseconds."""
     count: int
 
     def of_pieces(self, path: Path) -> NDArray[np.int64]:
-        """Return the cell of each piece of a path."""
+        """Return the cell of each piece of a path; -1 for what passes before GPU work for which nothing accounts."""
         cell = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
         cell = np.where(path.part == Part.WORK, self.after[path.row], cell)
+        cell = np.where((path.part == Part.UNKNOWN) & (path.end > self.over[path.row]), -1, cell)
         return np.asarray(np.where(path.part == Part.START, self.before, cell), np.int64)
 
     def nanoseconds(self, run: RunPath, stretches: Stretches) -> NDArray[np.int64]:
@@ -93,7 +96,7 @@ class Regions:
 
     def shares_of_pieces(self, number: int, path: Path) -> NDArray[np.float64]:
         """Return which share of each piece of a path a region has, 0 to 1."""
-        return self.split.of_regions([number], self.cells.count)[self.cells.of_pieces(path)]
+        return np.append(self.split.of_regions([number], self.cells.count), 0.0)[self.cells.of_pieces(path)]
 
     def faster(self, chosen: Sequence[int], factor: float, run: RunPath) -> Faster:
         """Return what takes less time if some regions become faster by a factor; infinity removes them.
@@ -188,7 +191,8 @@ class _Table:
                 of_site[1, one] = self._cell(kind, *self._names.work(one), one)
         before = self._cell("CPU", BEFORE, "", int(site[0]))
         of_gpu = np.where(works, of_site[1, site], np.int32(-1))
-        self.cells = _Cells(of_site[0, site], of_gpu, after, before, len(self._region_of_cell))
+        over = run.timeline.start + run.timeline.duration
+        self.cells = _Cells(of_site[0, site], of_gpu, after, before, over, len(self._region_of_cell))
 
     @property
     def keys(self) -> list[_Key]:

@@ -34,6 +34,8 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
     if estimates is not None:
         tried = min(TRIED_REGIONS, TRIED_ROWS // (2 * max(len(run.timeline), 1)), len(regions))
         regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
+    stretches = run.stretches
+    unaccounted_ns = (stretches.end - stretches.begin).sum() - sum(region.path_s for region in regions) * _NS
     del found  # its columns are as large as those that finding patterns takes
     give_back()
     patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
@@ -53,6 +55,7 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         starts_recorded=run.work.lives is not None,
         processes=run.work.processes,
         threads=len(run.work.process_of_thread),
+        unaccounted_s=max(round(unaccounted_ns), 0) / _NS,
     )
 
 
