@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, DriverFunction, Effect, load_catalogue
+from ffm.driver.catalogue import ABSENT, Awaits, DriverFunction, Effect, load_catalogue
 from ffm.driver.catalogue import Direction as DriverDirection
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.evidence.handles import StreamTable, events_of, streams_of
-from ffm.evidence.named_work import devices_of
+from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
+from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY
 from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
-from ffm.model.device import Action, DeviceWork, Direction
+from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import StreamKind
@@ -56,6 +56,8 @@ def device_work(
     devices = [] if tracing is None else tracing.devices
     number, streams = streams_of(columns)
     stream, stream_process, legacy, independent, device = _streams(columns, action, number, streams, devices)
+    if device is not None:
+        _wait_for_devices(columns, action, stream, stream_process, device, devices)
     event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
@@ -175,6 +177,26 @@ def _streams(
     ordering = legacy[process]
     elsewhere = (ordering >= 0) & (device[first][ordering] != device[first])
     return stream, process, legacy, independent[first] | elsewhere, device[first].clip(0)
+
+
+def _wait_for_devices(
+    columns: Columns,
+    action: NDArray[np.uint8],
+    stream: NDArray[np.int32],
+    stream_process: NDArray[np.int32],
+    stream_device: NDArray[np.int32],
+    devices: list[ContextDevice],
+) -> None:
+    """Let synchronizations of a context be for its device alone where their process has several, in place. If no work
+    was put on that, they wait for no stream.
+    """
+    current = _of(lambda entry: entry.awaits is Awaits.CONTEXT and entry.handle == ABSENT)[columns["function"]]
+    rows = np.flatnonzero((action == Action.WAIT_CONTEXT) & current)
+    process = columns["process"][rows].astype(np.int64)
+    device = device_of_contexts(process, contexts_of(columns)[rows], devices)
+    stream[rows] = stream_of_device(process, device, stream_process, stream_device)
+    action[rows[stream[rows] == IDLE]] = Action.WAIT_STREAM
+    stream[rows] = stream[rows].clip(-1)
 
 
 def _over_before(

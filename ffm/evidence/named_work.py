@@ -65,9 +65,17 @@ def context_devices(recordings: list[Recording]) -> list[ContextDevice]:
     ]
 
 
+def device_of_contexts(
+    process: NDArray[np.int64], context: NDArray[np.int64], devices: list[ContextDevice]
+) -> NDArray[np.int32]:
+    """Return the device of each context, given as its process and its number there; -1 where it is unknown."""
+    known = {(one.process, one.context): one.device for one in devices}
+    keys, place = np.unique(np.column_stack((process, context)), axis=0, return_inverse=True)
+    device = np.array([known.get((one, two), -1) for one, two in keys.tolist()], np.int32)
+    return device[place.reshape(-1)]
+
+
 def devices_of(streams: StreamTable, devices: list[ContextDevice]) -> NDArray[np.int32] | None:
     """Return the device of each stream's context, -1 where it is unknown; None if that is so for all."""
-    known = {(one.process, one.context): one.device for one in devices}
-    keys = zip(streams.process.tolist(), streams.context.tolist(), strict=True)
-    device = np.array([known.get(key, -1) for key in keys], np.int32)
+    device = device_of_contexts(streams.process, streams.context, devices)
     return device if (device >= 0).any() else None

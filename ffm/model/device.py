@@ -31,7 +31,9 @@ class Action(IntEnum):
     uploads from pageable memory.
     """
     WAIT_CONTEXT = 4
-    """Waits for all work of the process, then does its own: frees, device synchronizations."""
+    """Waits for all work of the process, or of the device of its stream if it has one, then does its own: frees, device
+    synchronizations.
+    """
     WAIT_STREAM = 5
     WAIT_EVENT = 6
     RECORD_EVENT = 7
@@ -57,6 +59,16 @@ class Direction(IntEnum):
 _DEVICE_BITS = 16
 MOST_DEVICES = (1 << _DEVICE_BITS) - 1
 """The highest number that a device can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The devices of all processes, numbered by process: those that its streams are on, or one."""
+
+    of_stream: NDArray[np.int32]
+    """Shape (streams + 1,): the number of each stream's device; the last entry is for no stream."""
+    first: NDArray[np.int32]
+    """Shape (processes + 1,): the first number of each process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,16 @@ class DeviceWork:
         independent = np.zeros(self.streams, np.bool_) if self.independent is None else self.independent
         return np.append(independent, np.False_)
 
+    @property
+    def gpus(self) -> Gpus:
+        """The devices that the processes' streams are on, for the model's passes."""
+        device = np.zeros(self.streams, np.int32) if self.stream_device is None else self.stream_device
+        idle = np.setdiff1d(np.arange(self.processes), self.stream_process) << _DEVICE_BITS
+        keys = np.append(self.stream_process.astype(np.int64) << _DEVICE_BITS | device, idle)
+        numbers, place = np.unique(keys, return_inverse=True)
+        first = np.searchsorted(numbers >> _DEVICE_BITS, np.arange(self.processes + 1))
+        return Gpus(np.append(place[: self.streams], 0).astype(np.int32), first.astype(np.int32))
+
     def for_path(self) -> DeviceWork:
         """Return the same with empty columns in place of those that only estimates need."""
         measured = np.empty(0, np.int64) if self.began is None else self.measured
@@ -199,3 +221,34 @@ class DeviceWork:
     def gpu_named(number: int) -> tuple[int, int]:
         """Return the process and the device of a number of `gpu_of`."""
         return number >> _DEVICE_BITS, number & MOST_DEVICES
+
+
+IDLE = -2
+"""In place of a stream: one of a device that no stream is on."""
+
+
+def stream_of_device(
+    process: NDArray[np.int64],
+    device: NDArray[np.integer],
+    stream_process: NDArray[np.integer],
+    stream_device: NDArray[np.integer],
+) -> NDArray[np.int32]:
+    """Return a stream for each wait for a device, as `Action.WAIT_CONTEXT` needs one.
+
+    Args:
+        process: that of each wait.
+        device: its number in the process, in the shape of `process`; -1 if it is not known.
+        stream_process: shape (streams,).
+        stream_device: shape (streams,).
+
+    Returns:
+        A stream of the device; -1 if the process has streams of one device only, or the device is not known; `IDLE` if
+        the process has several, and none is on that.
+    """
+    streams: dict[int, dict[int, int]] = {}
+    for number, (owner, place) in enumerate(zip(stream_process.tolist(), stream_device.tolist(), strict=True)):
+        streams.setdefault(owner, {}).setdefault(place, number)
+    several = {owner: places for owner, places in streams.items() if len(places) > 1}
+    asked = zip(process.tolist(), device.tolist(), strict=True)
+    found = [several[one].get(two, IDLE) if one in several and two >= 0 else -1 for one, two in asked]
+    return np.array(found, np.int32)

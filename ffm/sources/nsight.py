@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
@@ -112,7 +113,7 @@ class _Report:
             )
         calls = Calls(process[chosen], thread[chosen], rows["start"][chosen], rows["end"][chosen], name, chain)
         by_correlation = _Lookup(process, rows["correlationId"], holder)
-        streams = _Streams(self._legacy_streams(), self._devices())
+        streams = _Streams(self._legacy_streams(), self._devices)
         work, unlaunched = self._work(by_correlation, streams, names)
         return Profile(
             application=self._path.stem,
@@ -221,6 +222,7 @@ class _Report:
             found |= set(zip(*columns, strict=True))
         return found
 
+    @cached_property
     def _devices(self) -> dict[tuple[int, int], int]:
         """Return the device of each (process, context) that has work, as far as it is told."""
         found: dict[tuple[int, int], int] = {}
@@ -284,10 +286,10 @@ class _Report:
         for table in (WAITS, EVENTS):
             if table in self._tables:
                 needed = ("contextId", "streamId", "correlationId", "globalPid")
-                parts.append(self._rows(table, needed, ("eventId",)))
+                parts.append(self._rows(table, needed, ("eventId", "deviceId")))
         if not parts:
             nothing = np.zeros(0, np.int64)
-            return Waits(nothing, nothing, nothing)
+            return Waits(nothing, nothing, nothing, nothing)
         rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         process = rows["globalPid"] >> 24
         call = calls.find(process, rows["correlationId"])
@@ -299,7 +301,10 @@ class _Report:
         event = rows["eventId"][known]
         has = (event >= 0) & (event != NONE)
         _, number = np.unique(np.column_stack((process[known], event)), axis=0, return_inverse=True)
-        return Waits(call[known], stream, np.where(has, number.reshape(-1), -1))
+        told = rows["deviceId"][known]
+        contexts = zip(process[known].tolist(), rows["contextId"][known].tolist(), strict=True)
+        devices = np.array([self._devices.get(one, -1) for one in contexts], np.int64)
+        return Waits(call[known], stream, np.where(has, number.reshape(-1), -1), np.where(told >= 0, told, devices))
 
 
 def _within(

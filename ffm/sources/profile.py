@@ -78,6 +78,8 @@ class Waits:
     """Index into `Profile.streams`; `NO_STREAM` if none is named."""
     event: NDArray[np.int64]
     """A number of the event; -1 if none is named."""
+    device: NDArray[np.int64]
+    """The number, in the process, of the device of the call's context; -1 if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Memory
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.evidence.operations import MODEL_KINDS
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction
+from ffm.model.device import IDLE, MOST_DEVICES, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.timeline import Kind, Timeline
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import NO_STREAM, Place, Profile
@@ -49,6 +49,10 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     told = _Told(profile, stream)
     # A wait for a stream that no one named is taken to be for all of them, which it is if there is only one.
     action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
+    told.stream[action == Action.WAIT_CONTEXT] = NO_STREAM
+    devices = _devices(profile)
+    if devices is not None:
+        _wait_for_devices(profile, meanings, action, told, devices)
     ends = _Ends(profile)
     wait = _waits(profile, action, told, ends, first)
     in_pieces = (action == Action.ENQUEUE) & _from_pageable(profile, first) & (bytes_ > _PIECE_BYTES)
@@ -92,7 +96,8 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             stream_process=owner,
             events=int(told.event.max(initial=-1)) + 1,
             began=np.where(gpu >= 0, (began - begin).clip(0), -1),
-            stream_device=_devices(profile),
+            stream_device=devices,
+            independent=None if devices is None else _elsewhere(profile, devices),
             direction=_directions(profile, first, transfers),
             awaits=None if partners is None else partners.awaits.astype(np.int32),
         ),
@@ -145,6 +150,37 @@ def _devices(profile: Profile) -> NDArray[np.int32] | None:
     if not len(used) or used.min() < 0 or used.max() > MOST_DEVICES:
         return None
     return device.clip(0, MOST_DEVICES).astype(np.int32)
+
+
+def _wait_for_devices(
+    profile: Profile,
+    meanings: list[DriverFunction | None],
+    action: NDArray[np.uint8],
+    told: _Told,
+    devices: NDArray[np.int32],
+) -> None:
+    """Let synchronizations be for their device alone where the process has several, in place."""
+    calls = profile.calls
+    waits = np.array([one is not None and one.awaits is Awaits.CONTEXT for one in meanings], bool)[calls.name]
+    rows = np.flatnonzero(waits & (action == Action.WAIT_CONTEXT))
+    owner = np.array([one.process for one in profile.streams], np.int64)
+    stream = stream_of_device(calls.process[rows], told.device[rows], owner, devices)
+    action[rows[stream == IDLE]] = Action.WAIT_STREAM
+    told.stream[rows] = stream.clip(NO_STREAM)
+
+
+def _elsewhere(profile: Profile, devices: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+    """Return which streams are on another device than the default stream that counts as their process's; None if none
+    is: default streams order nothing on other devices.
+    """
+    of_legacy = {
+        one.process: device for one, device in zip(profile.streams, devices.tolist(), strict=True) if one.legacy
+    }
+    found = [
+        of_legacy.get(one.process, device) != device
+        for one, device in zip(profile.streams, devices.tolist(), strict=True)
+    ]
+    return np.array(found, bool) if any(found) else None
 
 
 def _work_of_calls(
@@ -205,10 +241,12 @@ class _Told:
     def __init__(self, profile: Profile, stream: NDArray[np.int64]) -> None:
         self.stream = stream.copy()
         self.event = np.full(len(stream), -1, np.int64)
+        self.device = np.full(len(stream), -1, np.int64)
         waits = profile.waits
         named = waits.stream != NO_STREAM
         self.stream[waits.call[named]] = waits.stream[named]
         self.event[waits.call] = waits.event
+        self.device[waits.call] = waits.device
 
 
 class _Ends:
@@ -223,6 +261,11 @@ class _Ends:
         end = np.concatenate((earlier.end, work.end))
         self._of_stream = _latest(np.concatenate((earlier.stream, work.stream)), called, end)
         self._of_process = _latest(process, called, end)
+        devices = np.array([one.device for one in profile.streams] or [-1], np.int64)
+        stream = np.concatenate((earlier.stream, work.stream))
+        places = np.column_stack((process, devices[stream]))
+        self._places, place = np.unique(places, axis=0, return_inverse=True)
+        self._of_place = _latest(place.reshape(-1), called, end)
 
     def stream(self, stream: int, before: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the stream's work was over that was enqueued before each moment; -1 if there was none."""
@@ -231,6 +274,11 @@ class _Ends:
     def process(self, process: int, before: NDArray[np.int64]) -> NDArray[np.int64]:
         """Likewise for all streams of a process."""
         return _at(self._of_process.get(process), before)
+
+    def device(self, process: int, device: int, before: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Likewise for all streams of a process's device."""
+        place = np.flatnonzero((self._places == (process, device)).all(axis=1))
+        return _at(self._of_place.get(int(place[0])) if len(place) else None, before)
 
 
 _Latest = dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -283,6 +331,9 @@ def _over(profile: Profile, action: NDArray[np.uint8], told: _Told, ends: _Ends)
     for process in np.unique(calls.process).tolist():
         mine = np.flatnonzero((everything | (of_stream & default)) & (calls.process == process))
         over[mine] = ends.process(process, calls.start[mine])
+        for stream in np.unique(told.stream[mine][(told.stream[mine] >= 0) & everything[mine]]).tolist():
+            mine = np.flatnonzero(everything & (calls.process == process) & (told.stream == stream))
+            over[mine] = ends.device(process, profile.streams[stream].device, calls.start[mine])
     for stream in np.unique(told.stream[of_stream & ~default]).tolist():
         mine = np.flatnonzero(of_stream & ~default & (told.stream == stream))
         over[mine] = ends.stream(stream, calls.start[mine])

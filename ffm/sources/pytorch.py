@@ -312,6 +312,7 @@ class _Trace:
             np.concatenate((call[waiting], record[recorded])),
             np.concatenate((stream, on_stream)),
             np.concatenate((event[waiting], event[recorded])),
+            rows["device"][np.concatenate((waiting, recorded))],
         )
 
 

@@ -178,7 +178,7 @@ class _Reader:
             names=[plain_name(one.name) for one in regions],
             calls=calls,
             work=work,
-            waits=Waits(call_of[told], asked[told], np.full(len(told), -1)),
+            waits=Waits(call_of[told], asked[told], np.full(len(told), -1), np.full(len(told), -1)),
             streams=[Stream(one.group, False) for one in self._names.locations],
             chains=[Chain(tuple(self._frame(number) for number in one)) for one in chains],
             unlaunched=unlaunched,

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.device_work import device_work
-from ffm.evidence.handles import NON_BLOCKING
+from ffm.evidence.handles import CONTEXT_SHIFT, NON_BLOCKING
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
+from ffm.results.documents.measured import ContextDevice, Tracing
 
 UPLOAD, DOWNLOAD = constant("FFM_OPERATION_HOST_SOURCE"), constant("FFM_OPERATION_HOST_DESTINATION")
 PRIVATE = constant("FFM_FUNCTION_PRIVATE")
 
 
-def work_of(*calls: dict[str, Any]) -> DeviceWork:
-    """Describe calls; each names a `function` and the fields that differ from zero."""
+def work_of(*calls: dict[str, Any], devices: list[int] | None = None) -> DeviceWork:
+    """Describe calls; each names a `function` and the fields that differ from zero. `devices` are those of the first
+    process's contexts.
+    """
     defaults = {
         "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "source": 0,
         "stream": 0, "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
@@ -31,7 +35,11 @@ def work_of(*calls: dict[str, Any]) -> DeviceWork:
         columns[name] = columns[name].astype(np.uint64)
     identity = columns["process"] * 100 + columns["thread"]
     _, threads = np.unique(identity, return_inverse=True)
-    return device_work(columns, threads.astype(np.int32), np.full(len(threads), -1))
+    tracing = None
+    if devices is not None:
+        told = [ContextDevice(process=0, context=one, device=device, uuid="") for one, device in enumerate(devices)]
+        tracing = cast(Tracing, SimpleNamespace(devices=told, threads=[]))
+    return device_work(columns, threads.astype(np.int32), np.full(len(threads), -1), tracing)
 
 
 def actions(*calls: dict[str, Any]) -> list[Action]:
@@ -148,3 +156,20 @@ def test_a_failed_allocation_gives_no_memory() -> None:
     allocation = {"function": "cuMemAlloc_v2", "destination": 0x500, "stack": 1}
     free = {"function": "cuMemFree_v2", "destination": 0x500, "stack": 2, "waits": 1}
     assert work_of(allocation, free, {**allocation, "result": 2}).partner.tolist() == [-1, 1, -1]
+
+
+def test_a_context_is_waited_for_on_its_own_device() -> None:
+    """Three contexts on three devices; no work was put on the last. One wait names its context by an argument."""
+    launch, wait = {"function": "cuLaunchKernel"}, {"function": "cuCtxSynchronize", "wait": 5_000, "waits": 1}
+    second, third = {"flags": 1 << CONTEXT_SHIFT}, {"flags": 2 << CONTEXT_SHIFT}
+    named = {"function": "cuCtxSynchronize_v2", "wait": 5_000, "waits": 1}
+    calls = (launch, {**launch, **second}, wait, {**wait, **second}, {**wait, **third}, named)
+    work = work_of(*calls, devices=[0, 1, 2])
+    assert work.stream.tolist() == [0, 1, 0, 1, -1, -1]
+    assert [Action(value) for value in work.action[2:]] == [
+        Action.WAIT_CONTEXT,
+        Action.WAIT_CONTEXT,
+        Action.WAIT_STREAM,
+        Action.WAIT_CONTEXT,
+    ]
+    assert work_of(*calls, devices=[0, 0, 0]).stream[2:].tolist() == [-1, -1, -1, -1]

@@ -82,7 +82,8 @@ def steps_of(threads: int) -> float:
         process_of_thread=np.zeros(threads, np.int32),
         legacy=np.full(1, -1, np.int32),
         apart=np.zeros(threads + 1, np.bool_),
-        stream_process=np.zeros(threads, np.int32),
+        gpu_of_stream=np.zeros(threads + 1, np.int32),
+        first_gpu=np.array([0, 1], np.int32),
         events=0,
     )
     fitted = kernels.Fitted(np.full(rows, 5000), np.empty(rows, np.int64), np.empty(rows, np.int64))

@@ -27,7 +27,7 @@ class Report:
     events: list[tuple[int, ...]] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
     devices: dict[int, int] = field(default_factory=dict)
-    """The device of each process's kernels; without any, the report does not tell."""
+    """The device of each context's or process's kernels; without any, the report does not tell."""
 
     def name(self, text: str) -> int:
         return self.names.setdefault(text, len(self.names))
@@ -38,16 +38,25 @@ class Report:
         self.calls.append(row)
         return number
 
-    def kernel(self, name: str, start: int, end: int, call: int, stream: int = DEFAULT, process: int = PROCESS) -> None:
-        row = (1000 * start, 1000 * end, CONTEXT, stream, call, process << 24, self.name(name))
+    def kernel(
+        self,
+        name: str,
+        start: int,
+        end: int,
+        call: int,
+        stream: int = DEFAULT,
+        process: int = PROCESS,
+        context: int = CONTEXT,
+    ) -> None:
+        row = (1000 * start, 1000 * end, context, stream, call, process << 24, self.name(name))
         self.kernels.append(row)
 
     def copy(self, start: int, end: int, call: int, count: int, source: int, destination: int) -> None:
         row = (1000 * start, 1000 * end, CONTEXT, DEFAULT, call, PROCESS << 24, count, source, destination)
         self.copies.append(row)
 
-    def wait(self, call: int, stream: int = NONE, event: int = NONE) -> None:
-        self.waits.append((CONTEXT, stream, call, PROCESS << 24, event))
+    def wait(self, call: int, stream: int = NONE, event: int = NONE, context: int = CONTEXT) -> None:
+        self.waits.append((context, stream, call, PROCESS << 24, event))
 
     def event(self, call: int, stream: int, event: int) -> None:
         self.events.append((CONTEXT, stream, call, PROCESS << 24, event))
@@ -73,7 +82,7 @@ class Report:
         }
         if self.devices:
             columns, rows = tables["CUPTI_ACTIVITY_KIND_KERNEL"]
-            told = [(*row, self.devices[row[5] >> 24]) for row in rows]
+            told = [(*row, self.devices.get(row[2], self.devices.get(row[5] >> 24))) for row in rows]
             tables["CUPTI_ACTIVITY_KIND_KERNEL"] = (f"{columns}, deviceId", told)
         with sqlite3.connect(path) as database:
             for table, (columns, rows) in tables.items():

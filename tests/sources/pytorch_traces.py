@@ -46,10 +46,20 @@ class Trace:
         where = {"device": 0, "context": 1, "stream": DEFAULT, "correlation": call, "bytes": count}
         self.add("gpu_memcpy", f"Memcpy {way}", start, end, 0, DEFAULT, **where)
 
-    def wait(self, kind: str, call: int, *, stream: int = -1, event: int = -1, on: int = -1, record: int = -1) -> None:
+    def wait(
+        self,
+        kind: str,
+        call: int,
+        *,
+        stream: int = -1,
+        event: int = -1,
+        on: int = -1,
+        record: int = -1,
+        device: int = 0,
+    ) -> None:
         of_event = {"wait_on_stream": on, "wait_on_cuda_event_record_corr_id": record, "wait_on_cuda_event_id": event}
-        where = {"device": 0, "context": 1, "stream": stream, "correlation": call}
-        self.add("cuda_sync", kind, 0, 0, 0, stream, cuda_sync_kind=kind, **where, **of_event)
+        where = {"device": device, "context": 1, "stream": stream, "correlation": call}
+        self.add("cuda_sync", kind, 0, 0, device, stream, cuda_sync_kind=kind, **where, **of_event)
 
     def span(self, category: str, name: str, start: float, end: float, *, process: int = PROCESS) -> None:
         self.add(category, name, start, end, process, process)

@@ -142,6 +142,20 @@ def test_devices_of_two_processes_are_told_apart(tmp_path: Path) -> None:
     assert sorted(told) == [(0, 0), (1, 5)]
 
 
+def test_a_wait_for_one_of_two_devices_is_for_its_work(tmp_path: Path) -> None:
+    """20 us of work on the second device outlast the waits for the first one, of which one is for nothing any more."""
+    report = Report(devices={1: 0, 2: 1})
+    report.kernel("short", 6, 16, report.call("cudaLaunchKernel", 0, 5), context=1)
+    report.kernel("long", 12, 32, report.call("cudaLaunchKernel", 6, 11), context=2)
+    for begin, end, context in ((12, 17, 1), (18, 20, 1), (21, 33, 2)):
+        report.wait(report.call("cudaDeviceSynchronize", begin, end), context=context)
+    run = run_of(report, tmp_path)
+    assert run.timeline.wait.tolist() == [0, 0, 5_000, 0, 12_000]
+    assert run.work.stream_device is not None
+    assert run.work.stream_device[run.work.stream[2:]].tolist() == [0, 0, 1]
+    assert run.work.action[2:].tolist() == [Action.WAIT_CONTEXT] * 3
+
+
 def test_what_passes_before_late_work_belongs_to_no_region(tmp_path: Path) -> None:
     """Nothing shows why the kernel begins 495 us after its launch."""
     report = Report()

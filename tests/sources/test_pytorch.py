@@ -109,6 +109,16 @@ def test_steps_and_layers_of_one_kind_share_a_site(tmp_path: Path) -> None:
     assert site.count == 3
 
 
+def test_a_wait_for_one_of_two_devices_is_not_for_the_other_one(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.kernel("long", 6, 96, trace.call("cudaLaunchKernel", 0, 5), device=1)
+    trace.kernel("short", 11, 15, trace.call("cudaLaunchKernel", 6, 10), device=0)
+    trace.wait("Context Synchronize", trace.call("cudaDeviceSynchronize", 20, 22), device=0)
+    trace.wait("Context Synchronize", trace.call("cudaDeviceSynchronize", 30, 97), device=1)
+    found = results_of([trace.write(tmp_path / "trace.json")], tmp_path)
+    assert sum(site.wait_s for site in found.sites if "Synchronize" in site.call) == 67e-6
+
+
 def test_a_trace_without_correlation_numbers_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     trace = Trace()
     trace.call("cudaLaunchKernel", 0, 5, number=-1)

@@ -135,6 +135,7 @@ class Replay:
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
         self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0)
+        gpus = work.gpus
         self._trace = replay_kernels.Trace(
             order=inference.order,
             thread=timeline.thread,
@@ -153,6 +154,8 @@ class Replay:
             legacy=work.legacy,
             apart=work.apart,
             stream_process=work.stream_process,
+            gpu_of_stream=gpus.of_stream,
+            first_gpu=gpus.first,
             events=work.events,
         )
 

@@ -33,9 +33,10 @@ from ffm.model.thread_relations_kernels import Family
 Columns = NDArray[Any]
 
 EVERYTHING = -1
-"""What a wait for all streams of a process waits for. Other waits have a stream's number: that of an event is the one
-that it was recorded on.
+"""What a wait for all streams of a process waits for; `DEVICE` less a device's number, for all streams of that. Other
+waits have a stream's number: that of an event is the one that it was recorded on.
 """
+DEVICE = -2
 
 
 class Trace(NamedTuple):
@@ -59,8 +60,10 @@ class Trace(NamedTuple):
     legacy: Columns
     apart: Columns
     stream_process: Columns
+    gpu_of_stream: Columns
+    """The columns of `ffm.model.device.Gpus`."""
+    first_gpu: Columns
     events: int
-    """How much longer a row's call takes because the GPU was idle; disappears if the GPU is idle no more."""
 
 
 class Gpu(NamedTuple):
@@ -137,6 +140,8 @@ class State(NamedTuple):
     """When each stream's work is done."""
     latest: Columns
     """When all work of each process is done."""
+    latest_on: Columns
+    """When all work of each device is done."""
     legacy_latest: Columns
     """When all work of each process is done that its legacy stream orders."""
     recorded: Columns
@@ -221,6 +226,7 @@ def at_the_start(trace: Trace) -> State:
         early=np.zeros(threads, np.int64),
         over=np.zeros(streams + 1, np.int64),
         latest=np.zeros(processes, np.int64),
+        latest_on=np.zeros(trace.first_gpu[processes], np.int64),
         legacy_latest=np.zeros(processes, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
         recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
@@ -312,6 +318,7 @@ def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
     for number in range(len(trace.stream_process)):
         if trace.stream_process[number] == process:
             state.over[number] = state.latest[process]
+            state.latest_on[trace.gpu_of_stream[number]] = state.latest[process]
 
 
 @inner
@@ -410,6 +417,8 @@ def work_until(state: State, trace: Trace, row: int, end: int) -> None:
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     state.over[lane] = end
     state.latest[process] = max(state.latest[process], end)
+    gpu = trace.gpu_of_stream[lane]
+    state.latest_on[gpu] = max(state.latest_on[gpu], end)
     if not trace.apart[lane]:
         state.legacy_latest[process] = max(state.legacy_latest[process], end)
 
@@ -434,6 +443,9 @@ def wait_for_gpu(
     if trace.action[row] == WAIT_EVENT:
         target = int(state.recorded[trace.event[row]])
         scope = int(state.recorded_on[trace.event[row]])
+    elif trace.action[row] == WAIT_CONTEXT and lane >= 0:
+        target = int(state.latest_on[trace.gpu_of_stream[lane]])
+        scope = int(DEVICE - trace.gpu_of_stream[lane])
     elif trace.action[row] == WAIT_CONTEXT:
         target = int(state.latest[process])
         scope = EVERYTHING
@@ -513,17 +525,20 @@ def is_covered(earlier: int, scope: int, trace: Trace, row: int) -> bool:
     """Return whether a row's wait, of a scope, may cover what an earlier one waited for."""
     if scope in (EVERYTHING, earlier):
         return True
-    return is_legacy(trace, row) and (earlier == EVERYTHING or not trace.apart[earlier])
+    if scope <= DEVICE:
+        return earlier >= 0 and trace.gpu_of_stream[earlier] == DEVICE - scope
+    return is_legacy(trace, row) and (earlier < 0 or not trace.apart[earlier])
 
 
 @inner
 def last_of(state: State, trace: Trace, row: int, target: int, scope: int) -> int:
     """Return the stream whose work a wait of a scope waited for until `target`: of several, one that was over then."""
-    if scope != EVERYTHING and not is_legacy(trace, row):
+    if scope >= 0 and not is_legacy(trace, row):
         return scope
     process = trace.process_of_thread[trace.thread[row]]
     for stream in range(len(trace.stream_process)):
-        if trace.stream_process[stream] == process and state.over[stream] == target:
+        within = scope > DEVICE or trace.gpu_of_stream[stream] == DEVICE - scope
+        if within and trace.stream_process[stream] == process and state.over[stream] == target:
             return stream
     return scope
 

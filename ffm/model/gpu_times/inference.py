@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times import kernels, segments
 from ffm.model.gpu_times.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
 from ffm.model.grouping import numbered, parts, sorted_within
 from ffm.model.timeline import Timeline
@@ -231,7 +231,7 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
     segment = np.empty(len(timeline), np.int32)
     room = np.empty(len(timeline), np.int64)
     length, key, size = run(
-        kernels.find_segments,
+        segments.find_segments,
         len(timeline),
         _trace(timeline, work, order),
         WAITED_NS,
@@ -553,6 +553,7 @@ def fit_times(
 
 
 def _trace(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:
+    gpus = work.gpus
     return kernels.Trace(
         order=order,
         thread=timeline.thread,
@@ -567,6 +568,7 @@ def _trace(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> ke
         process_of_thread=work.process_of_thread,
         legacy=work.legacy,
         apart=work.apart,
-        stream_process=work.stream_process,
+        gpu_of_stream=gpus.of_stream,
+        first_gpu=gpus.first,
         events=work.events,
     )

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner, zero
+from ffm.model.compiled import inlined, inner
 from ffm.model.gpu_times.stream_ends import (
     Streams,
     forget_unnamed,
+    last_on,
     latest,
     list_pending,
     ordered,
@@ -32,13 +33,9 @@ from ffm.model.numbers import (
     WAIT_AND_ENQUEUE,
     WAIT_CONTEXT,
     WAIT_EVENT,
-    WAIT_STREAM,
 )
 
 Columns = NDArray[Any]
-
-NONE, SEVERAL = -1, -2
-"""Instead of a stream: of no stream, of several ones."""
 
 
 class Trace(NamedTuple):
@@ -58,7 +55,9 @@ class Trace(NamedTuple):
     process_of_thread: Columns
     legacy: Columns
     apart: Columns
-    stream_process: Columns
+    gpu_of_stream: Columns
+    """The columns of `ffm.model.device.Gpus`."""
+    first_gpu: Columns
     events: int
 
 
@@ -92,6 +91,8 @@ class State(NamedTuple):
     """Each stream's last work that nothing has waited for."""
     last_anywhere: Columns
     """The stream of each process's last work."""
+    last_here: Columns
+    """The stream of each device's last work."""
     last_ordered: Columns
     """The same of work that the legacy stream orders."""
     before: Columns
@@ -99,115 +100,6 @@ class State(NamedTuple):
     begun: Columns
     recorded: Columns
     """When the work before each event is done."""
-
-
-def find_segments(
-    trace: Trace, threshold: int, latency: int, segment: Columns, room: Columns
-) -> tuple[Columns, Columns, Columns]:
-    """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
-
-    A segment is the work of one stream from when the stream was known to be idle to the end of a wait for all of it,
-    while no other stream of the process had work. Returns for each segment the nanoseconds from the arrival of its
-    first work to the end of the wait, a hash of its operations, and their number. If operations came one by one, so
-    that the GPU may have been idle between them, only those after the last such pause count. A wait must last
-    `threshold` nanoseconds to show that it waited for something, and lasts at least `latency` beyond the work. Rows in
-    no segment get -1. `room` receives, for work of a stream that was waited for, the nanoseconds until the stream's
-    next work arrived or the stream was seen to be idle; -1 if neither is known.
-    """
-    start, duration, wait, stream = trace.start, trace.duration, trace.wait, trace.stream
-    rows = len(trace.order)
-    # What is not written to takes no memory.
-    length, key, size = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
-    members, arrivals = np.empty(rows, np.int32), np.empty(rows, np.int64)  # the pending operations
-    found = count = zero()
-    pending_stream, idle_since, process = NONE, 0, -1
-    for place in range(rows):
-        row = trace.order[place]
-        owner = trace.process_of_thread[trace.thread[row]]
-        if owner != process:
-            count, pending_stream, idle_since, process = 0, NONE, 0, owner
-        segment[row] = -1
-        room[row] = -1
-        does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
-        if does in (ENQUEUE, ENQUEUE_AND_WAIT):
-            pending_stream = common_stream(count, pending_stream, stream[row])
-            members[count], arrivals[count] = row, start[row] + duration[row] - wait[row]
-            count += 1
-        if does == ENQUEUE_AND_WAIT or waits_first:
-            end = start[row] + wait[row] if waits_first else start[row] + duration[row]
-            everything = does == WAIT_CONTEXT or (pending_stream >= 0 and stream[row] == pending_stream)
-            if count > 0 and everything:
-                if pending_stream >= 0:
-                    done = start[row] if waits_first and wait[row] <= threshold else -1
-                    make_room(members, arrivals, count, done, room)
-                if wait[row] > threshold and pending_stream >= 0:
-                    begin = busy_since(arrivals, count, end, latency)
-                    key[found] = number_segment(members, begin, count, found, trace.site, trace.copied, segment)
-                    length[found] = max(end - max(arrivals[begin], idle_since), 0)
-                    size[found] = count - begin
-                    found += 1
-                count, pending_stream, idle_since = 0, NONE, end
-            elif count == 0:
-                idle_since = max(idle_since, end)
-        if does == WAIT_AND_ENQUEUE:
-            pending_stream = common_stream(count, pending_stream, stream[row])
-            members[count], arrivals[count] = row, start[row] + duration[row]
-            count += 1
-    return length[:found], key[:found], size[:found]
-
-
-@inner
-def common_stream(count: int, pending: int, stream: int) -> int:
-    """Return the stream of `count` operations, all of the stream `pending`, and one of `stream`."""
-    if count == 0 or pending == stream:
-        return stream
-    return SEVERAL
-
-
-@inner
-def busy_since(arrivals: Columns, count: int, end: int, latency: int) -> int:
-    """Return the first of `count` operations from which on the GPU worked without a pause until shortly before `end`.
-
-    As far as can be told, they take equally long. Then they last until when the last is done, shared by all of them;
-    were it longer, the GPU would still have been busy. An operation after a long pause starts over.
-    """
-    begin = count - 1
-    least = float(end - latency - arrivals[begin])
-    for index in range(count - 2, -1, -1):
-        each = (end - latency - arrivals[index]) / (count - index)
-        if each <= least:
-            begin = index
-            least = each
-    for index in range(begin + 1, count):
-        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
-            begin = index
-    return begin
-
-
-@inner
-def number_segment(
-    members: Columns, begin: int, count: int, number: int, site: Columns, copied: Columns, segment: Columns
-) -> int:
-    """Give the operations from `begin` on their segment's `number`, and return a hash of what they are."""
-    modulus = (1 << 40) - 87
-    hashed = 0
-    for index in range(begin, count):
-        member = members[index]
-        segment[member] = number
-        hashed = (hashed * 1000003 + int(site[member]) * 31 + int(copied[member]) % 1000003 + 1) % modulus
-    return hashed
-
-
-@inner
-def make_room(members: Columns, arrivals: Columns, count: int, done: int, room: Columns) -> None:
-    """Fill in how long each of `count` operations could take without keeping the next one waiting. The last was over
-    at `done`, if that is not negative.
-    """
-    for index in range(count - 1):
-        room[members[index]] = arrivals[index + 1] - arrivals[index]
-    if done >= 0:
-        room[members[count - 1]] = max(done - arrivals[count - 1], 0)
 
 
 def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
@@ -229,7 +121,7 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
         row = trace.order[place]
         process = trace.process_of_thread[trace.thread[row]]
         does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        fitted.ready[row] = latest(state.streams, process)
+        fitted.ready[row] = latest_of(state, trace, process)
         fitted.latency[row] = -1 - trace.wait[row]
         waited += trace.wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
@@ -246,12 +138,14 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
 @inlined
 def at_the_start(trace: Trace) -> State:
     """Return the state before the first call."""
-    rows, streams, processes = len(trace.thread), len(trace.stream_process), len(trace.legacy)
+    rows, streams, processes = len(trace.thread), len(trace.gpu_of_stream) - 1, len(trace.legacy)
+    gpus = int(trace.first_gpu[processes])
     return State(
         over=np.zeros(streams + 1, np.int64),
-        streams=streams_of(trace.stream_process, processes),
+        streams=streams_of(trace.gpu_of_stream[:streams], gpus),
         last=np.full(streams + 1, -1, np.int64),
         last_anywhere=np.full(processes, -1, np.int64),
+        last_here=np.full(gpus, -1, np.int64),
         last_ordered=np.full(processes, -1, np.int64),
         before=np.empty(rows, np.int32),
         begun=np.empty(rows, np.int64),
@@ -267,12 +161,36 @@ def is_legacy(trace: Trace, row: int) -> bool:
 
 
 @inner
+def gpu_of(trace: Trace, process: int, stream: int) -> int:
+    """Return the device of a stream; the first of the process for work of no known stream."""
+    return int(trace.gpu_of_stream[stream] if stream >= 0 else trace.first_gpu[process])
+
+
+@inner
+def latest_of(state: State, trace: Trace, process: int) -> int:
+    """Return when all work of a process is done."""
+    end = 0
+    for gpu in range(trace.first_gpu[process], trace.first_gpu[process + 1]):
+        end = max(end, latest(state.streams, gpu))
+    return end
+
+
+@inner
+def ordered_of(state: State, trace: Trace, process: int) -> int:
+    """Return when all is done that the legacy stream of a process orders."""
+    end = 0
+    for gpu in range(trace.first_gpu[process], trace.first_gpu[process + 1]):
+        end = max(end, ordered(state.streams, gpu))
+    return end
+
+
+@inner
 def work_until(state: State, trace: Trace, process: int, stream: int, end: int) -> None:
-    """Let the work of a stream be over at `end`: its own, with all of its process, and with all that the legacy stream
+    """Let the work of a stream be over at `end`: its own, with all of its device, and with all that the legacy stream
     orders.
     """
     state.over[stream] = end
-    set_end(state.streams, process, stream, trace.apart[stream], end)
+    set_end(state.streams, gpu_of(trace, process, stream), stream, trace.apart[stream], end)
 
 
 @inner
@@ -282,16 +200,18 @@ def enqueue(state: State, trace: Trace, gpu: Columns, row: int, arrival: int) ->
     legacy = trace.legacy[process]
     first = max(arrival, state.over[lane])
     if is_legacy(trace, row):
-        first = max(first, ordered(state.streams, process))
+        first = max(first, ordered_of(state, trace, process))
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
     work_until(state, trace, process, lane, first + gpu[row])
     state.begun[row] = first
     state.before[row] = state.last[lane]
     state.last[lane] = row
+    device = gpu_of(trace, process, lane)
     if lane >= 0:
-        list_pending(state.streams, process, lane, trace.apart[lane])
+        list_pending(state.streams, device, lane, trace.apart[lane])
     state.last_anywhere[process] = lane
+    state.last_here[device] = lane
     if not trace.apart[lane]:
         state.last_ordered[process] = lane
 
@@ -301,7 +221,7 @@ def order_by_event(state: State, trace: Trace, row: int) -> None:
     """Record an event, or let a stream wait for it."""
     lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
     if trace.action[row] == RECORD_EVENT:
-        state.recorded[event] = ordered(state.streams, process) if is_legacy(trace, row) else state.over[lane]
+        state.recorded[event] = ordered_of(state, trace, process) if is_legacy(trace, row) else state.over[lane]
     else:
         work_until(state, trace, process, lane, max(state.over[lane], state.recorded[event]))
 
@@ -318,9 +238,9 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     if for_event:
         target = state.recorded[trace.event[row]]
     elif trace.action[row] == WAIT_CONTEXT:
-        target = latest(state.streams, process)
+        target = latest(state.streams, trace.gpu_of_stream[lane]) if lane >= 0 else latest_of(state, trace, process)
     else:
-        target = ordered(state.streams, process) if is_legacy(trace, row) else state.over[lane]
+        target = ordered_of(state, trace, process) if is_legacy(trace, row) else state.over[lane]
     limit = end if blocks else after
     if target > limit:  # done by then, whatever was expected
         if for_event:
@@ -331,7 +251,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     elif blocks and not for_event and end - rules.tolerance > target:
         target = lengthen(state, trace, rules, fitted.gpu, row, end, target)
     if not works_first:
-        fitted.ready[row] = latest(state.streams, process)  # as the wait has shown
+        fitted.ready[row] = latest_of(state, trace, process)  # as the wait has shown
     if not for_event:
         settle(state, trace, row)
     if target > after:
@@ -340,14 +260,25 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
 
 
 @inner
+def waited_gpus(trace: Trace, process: int, stream: int) -> range:
+    """Return the devices that a wait for a stream, or for the device that it is on, is about; of no stream (-1), all of
+    the process.
+    """
+    if stream >= 0:
+        return range(trace.gpu_of_stream[stream], trace.gpu_of_stream[stream] + 1)
+    return range(trace.first_gpu[process], trace.first_gpu[process + 1])
+
+
+@inner
 def settle(state: State, trace: Trace, row: int) -> None:
     """Forget the work that a row has waited for, which is for no event."""
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
-    if trace.action[row] == WAIT_CONTEXT:
-        unlist_pending(state.streams, state.last, 2 * process)
-        unlist_pending(state.streams, state.last, 2 * process + 1)
-    elif is_legacy(trace, row):
-        unlist_pending(state.streams, state.last, 2 * process)
+    for gpu in waited_gpus(trace, process, lane):
+        if trace.action[row] == WAIT_CONTEXT:
+            unlist_pending(state.streams, state.last, 2 * gpu)
+            unlist_pending(state.streams, state.last, 2 * gpu + 1)
+        elif is_legacy(trace, row):
+            unlist_pending(state.streams, state.last, 2 * gpu)
     if lane >= 0:
         state.last[lane] = -1
 
@@ -357,13 +288,13 @@ def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> N
     """Let all work that a row waits for be done by then."""
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     streams = state.streams
-    forget_unnamed(streams, process)
-    if trace.action[row] == WAIT_CONTEXT:
-        while latest(streams, process) > limit:
-            cut(state, trace, gpu, process, stream_that_ends_last(streams, streams.ends, process), limit)
-    elif is_legacy(trace, row):
-        while ordered(streams, process) > limit:
-            cut(state, trace, gpu, process, stream_that_ends_last(streams, streams.ordered_ends, process), limit)
+    forget_unnamed(streams, trace.first_gpu[process])
+    if trace.action[row] == WAIT_CONTEXT or is_legacy(trace, row):
+        whole = trace.action[row] == WAIT_CONTEXT
+        for device in waited_gpus(trace, process, lane):
+            ends = streams.ends if whole else streams.ordered_ends
+            while last_on(streams, ends, device) > limit:
+                cut(state, trace, gpu, process, stream_that_ends_last(streams, ends, device), limit)
     elif lane >= 0 and state.over[lane] > limit:
         cut(state, trace, gpu, process, lane, limit)
 
@@ -390,7 +321,7 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
     process = trace.process_of_thread[trace.thread[row]]
     stream = state.last_ordered[process] if is_legacy(trace, row) else trace.stream[row]
     if trace.action[row] == WAIT_CONTEXT:
-        stream = last_of_all(state, trace, process)
+        stream = last_of_all(state, trace, process, trace.stream[row])
     work = state.last[stream] if stream >= 0 else -1
     if work < 0 or end - min(rules.allowed[work], rules.excused[trace.site[row]]) <= target:
         return target
@@ -403,16 +334,17 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
 
 
 @inner
-def last_of_all(state: State, trace: Trace, process: int) -> int:
-    """Return the stream of a process whose work a wait for everything waited for: the one that got work last, unless
-    something has waited for that before; then the one whose work is over last, or -1.
+def last_of_all(state: State, trace: Trace, process: int, waited: int) -> int:
+    """Return the stream whose work a wait for everything, or for the device of the stream `waited`, waited for: the one
+    that got work last, unless something has waited for that before; then the one whose work is over last, or -1.
     """
-    newest = int(state.last_anywhere[process])
+    newest = int(state.last_anywhere[process] if waited < 0 else state.last_here[trace.gpu_of_stream[waited]])
     if newest < 0 or state.last[newest] >= 0:
         return newest
     found = -1
-    for kind in range(2):
-        stream = state.streams.first_pending[2 * process + kind]
+    gpus = waited_gpus(trace, process, waited)
+    for head in range(2 * gpus.start, 2 * gpus.stop):
+        stream = state.streams.first_pending[head]
         while stream >= 0:
             later = found < 0 or state.over[stream] > state.over[found]
             if state.last[stream] >= 0 and (later or (state.over[stream] == state.over[found] and stream < found)):

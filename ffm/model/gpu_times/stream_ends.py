@@ -1,7 +1,7 @@
 """When the work of many streams ends, and which of them have work that nothing has waited for, in the part of Python
-that Numba compiles: a tree of maxima for each process, and lists, so that no wait looks at all streams.
+that Numba compiles: a tree of maxima for each device, and lists, so that no wait looks at all streams.
 
-A process's tree has one leaf for each of its streams, and one for work of no known stream. A node is the later of the
+A device's tree has one leaf for each of its streams, and one for work of no known stream. A node is the later of the
 two below it. Changing a leaf, and finding the one that ends last, take O(log streams).
 """
 
@@ -18,24 +18,26 @@ Columns = NDArray[Any]
 
 
 class Streams(NamedTuple):
-    """The streams of all processes. Columns with one entry for each stream, if not said otherwise."""
+    """The streams of all devices (`ffm.model.device.Gpus`). Columns with one entry for each stream, if not said
+    otherwise.
+    """
 
     leaf: Columns
-    """The node of the stream in its process's tree, whose root is node 1."""
+    """The node of the stream in its device's tree, whose root is node 1."""
     tree: Columns
-    """By process: where its tree begins. One entry more."""
+    """By device: where its tree begins. One entry more."""
     unnamed: Columns
-    """By process: the node for work of no known stream."""
+    """By device: the node for work of no known stream."""
     first: Columns
-    """By process: where its streams begin in `stream`."""
+    """By device: where its streams begin in `stream`."""
     stream: Columns
-    """The streams, by process."""
+    """The streams, by device."""
     ends: Columns
     """The nodes of the trees: when the work ends."""
     ordered_ends: Columns
     """The same, but only work of streams that the legacy stream orders; 0 for the others."""
     first_pending: Columns
-    """By process, twice: the first stream with work that nothing has waited for; of streams that the legacy stream
+    """By device, twice: the first stream with work that nothing has waited for; of streams that the legacy stream
     orders, then of the others; -1 if there is none.
     """
     next_pending: Columns
@@ -45,57 +47,63 @@ class Streams(NamedTuple):
 
 
 @inlined
-def streams_of(stream_process: Columns, processes: int) -> Streams:
-    """Return the streams without any work."""
-    number = len(stream_process)
-    count = np.zeros(processes, np.int64)
+def streams_of(gpu_of_stream: Columns, gpus: int) -> Streams:
+    """Return the streams without any work, given the device of each."""
+    number = len(gpu_of_stream)
+    count = np.zeros(gpus, np.int64)
     leaf = np.empty(number, np.int64)
     for stream in range(number):
-        leaf[stream] = count[stream_process[stream]]
-        count[stream_process[stream]] += 1
-    tree, first, unnamed = np.zeros((3, processes + 1), np.int64)
-    for process in range(processes):
+        leaf[stream] = count[gpu_of_stream[stream]]
+        count[gpu_of_stream[stream]] += 1
+    tree, first, unnamed = np.zeros((3, gpus + 1), np.int64)
+    for gpu in range(gpus):
         leaves = 1
-        while leaves < count[process] + 1:
+        while leaves < count[gpu] + 1:
             leaves *= 2
-        unnamed[process] = leaves + count[process]
-        tree[process + 1] = tree[process] + 2 * leaves
-        first[process + 1] = first[process] + count[process]
-    by_process = np.empty(number, np.int64)
+        unnamed[gpu] = leaves + count[gpu]
+        tree[gpu + 1] = tree[gpu] + 2 * leaves
+        first[gpu + 1] = first[gpu] + count[gpu]
+    by_gpu = np.empty(number, np.int64)
     for stream in range(number):
-        process = stream_process[stream]
-        by_process[first[process] + leaf[stream]] = stream
-        leaf[stream] += unnamed[process] - count[process]
+        gpu = gpu_of_stream[stream]
+        by_gpu[first[gpu] + leaf[stream]] = stream
+        leaf[stream] += unnamed[gpu] - count[gpu]
     return Streams(
         leaf=leaf,
         tree=tree,
         unnamed=unnamed,
         first=first,
-        stream=by_process,
-        ends=np.zeros(tree[processes], np.int64),
-        ordered_ends=np.zeros(tree[processes], np.int64),
-        first_pending=np.full(2 * processes, -1, np.int64),
+        stream=by_gpu,
+        ends=np.zeros(tree[gpus], np.int64),
+        ordered_ends=np.zeros(tree[gpus], np.int64),
+        first_pending=np.full(2 * gpus, -1, np.int64),
         next_pending=np.full(number, -1, np.int64),
         is_pending=np.zeros(number, np.bool_),
     )
 
 
 @inner
-def latest(streams: Streams, process: int) -> int:
-    """Return when all work of a process is done."""
-    return int(streams.ends[streams.tree[process] + 1])
+def latest(streams: Streams, gpu: int) -> int:
+    """Return when all work of a device is done."""
+    return last_on(streams, streams.ends, gpu)
 
 
 @inner
-def ordered(streams: Streams, process: int) -> int:
-    """Return when all is done that the legacy stream of a process orders."""
-    return int(streams.ordered_ends[streams.tree[process] + 1])
+def ordered(streams: Streams, gpu: int) -> int:
+    """Return when all is done on a device that the legacy stream orders."""
+    return last_on(streams, streams.ordered_ends, gpu)
 
 
 @inner
-def set_end(streams: Streams, process: int, stream: int, apart: bool, end: int) -> None:
+def last_on(streams: Streams, ends: Columns, gpu: int) -> int:
+    """Return when the work of a device is done, by one of the two trees."""
+    return int(ends[streams.tree[gpu] + 1])
+
+
+@inner
+def set_end(streams: Streams, gpu: int, stream: int, apart: bool, end: int) -> None:
     """Let the work of a stream, or of no known one (-1), be done then. The legacy stream does not order one `apart`."""
-    tree, node = streams.tree[process], streams.leaf[stream] if stream >= 0 else streams.unnamed[process]
+    tree, node = streams.tree[gpu], streams.leaf[stream] if stream >= 0 else streams.unnamed[gpu]
     set_node(streams.ends, tree, node, end)
     if not apart:
         set_node(streams.ordered_ends, tree, node, end)
@@ -115,30 +123,30 @@ def set_node(ends: Columns, tree: int, node: int, end: int) -> None:
 
 
 @inner
-def forget_unnamed(streams: Streams, process: int) -> None:
+def forget_unnamed(streams: Streams, gpu: int) -> None:
     """Forget the work of no known stream."""
-    tree, node = streams.tree[process], streams.unnamed[process]
+    tree, node = streams.tree[gpu], streams.unnamed[gpu]
     if streams.ends[tree + node] > 0:
         set_node(streams.ends, tree, node, 0)
         set_node(streams.ordered_ends, tree, node, 0)
 
 
 @inner
-def stream_that_ends_last(streams: Streams, ends: Columns, process: int) -> int:
-    """Return the stream of a process whose work ends last, by one of the two trees; not that of unnamed work."""
-    tree, node = streams.tree[process], 1
-    leaves = (streams.tree[process + 1] - tree) // 2
+def stream_that_ends_last(streams: Streams, ends: Columns, gpu: int) -> int:
+    """Return the stream of a device whose work ends last, by one of the two trees; not that of unnamed work."""
+    tree, node = streams.tree[gpu], 1
+    leaves = (streams.tree[gpu + 1] - tree) // 2
     while node < leaves:
         node = 2 * node if ends[tree + 2 * node] == ends[tree + node] else 2 * node + 1
-    return int(streams.stream[streams.first[process] + node - leaves])
+    return int(streams.stream[streams.first[gpu] + node - leaves])
 
 
 @inner
-def list_pending(streams: Streams, process: int, stream: int, apart: bool) -> None:
+def list_pending(streams: Streams, gpu: int, stream: int, apart: bool) -> None:
     """Remember that a stream has work that nothing has waited for."""
     if streams.is_pending[stream]:
         return
-    head = 2 * process + int(apart)
+    head = 2 * gpu + int(apart)
     streams.next_pending[stream] = streams.first_pending[head]
     streams.first_pending[head] = stream
     streams.is_pending[stream] = True

@@ -96,6 +96,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
     rows = len(timeline)
     began = np.full(rows, -1, np.int64) if work.began is None else work.began
     known = work.began is not None
+    gpus = work.gpus
     graph = Graph(
         gpu_begin=np.zeros(rows, np.int64),
         gpu_end=np.zeros(rows, np.int64),
@@ -117,6 +118,8 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         process_of_thread=work.process_of_thread,
         legacy=work.legacy,
         apart=work.apart,
+        gpu_of_stream=gpus.of_stream,
+        first_gpu=gpus.first,
     )
     links = graph_kernels.Links(
         graph.gpu_begin, graph.gpu_end, graph.gpu_after, graph.gpu_reason, graph.cause, graph.waited

@@ -50,6 +50,9 @@ class Calls(NamedTuple):
     process_of_thread: Columns
     legacy: Columns
     apart: Columns
+    gpu_of_stream: Columns
+    """The columns of `ffm.model.device.Gpus`."""
+    first_gpu: Columns
 
 
 class Links(NamedTuple):
@@ -64,7 +67,7 @@ class Links(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What later work or a wait can come after: the work of each stream, of each process, ..."""
+    """What later work or a wait can come after: the work of each stream, of each process, of each device, ..."""
 
     over: Columns
     """When the work of each place is done."""
@@ -74,6 +77,8 @@ class Places(NamedTuple):
     """Why later work of the place comes after that row."""
     processes: int
     """The place of all work of process 0; the other processes' follow, as in the other ranges of places."""
+    gpus: int
+    """The place of all work of device 0."""
     ordered: int
     """The place of all that the legacy stream of process 0 orders."""
     events: int
@@ -123,6 +128,7 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
     if done_later(places, lane, end, row):
         places.reason[lane] = BY_STREAM
     done_later(places, places.processes + process, end, row)
+    done_later(places, places.gpus + calls.gpu_of_stream[lane], end, row)
     if not calls.apart[lane]:
         done_later(places, places.ordered + process, end, row)
 
@@ -134,8 +140,10 @@ def place_before(calls: Calls, places: Places, row: int, does: int) -> int:
     lane = calls.stream[row]
     if does == WAIT_EVENT:
         return int(places.events + calls.event[row]) if calls.event[row] >= 0 else len(places.over) - 1
-    if does == WAIT_CONTEXT or lane < 0:
+    if lane < 0:
         return int(places.processes + process)
+    if does == WAIT_CONTEXT:
+        return int(places.gpus + calls.gpu_of_stream[lane])
     return int(places.ordered + process if calls.legacy[process] == lane else lane)
 
 
@@ -156,10 +164,12 @@ def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, 
     A wait must last more than `threshold` nanoseconds to have waited for something.
     """
     processes = len(calls.legacy)
-    size = streams + 1 + 2 * processes + events + 1
+    gpus = streams + 1 + processes
+    ordered = gpus + calls.first_gpu[processes]
+    size = ordered + processes + events + 1
     places = Places(
         np.zeros(size, np.int64), np.full(size, -1, np.int64), np.zeros(streams + 1, np.uint8),
-        streams + 1, streams + 1 + processes, streams + 1 + 2 * processes,
+        streams + 1, gpus, ordered, ordered + processes,
     )  # fmt: skip
     for place in range(len(order)):
         row = order[place]
