@@ -46,13 +46,9 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     kind = np.array(kinds, np.uint8)[calls.name]
     first, began, gpu, bytes_, stream = _work_of_calls(profile)
     action = _actions(profile, meanings, first)
-    told = _Told(profile, stream)
-    # A wait for a stream that no one named is taken to be for all of them, which it is if there is only one.
-    action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
-    told.stream[action == Action.WAIT_CONTEXT] = NO_STREAM
     devices = _devices(profile)
-    if devices is not None:
-        _wait_for_devices(profile, meanings, action, told, devices)
+    told = _Told(profile, stream)
+    _name_streams(profile, meanings, action, told, devices)
     ends = _Ends(profile)
     wait = _waits(profile, action, told, ends, first)
     in_pieces = (action == Action.ENQUEUE) & _from_pageable(profile, first) & (bytes_ > _PIECE_BYTES)
@@ -152,14 +148,21 @@ def _devices(profile: Profile) -> NDArray[np.int32] | None:
     return device.clip(0, MOST_DEVICES).astype(np.int32)
 
 
-def _wait_for_devices(
+def _name_streams(
     profile: Profile,
     meanings: list[DriverFunction | None],
     action: NDArray[np.uint8],
     told: _Told,
-    devices: NDArray[np.int32],
+    devices: NDArray[np.int32] | None,
 ) -> None:
-    """Let synchronizations be for their device alone where the process has several, in place."""
+    """Tell the streams of waits in place, as `Action` says them: a synchronization is for its device alone where the
+    process has several.
+    """
+    # A wait for a stream that no one named is taken to be for all of them, which it is if there is only one.
+    action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
+    told.stream[action == Action.WAIT_CONTEXT] = NO_STREAM
+    if devices is None:
+        return
     calls = profile.calls
     waits = np.array([one is not None and one.awaits is Awaits.CONTEXT for one in meanings], bool)[calls.name]
     rows = np.flatnonzero(waits & (action == Action.WAIT_CONTEXT))
