@@ -56,6 +56,8 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     sites = int(timeline.site.max(initial=-1)) + 1
     own_site = timeline.site + sites * work.process_of_thread[timeline.thread].astype(np.int64)
     alike = sharing_sites(timeline.thread, own_site, threads)
+    if work.lives is not None:
+        _let_joined_threads_be_alike(work.lives, joined, follows, alike)
     children = np.flatnonzero(joined >= 0)
     children = children[np.lexsort((alike[children], joined[children]))]
     return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children)
@@ -89,6 +91,18 @@ def _take_recorded(
     parent[known] = lives.parent[known]
     ended = np.flatnonzero(known & (lives.joined >= 0))
     joined[ended] = place[lives.joined[ended]]
+
+
+def _let_joined_threads_be_alike(
+    lives: ThreadLives, joined: NDArray[np.int64], follows: NDArray[np.int32], alike: NDArray[np.int32]
+) -> None:
+    """Let threads that were joined, as recorded, before the same row be over when the last of them is, in place.
+
+    Not one that follows another thread: it may have ended late because it waited for that.
+    """
+    known = np.flatnonzero((lives.before >= 0) & (lives.joined >= 0) & (follows < 0))
+    _, together = np.unique(joined[known], return_inverse=True)
+    alike[known] = len(alike) + together
 
 
 def _by_process(work: DeviceWork, threads: NDArray[np.int64]) -> list[NDArray[np.int64]]:
