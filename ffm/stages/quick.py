@@ -30,7 +30,7 @@ from ffm.stages.measure import Request, measure, require_program
 from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
 from ffm.stages.results import write_results
 from ffm.stages.timelines import longer_by, traced_timeline
-from ffm.stages.tracing import RELATIONS, SAMPLES, record_tracing, traced_functions
+from ffm.stages.tracing import LIVES, NAMES, SAMPLES, record_tracing, traced_functions, without_ties
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
@@ -56,8 +56,7 @@ def run_quick(request: Request) -> Analysis:
             request,
             on={},
             functions=traced_functions(),
-            # Frida takes back the memory through which functions of the C library are replaced when it leaves.
-            mode=SAMPLES | (0 if request.leave else RELATIONS),
+            mode=without_ties(NAMES | LIVES | SAMPLES, request),
             ranges=True,
             portion=request.portion,
         )

@@ -52,8 +52,11 @@ HOST = 8
 SAMPLES = 128
 """The flag `FFM_MODE_SAMPLES`, as there."""
 
-RELATIONS = 256
-"""The flag `FFM_MODE_RELATIONS`, as there."""
+NAMES = 256
+"""The flag `FFM_MODE_NAMES`, as there."""
+
+LIVES = 512
+"""The flag `FFM_MODE_LIVES`, as there."""
 
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
@@ -65,6 +68,13 @@ def traced_functions(waited: Iterable[str] = ()) -> list[str]:
     names = {function.name: None for function in catalogue.of_kind(*TRACED_KINDS)}
     names.update({name: None for name in waited if name in catalogue})
     return list(names)
+
+
+def without_ties(mode: int, request: Request) -> int:
+    """Return a mode without what replaces functions of the C library, if the program is to be left running: Frida takes
+    back the memory through which these are replaced when it leaves.
+    """
+    return mode & ~(LIVES | HOST) if request.leave else mode
 
 
 def run_tracing(request: Request) -> Tracing:
@@ -81,7 +91,7 @@ def run_tracing(request: Request) -> Tracing:
         on=baseline.runs,
         functions=traced_functions(baseline.functions),
         # Blocks of memory are recorded once, and would outlast their uses with --last.
-        mode=RELATIONS | SAMPLES | (HOST if request.last_s is None else 0),
+        mode=without_ties(NAMES | LIVES | SAMPLES | (HOST if request.last_s is None else 0), request),
         ranges=True,
         portion=request.portion,
     )

@@ -148,7 +148,7 @@ static void *work(void *there)
 int main(int count, char **arguments)
 {
     assert(count == 2);
-    const uint32_t mode = FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST | FFM_MODE_RELATIONS;
+    const uint32_t mode = FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST | FFM_MODE_NAMES | FFM_MODE_LIVES;
     assert(ffm_collector_open(arguments[1], mode, NULL) == 0);
     ffm_kernel_names_ask((void *)driver_name, NULL);
     hook("cuEventCreate", (void *)driver_create_event);

@@ -17,6 +17,9 @@ import pytest
 
 from ffm.instrument.recording.progress import progress_of
 from ffm.instrument.recording.reader import read_recordings
+from ffm.results.folder.paths import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.tracing import HOST, LIVES, NAMES, SAMPLES, without_ties
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "lives_on.cu"
@@ -95,8 +98,10 @@ def test_a_program_that_was_measured_lives_on(ffm: Ffm, program: Path, told: Tol
     done = ffm(*words, folder=tmp_path)
     assert done.code == 0, done.err
     assert "then left running" in " ".join(done.out.split())
-    run = orjson.loads((results / "tracing.json").read_bytes())["run"]
+    document = orjson.loads((results / "tracing.json").read_bytes())
+    run = document["run"]
     assert (run["status"]["cut"], run["status"]["left"], run["status"]["code"]) == ("time", True, None)
+    assert [one["device"] for one in document["devices"]] == [0]
     (process,) = run["processes"]
     assert process["operations"] > 0
     told.lives_on()
@@ -118,6 +123,12 @@ def test_it_lives_on_if_ffm_is_killed(program: Path, told: Told, tmp_path: Path)
     measuring.kill()
     measuring.wait()
     told.lives_on()
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_no_function_of_the_c_library_is_replaced_in_what_lives_on(tmp_path: Path, leave: bool) -> None:
+    request = Request(["program"], ResultsFolder(tmp_path), None, leave=leave)
+    assert without_ties(NAMES | SAMPLES | LIVES | HOST, request) & (LIVES | HOST) == (0 if leave else LIVES | HOST)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of modes.h
 const HOST = 8; // FFM_MODE_HOST
-const RELATIONS = 256; // FFM_MODE_RELATIONS
+const LIVES = 512; // FFM_MODE_LIVES
 
 let observer = null;
 
@@ -34,7 +34,7 @@ rpc.exports = {
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();
     }
-    if ((configuration.mode & (WATCH | RELATIONS)) !== 0) {
+    if ((configuration.mode & (WATCH | LIVES)) !== 0) {
       hookFollowed();
     }
     if ((configuration.mode & HOST) !== 0) {

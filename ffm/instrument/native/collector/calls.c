@@ -33,7 +33,7 @@ typedef uint64_t word;
 static uint32_t mode;
 
 /* What a traced call needs that has its own place here; other modes do more. */
-static const uint32_t TRACED = FFM_MODE_HOST | FFM_MODE_RELATIONS;
+static const uint32_t TRACED = FFM_MODE_HOST | FFM_MODE_NAMES | FFM_MODE_LIVES;
 
 void ffm_call_set_mode(uint32_t wanted)
 {
@@ -117,7 +117,7 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     ffm_captures_note(function, operation);
     if (operation->flags & FFM_OPERATION_CAPTURED)
         return;
-    if (mode & FFM_MODE_RELATIONS && ffm_kernel_names_concern(function)) {
+    if (mode & FFM_MODE_NAMES && ffm_kernel_names_concern(function)) {
         thread->bypass++;
         ffm_kernel_names_note(function, operation);
         thread->bypass--;

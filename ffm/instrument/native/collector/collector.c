@@ -164,7 +164,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, mode & FFM_MODE_CHOSEN))
         return -3;
     ffm_call_set_mode(mode & ~(uint32_t)FFM_MODE_SAMPLES); /* calls are recorded alike */
-    if (mode & FFM_MODE_RELATIONS)
+    if (mode & FFM_MODE_LIVES)
         ffm_thread_lives_open();
     if (mode & FFM_MODE_SAMPLES)
         ffm_samples_open();
@@ -220,7 +220,7 @@ void ffm_collector_interpreter_clock(const void *function)
 
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
-    for (ffm_followed *row = ffm_thread_lives; mode & FFM_MODE_RELATIONS && row->name != NULL; row++)
+    for (ffm_followed *row = ffm_thread_lives; mode & FFM_MODE_LIVES && row->name != NULL; row++)
         if (place-- == 0)
             return row;
     return mode & FFM_MODE_WATCH ? ffm_followed_at(place) : NULL;

@@ -12,7 +12,8 @@ enum {
     FFM_MODE_NO_ORDINARY = 32, /* the user says that no kernel uses ordinary memory by its address */
     FFM_MODE_CHOSEN = 64,      /* with a plan: everything else of stage 3, for the planned transfers alone */
     FFM_MODE_SAMPLES = 128,    /* sample what threads do between driver calls (stage 2) */
-    FFM_MODE_RELATIONS = 256   /* record who starts and joins threads, devices, and the names of kernels (stage 2) */
+    FFM_MODE_NAMES = 256,      /* record devices and the names of kernels (stage 2) */
+    FFM_MODE_LIVES = 512       /* record who starts and joins threads (stage 2) */
 };
 
 #endif
