@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from ffm.errors import FfmError
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis, Basis, Benefit
 from ffm.results.estimates import VARIES
 
 Estimator = Literal["replay", "carry", "bound"]
@@ -111,9 +111,28 @@ class Scale:
             None if replay is None else self.share(replay),
             benefit.low_s,
             benefit.high_s,
-            benefit.rests_on,
+            "" if benefit.basis is None else rests_on(benefit.basis),
             at_most,
         )
+
+
+def rests_on(basis: Basis) -> str:
+    """Return what an interval is based on, in words."""
+    if basis.measured is None:
+        words = "the CPU's times alone: carry and bound"
+    else:
+        if basis.measured == 0:
+            times = "the GPU's times, inferred from the ends of waits,"
+        elif basis.measured == 1:
+            times = "the GPU's times, measured by events,"
+        else:
+            measured = f"{100 * basis.measured:.0f} % measured by events"
+            times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
+        always = f" and {1000 * basis.differs_s:.1f} ms" if basis.differs_s > 0 else ""
+        words = f"{times} and {100 * basis.differs:.0f} %{always} for differences between runs"
+    if basis.pinned_bytes == 0:
+        return words
+    return f"{words}, less {basis.pinning_s:.4f} s for pinning {basis.pinned_bytes / 1e6:.1f} MB"
 
 
 def chosen_estimator(analysis: Analysis, wanted: Estimator | None) -> Estimator:

@@ -25,7 +25,7 @@ from ffm.model.gpu_times.inference import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import Benefit, PinnedMemory, StageCost
+from ffm.results.documents.analysis import Basis, Benefit, PinnedMemory, StageCost
 from ffm.results.documents.run import Run
 
 REPLAYED_ROWS = 400_000_000
@@ -129,7 +129,7 @@ def spans_compare(bare: Run | StageCost, traced: Run | StageCost) -> bool:
 PINNED_ALONE = 3
 """Sites that need pinned memory and are tried one by one in a group: each doubles the replays of groups with it."""
 
-RESTS_ON_CPU = "the CPU's times alone: carry and bound"
+ON_CPU = Basis(measured=None)
 
 
 class Estimates:
@@ -177,20 +177,11 @@ class Estimates:
         return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell)
 
     @functools.cached_property
-    def _rests_on(self) -> str:
+    def _basis(self) -> Basis:
         assert self.replay is not None and self._work is not None
         gpu = self.replay.inference.likely.gpu
-        share = gpu[self._work.measured >= 0].sum() / max(gpu.sum(), 1)
-        if share == 0:
-            times = "the GPU's times, inferred from the ends of waits,"
-        elif share == 1:
-            times = "the GPU's times, measured by events,"
-        else:
-            measured = f"{100 * share:.0f} % measured by events"
-            times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
-        share, always = self._variation.of_saving, self._always_s
-        differences = f"{100 * share:.0f} % and {1000 * always:.1f} ms" if always > 0 else f"{100 * share:.0f} %"
-        return f"{times} and {differences} for differences between runs"
+        share = float(gpu[self._work.measured >= 0].sum() / max(gpu.sum(), 1))
+        return Basis(measured=share, differs=self._variation.of_saving, differs_s=self._always_s)
 
     def sums(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> Totals:
         """Return totals of each group over all processes (arguments: `ffm.model.estimators.carry.carry_by_group`)."""
@@ -304,7 +295,7 @@ class Estimates:
         of the first touch of pages that it pays for now.
         """
         memory = [one for one in self._pinning if not set(sites).isdisjoint(one.sites)]
-        if not memory:
+        if not memory or benefit.basis is None:
             return benefit
         cost_s, size = sum(one.cost_s for one in memory), sum(one.bytes for one in memory)
         return msgspec.structs.replace(
@@ -312,7 +303,7 @@ class Estimates:
             carry_s=max(benefit.carry_s - cost_s, 0.0),
             replay_s=None if benefit.replay_s is None else max(benefit.replay_s - cost_s, 0.0),
             low_s=None if benefit.low_s is None else max(benefit.low_s - cost_s, 0.0),
-            rests_on=f"{benefit.rests_on}, less {cost_s:.4f} s for pinning {size / 1e6:.1f} MB",
+            basis=msgspec.structs.replace(benefit.basis, pinned_bytes=size, pinning_s=cost_s),
         )
 
     def _before_pinning(
@@ -442,12 +433,12 @@ class Estimates:
             carry_s, bound_s = min(carry_s, self._wall_s), min(bound_s, self._wall_s)
         if replayed is None:
             low, high = sorted((min(carry_s, self._wall_s), min(bound_s, self._wall_s)))
-            return Benefit(carry_s=carry_s, bound_s=bound_s, low_s=low, high_s=high, rests_on=RESTS_ON_CPU)
+            return Benefit(carry_s=carry_s, bound_s=bound_s, low_s=low, high_s=high, basis=ON_CPU)
         return Benefit(
             carry_s=carry_s,
             bound_s=bound_s,
             replay_s=min(replayed.likely_s, self._wall_s),
             low_s=self._at_least(replayed),
             high_s=self._at_most(replayed),
-            rests_on=self._rests_on,
+            basis=self._basis,
         )

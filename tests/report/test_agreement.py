@@ -16,7 +16,7 @@ from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.documents.analysis import Analysis, Benefit, Group
+from ffm.results.documents.analysis import Analysis, Basis, Benefit, Group
 
 WIDTH = 200
 SAVED = r"(?P<seconds>[\d.]+) s +(?P<share>[\d.]+) % +(?P<low>[\d.]+) (?P<high>[\d.]+) s"
@@ -28,9 +28,9 @@ def replayed() -> Analysis:
     """The sample with an interval at each saving. By replay one is too small for a row; by `bound`, another."""
     analysis = sample_analysis()
     told = [
-        Benefit(carry_s=10.0, bound_s=12.0, replay_s=9.0, low_s=7.5, high_s=11.0, rests_on="times"),
-        Benefit(carry_s=2.5, bound_s=0.0, replay_s=1.2, low_s=0.25, high_s=3.0, rests_on="times"),
-        Benefit(carry_s=0.5, bound_s=2.5, replay_s=0.4, low_s=0.1, high_s=0.9, rests_on="times"),
+        Benefit(carry_s=10.0, bound_s=12.0, replay_s=9.0, low_s=7.5, high_s=11.0, basis=Basis(measured=0.5)),
+        Benefit(carry_s=2.5, bound_s=0.0, replay_s=1.2, low_s=0.25, high_s=3.0, basis=Basis(measured=0.5)),
+        Benefit(carry_s=0.5, bound_s=2.5, replay_s=0.4, low_s=0.1, high_s=0.9, basis=Basis(measured=0.5)),
         analysis.sites[3].benefit,
     ]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.report.numbers import Scale, percent, plural, ranges, size
-from ffm.results.documents.analysis import Benefit
+from ffm.report.numbers import Scale, percent, plural, ranges, rests_on, size
+from ffm.results.documents.analysis import Basis, Benefit
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,27 @@ def test_sizes(value: int, text: str) -> None:
 
 def test_plurals() -> None:
     assert (plural(1, "row"), plural(0, "row"), plural(1200, "row")) == ("1 row", "0 rows", "1,200 rows")
+
+
+@pytest.mark.parametrize(
+    ("basis", "text"),
+    [
+        (Basis(measured=None), "the CPU's times alone: carry and bound"),
+        (
+            Basis(measured=0.5, differs=0.1, differs_s=0.0012),
+            "the GPU's times (50 % measured by events, the rest inferred from the ends of waits) and 10 % and 1.2 ms "
+            "for differences between runs",
+        ),
+        (
+            Basis(measured=1.0, differs=0.1, pinned_bytes=2_500_000, pinning_s=0.0004),
+            "the GPU's times, measured by events, and 10 % for differences between runs, less 0.0004 s for pinning "
+            "2.5 MB",
+        ),
+        (
+            Basis(measured=0.0, differs=0.1),
+            "the GPU's times, inferred from the ends of waits, and 10 % for differences between runs",
+        ),
+    ],
+)
+def test_what_an_interval_rests_on_is_said(basis: Basis, text: str) -> None:
+    assert rests_on(basis) == text

@@ -20,7 +20,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
 from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
-from ffm.results.documents.analysis import Benefit, Group, PinnedMemory, StageCost, Verdict
+from ffm.results.documents.analysis import Basis, Benefit, Group, PinnedMemory, StageCost, Verdict
 from ffm.results.documents.notes import SeveralProcesses
 from ffm.results.estimates import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
@@ -61,7 +61,7 @@ def test_every_benefit_has_an_interval_and_says_what_it_rests_on(results: Result
     for benefit in benefits:
         low, seconds, high = replayed(benefit)
         assert 0 <= low <= seconds <= high <= results.document.wall_s
-        assert benefit.rests_on
+        assert benefit.basis is not None and benefit.basis.measured is not None
 
 
 def test_overlapping_groups_never_save_more_than_everything(results: Results) -> None:
@@ -85,7 +85,7 @@ def test_without_a_trace_carry_counts_and_says_so() -> None:
     free = analysis.sites[2].benefit
     assert free.replay_s is None
     assert (free.low_s, free.high_s) == tuple(sorted((free.carry_s, free.bound_s)))
-    assert "carry and bound" in free.rests_on
+    assert free.basis == Basis(measured=None)
 
 
 def test_a_replay_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -241,7 +241,8 @@ def test_pinning_is_subtracted_and_what_does_not_pay_is_not_advertised(
     results = open_results(tmp_path)
     before, site = free.sites[0].benefit.expected_s, results.document.sites[0]
     assert site.benefit.expected_s == pytest.approx(before - cost_s if pays else 0.0)
-    assert ("pinning 1.0 MB" in site.benefit.rests_on) == pays
+    assert site.benefit.basis is not None
+    assert (site.benefit.basis.pinned_bytes == 1 << 20) == pays
     assert site.staged_s == benefit_of_correcting(results, [0]).expected_s == pytest.approx(before)
     assert replayed(results.document.everything)[1] >= max(other.benefit.expected_s for other in results.document.sites)
     assert subsequence(results, 1, 1, 1).benefit.expected_s == pytest.approx(site.benefit.expected_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ffm.remedy.fitness import fitness
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
@@ -141,5 +141,5 @@ def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
     if remedy.kind is not RemedyKind.PARTIAL_DOWNLOAD:
         return site_saving(analysis, remedy.site)
     most = remedy.benefit_s
-    benefit = Benefit(carry_s=most, bound_s=most, low_s=0.0, high_s=most, rests_on="the minimum time to copy the rest")
-    return Scale(analysis.wall_s).saving(benefit, at_most=True)
+    saving = Scale(analysis.wall_s).saving(Benefit(carry_s=most, bound_s=most, low_s=0.0, high_s=most), at_most=True)
+    return replace(saving, rests_on="the minimum time to copy the rest")

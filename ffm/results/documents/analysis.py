@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from ffm.results.documents.document import Document, Reference
-from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, TableFile, one_of
+from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, Share, TableFile, one_of
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
 from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Portion
@@ -45,6 +45,23 @@ DEEPEST_GROUP = 8
 """Maximum nesting of parts in groups; a fold has two levels."""
 
 
+class Basis(Record, frozen=True, kw_only=True):
+    """What an interval is based on."""
+
+    measured: Share | None
+    """How much of the GPU's time was measured by events; the rest is inferred from the ends of waits. None if the
+    interval comes from the CPU's times alone, by carry and bound.
+    """
+    differs: Share = 0.0
+    """By which share of the saving it allows for differences between runs,"""
+    differs_s: Seconds = 0.0
+    """and by how many seconds in addition."""
+    pinned_bytes: Count = 0
+    """Memory that is pinned for the fix,"""
+    pinning_s: Seconds = 0.0
+    """and what that costs, which is subtracted."""
+
+
 class Benefit(Record, frozen=True, kw_only=True):
     """Seconds of the run that a fix would save, by each estimator (docs/architecture.md#the-model), and an interval.
 
@@ -58,8 +75,8 @@ class Benefit(Record, frozen=True, kw_only=True):
     low_s: Seconds | None = None
     high_s: Seconds | None = None
     """The smallest and largest saving, given what is unknown; None in documents without an interval."""
-    rests_on: str = ""
-    """What the interval is based on, in words."""
+    basis: Basis | None = None
+    """None without an interval."""
 
     def __post_init__(self) -> None:
         """Refuse half an interval.
@@ -324,7 +341,7 @@ class PathShares(Record, frozen=True, kw_only=True):
     """From the end of the GPU's work until the CPU continued, and from a launch until the work began."""
     unknown_s: Seconds
     """Waits for nothing that the trace shows."""
-    agreed: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    agreed: Share | None = None
     """On which share of it all timelines of the GPU agree; None if the GPU's times were recorded."""
 
 

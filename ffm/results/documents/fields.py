@@ -11,6 +11,8 @@ import msgspec
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=0x7FFFFFFF)]
