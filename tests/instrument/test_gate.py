@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import select
@@ -18,8 +19,12 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import InstrumentError
 from ffm.instrument.library import native_library
 from ffm.instrument.session import held_times, runner
+from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.gate import Gate
 from ffm.vgpu.paths import library_folder
+
+PATIENCE = 60.0
+"""Seconds for what takes a few on an idle machine."""
 
 
 class NoWait:
@@ -148,6 +153,41 @@ def test_what_is_hooked_is_known_even_if_the_program_ends_at_once(
     outcome = runner.run_instrumented(command, instruments, output=tmp_path / "output")
     assert str(outcome.ending) == "exited with code 0"
     assert "cuLaunchKernel" in {function for function, _, _ in outcome.processes[0].hooks}
+
+
+def test_a_program_that_is_left_while_it_loads_the_driver_runs_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, left = threading.Event(), threading.Event()
+    detach = runner._Run.detach
+
+    class UntilAsked(Lasting):
+        def is_over(self, *_: object) -> bool:
+            return asked.is_set()
+
+    def leaving(run: runner._Run) -> None:
+        detach(run)
+        left.set()
+
+    def late(_: Path) -> NoWait:
+        """Know what to hook once the program is left."""
+        asked.set()
+        assert left.wait(PATIENCE)
+        return NoWait()
+
+    monkeypatch.setattr(runner._Run, "detach", leaving)
+    instruments = runner.Instruments(tmp_path, [], 0, None, late, lasting=UntilAsked(0.0), leave=True)
+    load = f"import ctypes, sys; ctypes.CDLL({str(library_folder() / 'libcuda.so.1')!r}); open(sys.argv[1], 'x')"
+    loaded = tmp_path / "loaded"
+    outcome = runner.run_instrumented(
+        [sys.executable, "-c", load, str(loaded)], instruments, output=tmp_path / "output"
+    )
+    end = time.monotonic() + PATIENCE
+    while not loaded.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(outcome.processes[0].process_id, signal.SIGKILL)
+    assert loaded.exists()
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,7 @@ function askForPlan(module) {
   if (cutOff !== null && new NativeFunction(cutOff, "bool", [])()) {
     return { refused: "the program has closed the descriptors of the instruments" };
   }
-  send({ type: "driver", path: module.path });
-  let plan = null;
-  recv("plan", (message) => {
-    plan = message;
-  }).wait();
-  return plan;
+  return ask({ type: "driver", path: module.path }, "plan") ?? { refused: "the runner has left the program" };
 }
 
 // Where to hook an export; null if it does not exist. An export that only jumps through a slot is hooked at its target,
@@ -68,8 +63,7 @@ function hookDriver(module) {
 
 // Waits until the runner knows: a process that ends soon would take the message with it.
 function tellHooks(outcomes, seconds) {
-  send({ type: "hooks", outcomes, seconds });
-  recv("noted", () => {}).wait();
+  ask({ type: "hooks", outcomes, seconds }, "noted");
 }
 
 // Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs neither.

@@ -58,9 +58,11 @@ rpc.exports = {
     });
   },
 
-  // Hooks stay in place, as other threads may be executing them, and lead to the originals.
+  // Hooks stay in place, as other threads may be executing them, and lead to the originals. Returns the types of the
+  // answers that threads still wait for.
   detach() {
     observer.detach();
     collector.detach();
+    return leave();
   },
 };

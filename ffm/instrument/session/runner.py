@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import frida
+
 from ffm import marks
 from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
@@ -40,6 +42,7 @@ _ROOM = Path(__file__).parents[1]
 
 AGENT = _ROOM / "agent"
 AGENT_PARTS = (
+    "answers",
     "collector",
     "detours",
     "library_patches",
@@ -383,7 +386,8 @@ class _Run:
     def _detach(self, process_id: int, session: Any, script: Any) -> None:
         try:
             with attaching(process_id):
-                script.exports_sync.detach()
+                for owed in script.exports_sync.detach():
+                    script.post({"type": owed, "refused": "the runner leaves the program"})
                 script.eternalize()
                 session.detach()
         except InstrumentError as error:
@@ -467,7 +471,7 @@ class _Run:
             elif content["type"] == "hooks":
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._held.add(process.process_id, time.monotonic() - content["seconds"])
-                script.post({"type": "noted"})
+                _reply(script, {"type": "noted"})
             elif content["type"] == "wide":
                 self._fail(_WIDE.format(module=content["module"]))
             elif content["type"] == "failed":
@@ -489,6 +493,11 @@ class _Run:
         except Exception as error:  # the program waits for the answer, whatever happened here
             refused = str(error)
             self._fail(f"The driver {process.driver} could not be examined: {error}")
-        script.post(
-            {"type": "plan", "waitOffsets": offsets, "entries": entries, "exports": exports, "refused": refused}
-        )
+        plan = {"waitOffsets": offsets, "entries": entries, "exports": exports, "refused": refused}
+        _reply(script, {"type": "plan", **plan})
+
+
+def _reply(script: Any, message: dict[str, Any]) -> None:
+    """Answer a thread of the program, unless this has ended or was left meanwhile."""
+    with suppress(frida.InvalidOperationError):
+        script.post(message)
