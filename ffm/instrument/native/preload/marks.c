@@ -19,7 +19,7 @@ enum { COST = 2 * PAGE };
 
 static const uint64_t pages_in_all = (uint64_t)1 << (ADDRESS_BITS - PAGE_BITS);
 
-static uint8_t *bits; /* NULL if there is no address space for them: then no page is marked */
+static uint8_t *made_bits; /* NULL if there is no address space for them: then no page is marked */
 static uint64_t blocks, most_blocks;
 static uint64_t allowed_blocks = ((uint64_t)256 << 20) / COST; /* until an observer says how many */
 static const ffm_marks_observer *observer;
@@ -30,6 +30,9 @@ static struct {
     size_t (*usable)(void *);
 } next;
 
+/* Several threads may look them up at once, and find the same. */
+#define NEXT(function) __atomic_load_n(&next.function, __ATOMIC_RELAXED)
+
 /* False while this very thread is looking them up. */
 static int find_next(void)
 {
@@ -39,29 +42,35 @@ static int find_next(void)
     if (looking)
         return 0;
     looking = 1;
-    next.free = (void (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "free");
-    next.realloc = (void *(*)(void *, size_t))(uintptr_t)dlsym(RTLD_NEXT, "realloc");
+    __atomic_store_n(&next.free, (void (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "free"), __ATOMIC_RELAXED);
+    __atomic_store_n(&next.realloc, (void *(*)(void *, size_t))(uintptr_t)dlsym(RTLD_NEXT, "realloc"),
+                     __ATOMIC_RELAXED);
     void *made =
         mmap(NULL, pages_in_all / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made != MAP_FAILED) {
         madvise(made, pages_in_all / 8, MADV_DONTDUMP);
         uint8_t *none = NULL;
-        if (!__atomic_compare_exchange_n(&bits, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (!__atomic_compare_exchange_n(&made_bits, &none, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             munmap(made, pages_in_all / 8); /* another thread was faster */
     }
     __atomic_store_n(&next.usable, (size_t (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "malloc_usable_size"),
                      __ATOMIC_RELEASE);
     looking = 0;
-    return next.free != NULL && next.realloc != NULL && next.usable != NULL;
+    return NEXT(free) != NULL && NEXT(realloc) != NULL && NEXT(usable) != NULL;
+}
+
+static uint8_t *bits(void)
+{
+    return __atomic_load_n(&made_bits, __ATOMIC_ACQUIRE);
 }
 
 static void put(uint64_t page, bool set)
 {
     const uint8_t bit = (uint8_t)(1 << page % 8);
     if (set)
-        __atomic_fetch_or(&bits[page / 8], bit, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&bits()[page / 8], bit, __ATOMIC_RELAXED);
     else
-        __atomic_fetch_and(&bits[page / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&bits()[page / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
 }
 
 /* The bits of neighbouring blocks may share the bytes at both ends. */
@@ -70,19 +79,19 @@ static void put_all(uint64_t page, uint64_t end, bool set)
     for (; page < end && page % 8 != 0; page++)
         put(page, set);
     if (page < end)
-        memset(&bits[page / 8], set ? 0xFF : 0, (end - page) / 8);
+        memset(&bits()[page / 8], set ? 0xFF : 0, (end - page) / 8);
     for (page = end - (end - page) % 8; page < end; page++)
         put(page, set);
 }
 
 static bool is_marked(uint64_t page)
 {
-    return page < pages_in_all && (__atomic_load_n(&bits[page / 8], __ATOMIC_RELAXED) >> page % 8 & 1);
+    return page < pages_in_all && (__atomic_load_n(&bits()[page / 8], __ATOMIC_RELAXED) >> page % 8 & 1);
 }
 
 static bool own(uint64_t first, uint64_t last)
 {
-    if (bits == NULL)
+    if (bits() == NULL)
         return false;
     bool all = first < last;
     for (uint64_t page = first >> PAGE_BITS; all && page <= (last - 1) >> PAGE_BITS; page++)
@@ -127,7 +136,7 @@ int ffm_marks_room(void)
 void *ffm_marks_block(void *block, size_t bytes)
 {
     const uint64_t first = (uint64_t)block >> PAGE_BITS;
-    if (block != NULL && find_next() && bits != NULL && first + (bytes >> PAGE_BITS) <= pages_in_all) {
+    if (block != NULL && find_next() && bits() != NULL && first + (bytes >> PAGE_BITS) <= pages_in_all) {
         put_all(first, first + (bytes >> PAGE_BITS), true);
         count_one();
     }
@@ -138,9 +147,9 @@ void *ffm_marks_block(void *block, size_t bytes)
 static void forget(void *block)
 {
     const uint64_t start = (uint64_t)block;
-    if (start == 0 || start % PAGE != 0 || bits == NULL || !is_marked(start >> PAGE_BITS))
+    if (start == 0 || start % PAGE != 0 || bits() == NULL || !is_marked(start >> PAGE_BITS))
         return;
-    const uint64_t count = next.usable(block) >> PAGE_BITS;
+    const uint64_t count = NEXT(usable)(block) >> PAGE_BITS;
     const ffm_marks_observer *told = __atomic_load_n(&observer, __ATOMIC_ACQUIRE);
     if (told != NULL)
         told->before_free(start, start + count * PAGE);
@@ -153,7 +162,7 @@ EXPORT void free(void *block)
     if (!find_next())
         return;
     forget(block);
-    next.free(block);
+    NEXT(free)(block);
 }
 
 EXPORT void *realloc(void *block, size_t bytes)
@@ -163,7 +172,7 @@ EXPORT void *realloc(void *block, size_t bytes)
         return NULL;
     }
     forget(block);
-    return next.realloc(block, bytes);
+    return NEXT(realloc)(block, bytes);
 }
 
 EXPORT const ffm_marks *ffm_marks_of_heap(void)

@@ -34,6 +34,9 @@ static void *from_early(size_t bytes)
     return start + bytes <= EARLY ? early.bytes + start : NULL;
 }
 
+/* Several threads may look them up at once, and find the same. */
+#define NEXT(function) __atomic_load_n(&next.function, __ATOMIC_RELAXED)
+
 /* False while this very thread is looking up the allocator. */
 static int find_next(void)
 {
@@ -43,12 +46,12 @@ static int find_next(void)
     if (looking)
         return 0;
     looking = 1;
-    next.malloc = (void *(*)(size_t))(uintptr_t)dlsym(RTLD_NEXT, "malloc");
-    next.calloc = (void *(*)(size_t, size_t))(uintptr_t)dlsym(RTLD_NEXT, "calloc");
+    __atomic_store_n(&next.malloc, (void *(*)(size_t))(uintptr_t)dlsym(RTLD_NEXT, "malloc"), __ATOMIC_RELAXED);
+    __atomic_store_n(&next.calloc, (void *(*)(size_t, size_t))(uintptr_t)dlsym(RTLD_NEXT, "calloc"), __ATOMIC_RELAXED);
     __atomic_store_n(&next.memalign, (void *(*)(size_t, size_t))(uintptr_t)dlsym(RTLD_NEXT, "memalign"),
                      __ATOMIC_RELEASE);
     looking = 0;
-    return next.malloc != NULL && next.calloc != NULL && next.memalign != NULL;
+    return NEXT(malloc) != NULL && NEXT(calloc) != NULL && NEXT(memalign) != NULL;
 }
 
 /* If they are linked in (marks.c): notes the block and returns it; whether there may be another such block. */
@@ -63,15 +66,15 @@ static int gets_own_pages(size_t bytes)
 static void *on_own_pages(size_t alignment, size_t bytes)
 {
     const size_t whole = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1), aligned = alignment > PAGE ? alignment : PAGE;
-    return ffm_marks_block == NULL ? next.memalign(aligned, whole)
-                                   : ffm_marks_block(next.memalign(aligned, whole), whole);
+    return ffm_marks_block == NULL ? NEXT(memalign)(aligned, whole)
+                                   : ffm_marks_block(NEXT(memalign)(aligned, whole), whole);
 }
 
 EXPORT void *malloc(size_t bytes)
 {
     if (!find_next())
         return from_early(bytes);
-    return gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : next.malloc(bytes);
+    return gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : NEXT(malloc)(bytes);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -80,7 +83,7 @@ EXPORT void *calloc(size_t count, size_t size)
     if (!find_next())
         return from_early(count * size);
     if (__builtin_mul_overflow(count, size, &bytes) || !gets_own_pages(bytes))
-        return next.calloc(count, size);
+        return NEXT(calloc)(count, size);
     void *block = on_own_pages(PAGE, bytes);
     return block == NULL ? NULL : memset(block, 0, bytes);
 }
@@ -89,7 +92,7 @@ EXPORT void *memalign(size_t alignment, size_t bytes)
 {
     if (!find_next())
         return NULL;
-    return gets_own_pages(bytes) ? on_own_pages(alignment, bytes) : next.memalign(alignment, bytes);
+    return gets_own_pages(bytes) ? on_own_pages(alignment, bytes) : NEXT(memalign)(alignment, bytes);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
