@@ -12,7 +12,7 @@ std::string missing_compiler()
     return reason;
 }
 
-CUresult run(const Code &, const LaunchShape &, const Arguments &, double)
+CUresult run(const Code &, const LaunchShape &, const Arguments &, double, std::string &)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -84,6 +84,7 @@ def test_directives_that_change_a_kernel_are_refused_and_advice_is_not() -> None
     assert "'.blocksareclusters' is not implemented" in told[-1]
 
 
+@pytest.mark.virtual_gpu
 def test_registers_that_are_vectors_are_refused() -> None:
     """Else their parts would be one register."""
     with quick_gpu():
