@@ -17,7 +17,6 @@ from ffm.driver.catalogue import Awaits, Kind, load_catalogue
 from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, reader_in_python
 from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.instrument.recording.reader import RecordedStack, Recording
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 
@@ -31,7 +30,7 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
     `columns` and `operations` describe the same operations of the recording's process, sorted by start.
     """
     catalogue = load_catalogue()
-    asks = is_among(columns["function"], [function.index for function in catalogue.of_kind(Kind.QUERY)])
+    asks = np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.QUERY)])
     polled = polled_until_done(columns, asks, operations.judged)
     unready = np.unique(columns["stack"][asks & (columns["result"] == NOT_READY)])
     taken = asks & (columns["result"] == 0) & ~polled & ~np.isin(columns["stack"], unready)
@@ -40,7 +39,7 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
     of_events = np.isin(
         columns["function"][rows], [f.index for f in catalogue.of_kind(Kind.QUERY) if f.awaits is Awaits.EVENT]
     )
-    works = is_among(operations.action, (Action.WORK, Action.HOLD))
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
     last = np.where(
         of_events,
         _last_before(rows, operations.event, operations.action == Action.RECORD),

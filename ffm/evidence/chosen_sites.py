@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.evidence.program_order import operations_of
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import Action, Operations, Scope
 from ffm.results.columnar.columns import Columns
 
@@ -43,7 +42,7 @@ def _covered_first(operations: Operations, chosen: NDArray[np.bool_]) -> NDArray
     work, surely does.
     """
     found = np.zeros(len(operations.start), bool)
-    works = np.flatnonzero(is_among(operations.action, (Action.WORK, Action.HOLD)))
+    works = np.flatnonzero(np.isin(operations.action, (Action.WORK, Action.HOLD)))
     waits = operations.scope != Scope.NONE
     for thread in np.unique(operations.thread[waits & chosen]):
         mine = waits & (operations.thread == thread)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import Action, Operations
 from ffm.model.union import Union
 from ffm.results.columnar.columns import Columns
@@ -60,7 +59,7 @@ def contexts_apart(columns: Columns, operations: Operations, contexts: NDArray[n
     allocated = _Allocated.of(columns, device[operations.context])
     if allocated is None:
         return apart
-    works = is_among(operations.action, (Action.WORK, Action.HOLD))
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
     context = operations.streams.context[operations.stream]
     used = [_used(columns, np.flatnonzero(works & (context == one)), device[one], allocated) for one in range(count)]
     for one in range(count):
@@ -82,12 +81,12 @@ def _opened(columns: Columns, operations: Operations) -> bool:
         or function.kind is Kind.SHARING
         or (function.kind is Kind.ALLOCATION and function.memory not in _OWN_MEMORY)
     ]
-    works = is_among(operations.action, (Action.WORK, Action.HOLD))
-    ends = done & is_among(functions, [function.index for function in catalogue.functions if function.ends_context])
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    ends = done & np.isin(functions, [function.index for function in catalogue.functions if function.ends_context])
     # A context's handle, and so its number, may be used again for another device.
     again = ends.any() and operations.start[ends].min() < operations.start[works].max(initial=-1)
     private = functions == constant("FFM_FUNCTION_PRIVATE")
-    return bool((done & is_among(functions, opens)).any() or private.any() or again)
+    return bool((done & np.isin(functions, opens)).any() or private.any() or again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class _Allocated:
             if (function.kind is Kind.ALLOCATION and function.memory is Memory.DEVICE)
             or function.effect is Effect.FIND_VARIABLE
         ]
-        rows = np.flatnonzero(is_among(columns["function"], found) & (columns["result"] == 0))
+        rows = np.flatnonzero(np.isin(columns["function"], found) & (columns["result"] == 0))
         rows = rows[np.argsort(columns["destination"][rows], kind="stable")]
         begin = columns["destination"][rows].astype(np.int64)
         allocated = cls(begin, begin + np.maximum(columns["bytes"][rows], 1).astype(np.int64), device[rows])
@@ -130,12 +129,12 @@ def _used(columns: Columns, rows: NDArray[np.int64], device: int, allocated: _Al
     """Return what work uses, given its rows."""
     catalogue = load_catalogue()
     functions, flags = columns["function"][rows], columns["flags"][rows]
-    launches = is_among(functions, [function.index for function in catalogue.with_effect(Effect.LAUNCH_KERNEL)])
-    followed = is_among(functions, [function.index for function in catalogue.functions if _is_followed(function)])
+    launches = np.isin(functions, [function.index for function in catalogue.with_effect(Effect.LAUNCH_KERNEL)])
+    followed = np.isin(functions, [function.index for function in catalogue.functions if _is_followed(function)])
     devices = {int(device)}
     host = bool((launches & ((flags & constant("FFM_OPERATION_DEVICE_ONLY")) == 0)).any())
-    plain = is_among(functions, [f.index for f in catalogue.functions if f.shape in (Shape.PLAIN, Shape.MEMSET_1D)])
-    transfers = is_among(functions, [function.index for function in catalogue.of_kind(Kind.TRANSFER)])
+    plain = np.isin(functions, [f.index for f in catalogue.functions if f.shape in (Shape.PLAIN, Shape.MEMSET_1D)])
+    transfers = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.TRANSFER)])
     begin, end = [], []
     for side, flag in _SIDES:
         has = followed & (transfers if side == "source" else True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.device_code import DeviceCode, device_code
 from ffm.evidence.operations import PRIVATE
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Tracing
 from ffm.results.documents.notes import AnyNote, CompiledCode, LoadedCode
@@ -41,7 +42,7 @@ def loading_seconds(columns: Columns) -> float:
         for function in load_catalogue().of_kind(Kind.MODULE)
         if not function.base.endswith(("Unload", "Destroy"))
     ]
-    chosen = is_among(columns["function"], loading) & (columns["function"] != PRIVATE)
+    chosen = np.isin(columns["function"], loading) & (columns["function"] != PRIVATE)
     return float(columns["duration"][chosen].sum()) / 1e9
 
 

@@ -20,7 +20,6 @@ from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
@@ -220,7 +219,7 @@ def _over_before(
     latest = np.iinfo(np.int64).max
     first_use, last_work, last_wait = np.full((3, len(over)), -latest)
     first_use[:] = latest
-    waits = is_among(action, (Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    waits = np.isin(action, (Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     np.minimum.at(first_use, stream[stream >= 0], start[stream >= 0])
     np.maximum.at(last_work, stream[(stream >= 0) & ~waits], end[(stream >= 0) & ~waits])
     np.maximum.at(last_wait, stream[(stream >= 0) & waits], start[(stream >= 0) & waits])
@@ -236,7 +235,7 @@ def _over_before(
 
 def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int32], int]:
     """Number the events over all processes, and count them."""
-    event = events_of(columns, is_among(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
+    event = events_of(columns, np.isin(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
     return event.astype(np.int32), int(event.max(initial=-1)) + 1
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from ffm.driver.catalogue import DriverFunction, Kind, Memory, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import Columns
 
 FREES_THAT_WAIT = frozenset({Memory.DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED})
@@ -25,8 +24,8 @@ def with_documented_waits(columns: Columns) -> Columns:
     return early, and frees of `FREES_THAT_WAIT`.
     """
     catalogue = load_catalogue()
-    copies = is_among(columns["function"], [function.index for function in catalogue.functions if _copies(function)])
-    others = is_among(columns["function"], [function.index for function in catalogue.functions if _waits(function)])
+    copies = np.isin(columns["function"], [function.index for function in catalogue.functions if _copies(function)])
+    others = np.isin(columns["function"], [function.index for function in catalogue.functions if _waits(function)])
     on_host = constant("FFM_OPERATION_HOST_SOURCE") | constant("FFM_OPERATION_HOST_DESTINATION")
     waiting = others | copies & ((columns["flags"] & on_host) != 0)
     waiting &= columns["result"] == 0

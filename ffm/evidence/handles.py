@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DefaultStream, DriverFunction, Kind, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import is_among, numbered
+from ffm.model.grouping import numbered
 from ffm.model.necessity.rules import StreamKind
 from ffm.results.columnar.columns import Columns
 
@@ -104,7 +104,7 @@ def _table(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
 def _creations(columns: Columns, kind: Kind) -> NDArray[np.int64]:
     """Return the rows that created an object of this kind."""
     functions = [function.index for function in load_catalogue().of_kind(kind) if function.result >= 0]
-    return np.flatnonzero(is_among(columns["function"], functions) & (columns["result"] == 0))
+    return np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
 
 
 def _epochs(

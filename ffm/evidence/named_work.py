@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.reader import RecordedKernel, Recording
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ContextDevice, LaunchedKernels
 
@@ -25,7 +24,7 @@ def launched_kernels(recordings: list[Recording], columns: Columns) -> list[Laun
     for process, recording in enumerate(recordings):
         if not recording.kernels:
             continue
-        rows = np.flatnonzero((columns["process"] == process) & is_among(columns["function"], launches))
+        rows = np.flatnonzero((columns["process"] == process) & np.isin(columns["function"], launches))
         found = _latest(recording.kernels, columns["handle"][rows], columns["start"][rows])
         stack, named = columns["stack"][rows[found >= 0]], found[found >= 0]
         pairs, counts = np.unique(np.column_stack((stack, named)), axis=0, return_counts=True)

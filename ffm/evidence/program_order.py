@@ -11,7 +11,6 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import (
     UNKNOWN_THREAD,
     Action,
@@ -48,7 +47,7 @@ class _Calls:
 
     def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
         """Return which operations are calls of these functions."""
-        return is_among(self._functions, [function.index for function in chosen])
+        return np.isin(self._functions, [function.index for function in chosen])
 
     def flagged(self, flag: str) -> NDArray[np.bool_]:
         """Return which operations have a flag of `layout.h`."""
@@ -153,7 +152,7 @@ def _recorded_unseen(
     first_elsewhere = first_record.copy()
     np.minimum.at(first_record, event[records], start[records])
     np.minimum.at(first_elsewhere, event[elsewhere], start[elsewhere])
-    shares = is_among(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.SHARE_EVENT)])
+    shares = np.isin(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.SHARE_EVENT)])
     on_event = event >= 0
     unseen = np.zeros(len(event), np.bool_)
     unseen[on_event] = first_record[event[on_event]] > start[on_event]
@@ -165,11 +164,11 @@ def timing_uses(columns: Columns) -> Uses:
     """Return the queries for the time between two events, as uses of the records of both."""
     catalogue = load_catalogue()
     asking = np.flatnonzero(
-        is_among(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
+        np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
         & (columns["result"] == 0)
     )
     recording = [function.index for function in catalogue.with_effect(Effect.RECORD_EVENT)]
-    records = np.flatnonzero(is_among(columns["function"], recording) & (columns["result"] == 0))
+    records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
     order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
     operation: list[int] = []
     time: list[int] = []
@@ -197,7 +196,7 @@ def timing_uses(columns: Columns) -> Uses:
 def host_function_uses(columns: Columns) -> Uses:
     """Return the program's functions that run in streams, as uses of themselves at an unknown time."""
     functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
-    rows = np.flatnonzero(is_among(columns["function"], functions) & (columns["result"] == 0))
+    rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
     role = np.full(len(rows), Role.HOST_FUNCTION, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
@@ -206,7 +205,7 @@ def unseen_uses(columns: Columns, among: NDArray[np.bool_] | None = None) -> Use
     """Return all that may write host memory, or that of some rows, as used at an unknown time by what is not seen."""
     launches = [function.index for function in load_catalogue().of_kind(Kind.LAUNCH)]
     writes = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    may = (writes | is_among(columns["function"], launches)) & (columns["result"] == 0)
+    may = (writes | np.isin(columns["function"], launches)) & (columns["result"] == 0)
     rows = np.flatnonzero(may if among is None else may & among)
     role = np.full(len(rows), Role.UNWATCHED, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
@@ -219,8 +218,8 @@ def shared_uses(columns: Columns) -> Uses:
     sharing = [function.index for function in catalogue.of_kind(Kind.SHARING)]
     sharing += [f.index for f in catalogue.of_kind(Kind.ALLOCATION) if f.memory is Memory.IMPORTED]
     working = [function.index for function in catalogue.of_kind(Kind.LAUNCH, Kind.SET, Kind.TRANSFER)]
-    shares = (done & is_among(columns["function"], sharing)).any()
-    rows = np.flatnonzero(done & is_among(columns["function"], working)) if shares else np.empty(0, np.int64)
+    shares = (done & np.isin(columns["function"], sharing)).any()
+    rows = np.flatnonzero(done & np.isin(columns["function"], working)) if shares else np.empty(0, np.int64)
     role = np.full(len(rows), Role.SHARED, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
@@ -251,13 +250,11 @@ def access_uses(
     """Convert recorded accesses to the memory of operations (`rows`) to uses; `threads` numbers the kernel's."""
     catalogue = load_catalogue()
     functions = columns["function"][rows]
-    launches = is_among(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
-    sets = is_among(functions, [function.index for function in catalogue.of_kind(Kind.SET)])
+    launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
+    sets = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.SET)])
     writes = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    up = is_among(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
-    source_in_flight = is_among(
-        functions, [function.index for function in catalogue.functions if function.asynchronous]
-    )
+    up = np.isin(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
+    source_in_flight = np.isin(functions, [function.index for function in catalogue.functions if function.asynchronous])
     reads = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
     only_read = (up | reads) & ~writes
     role = np.select(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import Action, Operations, Scope, StreamKind
 
 FAR = np.iinfo(np.int64).max
@@ -90,7 +89,7 @@ def _judge(
     `edges` is whether nothing comes before and after the stretch.
     """
     scope = operations.scope
-    on_stream = is_among(scope[mine], (Scope.STREAM, Scope.STAGING)) & independent
+    on_stream = np.isin(scope[mine], (Scope.STREAM, Scope.STAGING)) & independent
     before, after = np.full(len(mine), edges[0]), np.full(len(mine), edges[1])
     for context in np.unique(operations.context[waits]).tolist():
         all_of = waits[(operations.context[waits] == context) & (scope[waits] == Scope.CONTEXT)]
@@ -103,7 +102,7 @@ def _judge(
         after |= here & (operations.end[mine] <= operations.start[all_of].max(initial=-1))
         if stream >= 0 and operations.streams.kind[stream] == StreamKind.BLOCKING:
             # Work of this stream comes after that of the default stream, which a wait for it covers only then.
-            works = rows[is_among(operations.action[rows], (Action.WORK, Action.HOLD))]
+            works = rows[np.isin(operations.action[rows], (Action.WORK, Action.HOLD))]
             works = works[operations.stream[works] == stream]
             all_of = all_of[operations.start[all_of] > operations.start[works].min(initial=FAR)]
         before |= here & (operations.start[mine] >= operations.end[all_of].min(initial=FAR))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -127,16 +127,6 @@ def _slot(value: Any, size: int) -> Any:
     """Return where a search for a value starts in a table whose size is a power of two (Fibonacci hashing)."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed >> np.uint64(32)) & (size - 1)
-
-
-def is_among(column: NDArray[np.integer], numbers: Iterable[int]) -> NDArray[np.bool_]:
-    """Return which values of a column are among some numbers; all are from 0 to 65,535, as those of enumerations and of
-    the driver's functions are. A table tells, in a fifth of the time that `np.isin` takes.
-    """
-    table = np.zeros(1 << (8 if column.dtype == np.uint8 else 16), np.bool_)
-    table[list(numbers)] = True
-    found: NDArray[np.bool_] = table[column]
-    return found
 
 
 def grouped(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.inference import Inference
-from ffm.model.grouping import is_among
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.analysis import Benefit
 from ffm.results.estimates import Estimates, Variation
@@ -40,7 +39,7 @@ def waiting(timeline: Timeline, work: DeviceWork | None) -> NDArray[np.bool_]:
     """Return which rows wait for the GPU, or would if it were busy; shape (n,)."""
     waits: NDArray[np.bool_] = (timeline.wait > 0) | (timeline.kind == Kind.SYNCHRONIZATION)
     if work is not None:
-        waits |= is_among(work.action, _WAITING)
+        waits |= np.isin(work.action, _WAITING)
     return waits
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.matching import align, translate
-from ffm.model.grouping import is_among
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table
@@ -85,7 +84,7 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     left_out = np.zeros(count, bool)
     if memory.chosen is not None:
         among = are_chosen(memory.chosen, [stack.key for stack in tracing.stacks])
-        left_out = (waits | is_among(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
+        left_out = (waits | np.isin(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
     unmatched = waits & (reason == 0) & ~left_out
     return Joined(reason, keep, first_use, repetition, first, unmatched, left_out, gpu, arriving)
 

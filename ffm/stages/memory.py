@@ -38,7 +38,6 @@ from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
@@ -257,9 +256,9 @@ def _within_portion(
     if not is_limited(recording) and not recording.finished:
         return necessity
     stays = np.ones(len(operations.start), np.bool_)
-    stays[rows_of(transfers, columns)[is_among(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
+    stays[rows_of(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
     judged = judgeable(operations, stretches_of(recording), stays)
-    unsure = is_among(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
+    unsure = np.isin(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
     return replace(
         necessity,
         reason=np.where(unsure, Reason.OUTSIDE_PORTION, necessity.reason).astype(np.uint8),
@@ -276,7 +275,7 @@ def _may_write_unseen(columns: Columns) -> bool:
         or function.kind is DriverKind.MAPPING
     ]
     private = columns["function"] == constant("FFM_FUNCTION_PRIVATE")
-    return bool(private.any() and is_among(columns["function"], reached).any())
+    return bool(private.any() and np.isin(columns["function"], reached).any())
 
 
 def _used_by_others(recordings: list[Recording]) -> set[int]:

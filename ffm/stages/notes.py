@@ -8,7 +8,6 @@ import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.session.cut import POLITE_S
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.document import Document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
@@ -67,7 +66,7 @@ def ordinary_memory_notes(memory: Memory) -> list[AnyNote]:
 def host_function_notes(columns: Columns) -> list[AnyNote]:
     """Return a note if streams call host functions, because waiting for one of those needs no driver."""
     kinds = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
-    calls = int(is_among(columns["function"], kinds).sum())
+    calls = int(np.isin(columns["function"], kinds).sum())
     return [HostFunctions(calls=calls)] if calls else []
 
 

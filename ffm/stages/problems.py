@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.grouping import is_among
 from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
@@ -38,14 +37,14 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     timeline = traced_timeline(columns)
     reason, first_use, stack = joined.reason, joined.first_use, timeline.site
     problem = timeline.problem
-    unnecessary = is_among(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
     unnecessary &= _share(unnecessary, judged, stack)[stack] > MOSTLY
-    repeated = is_among(joined.repetition, REPEATED)
+    repeated = np.isin(joined.repetition, REPEATED)
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     wait = columns["wait"]
     misplaced = (
-        is_among(reason, list(REQUIRED - AT_UNKNOWN_TIMES))
+        np.isin(reason, list(REQUIRED - AT_UNKNOWN_TIMES))
         & ~repeated
         & (first_use > WORTH_MOVING_NS)
         & (wait > WORTH_MOVING_NS)

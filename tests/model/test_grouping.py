@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.grouping import RADIX_GROUPS, is_among, numbered, ranks_within, sorted_within
+from ffm.model.grouping import RADIX_GROUPS, numbered, ranks_within, sorted_within
 
 WIDE = [0, 1, 5, 2**40, 2**63 + 1]
 
@@ -52,11 +52,3 @@ def test_ranks_and_sorted_values(rows: list[tuple[int, int]]) -> None:
     assert ranks_within(number, 5).tolist() == earlier
     for groups in (5, RADIX_GROUPS + 1):
         assert sorted_within(number, value, groups).tolist() == [value for _, value in sorted(rows)]
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.int32])
-@given(values=st.lists(st.integers(0, 255)), numbers=st.sets(st.integers(0, 255)))
-def test_a_table_tells_which_values_are_among_some(
-    kind: type[np.generic], values: list[int], numbers: set[int]
-) -> None:
-    assert is_among(np.array(values, kind), numbers).tolist() == [value in numbers for value in values]

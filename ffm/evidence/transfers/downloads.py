@@ -9,7 +9,6 @@ from ffm.driver.catalogue import Direction, Kind, load_catalogue
 from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of, size
 from ffm.results.documents.analysis import DownloadUse
 
@@ -87,7 +86,7 @@ def is_download(columns: Columns) -> NDArray[np.bool_]:
     transfers = [function.index for function in catalogue.of_kind(Kind.TRANSFER)]
     named = [f.index for f in catalogue.of_kind(Kind.TRANSFER) if f.direction is Direction.DEVICE_TO_HOST]
     functions = columns["function"]
-    found: NDArray[np.bool_] = (is_among(functions, transfers) & to_host & ~from_host) | is_among(functions, named)
+    found: NDArray[np.bool_] = (np.isin(functions, transfers) & to_host & ~from_host) | np.isin(functions, named)
     return found
 
 

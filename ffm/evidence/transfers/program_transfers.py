@@ -14,7 +14,6 @@ from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import stretch_of
-from ffm.model.grouping import is_among
 from ffm.model.transfers import (
     Contents,
     Parts,
@@ -124,7 +123,7 @@ def _unmeasured_before(recording: Recording, time: NDArray[np.int64]) -> NDArray
 
 def _of_kind(columns: Columns, *kinds: Kind) -> NDArray[np.int64]:
     functions = [function.index for function in load_catalogue().of_kind(*kinds)]
-    return np.flatnonzero(is_among(columns["function"], functions) & (columns["result"] == 0))
+    return np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
 
 
 def _allocation_of(columns: Columns, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -206,7 +205,7 @@ def _issued(columns: Columns, *kinds: Kind, without: re.Pattern[str] | None = No
     rows = _of_kind(columns, *kinds)
     if without is not None:
         names = [function.index for function in load_catalogue().of_kind(*kinds) if without.match(function.name)]
-        rows = rows[~is_among(columns["function"][rows], names)]
+        rows = rows[~np.isin(columns["function"][rows], names)]
     return columns["start"][rows]
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import is_among
 from ffm.results.columnar.columns import Columns
 
 STAGED_BYTES = 64 * 1024
@@ -21,7 +20,7 @@ def sites_of_staged_copies(columns: Columns) -> list[int]:
     """
     copies = [function.index for function in load_catalogue().of_kind(Kind.TRANSFER) if function.asynchronous]
     upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    done = is_among(columns["function"], copies) & (columns["result"] == 0)
+    done = np.isin(columns["function"], copies) & (columns["result"] == 0)
     rows, _ = pageable_memory(columns, np.flatnonzero(done & (~upload | (columns["bytes"] > STAGED_BYTES))))
     stacks: list[int] = np.unique(columns["stack"][rows]).tolist()
     return stacks

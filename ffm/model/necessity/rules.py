@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
-from ffm.model.grouping import is_among
 from ffm.model.necessity import state
 from ffm.model.necessity.sweep_kernels import keepers, sweep
 
@@ -330,12 +329,12 @@ def _reasons_at_first(
 
 
 def _is_required(reason: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return is_among(reason, list(REQUIRED))
+    return np.isin(reason, list(REQUIRED))
 
 
 def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) -> None:
     """Give rows a reason unless they have a stronger one or get no verdict."""
-    weaker = is_among(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    weaker = np.isin(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     reason[rows[weaker]] = why
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork, Direction
-from ffm.model.grouping import is_among
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import call_pattern_kernels
 from ffm.model.waiting.graph import Graph
@@ -30,7 +29,7 @@ def polling(timeline: Timeline, work: DeviceWork) -> tuple[int, int]:
     """
     if work.asked is None:
         return 0, 0
-    waits = np.cumsum(is_among(work.action, _WAITS))
+    waits = np.cumsum(np.isin(work.action, _WAITS))
     rows = np.flatnonzero(work.asked >= 0)
     rows = rows[np.lexsort((rows, work.asked[rows] >> 1, timeline.thread[rows]))]
     unfinished = (work.asked[rows] & 1).astype(bool)
@@ -75,7 +74,7 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         return 0, 0
     told = None
     if work.awaits is not None:
-        told = np.cumsum((timeline.kind == Kind.OTHER) & is_among(work.action, (Action.NONE, Action.WAIT_THREAD)))
+        told = np.cumsum((timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD)))
     count, lasting = 0, 0
     for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
         begin, end, row = graph.gpu_begin[rows], graph.gpu_end[rows], rows
@@ -87,7 +86,7 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         del begin, end
         alone = after & np.append(after[1:], True) & (timeline.kind[row] == Kind.TRANSFER)
         direction = work.direction[row]
-        alone &= is_among(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
+        alone &= np.isin(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
         follows = np.flatnonzero(alone[1:] & alone[:-1] & (direction[1:] == direction[:-1]))
         former, excess = row[follows], row[follows + 1]
         if told is not None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.inference import GpuTimes, Inference
-from ffm.model.grouping import is_among
 from ffm.model.timeline import Kind, Problem, Timeline
 
 SET_BYTES_A_NANOSECOND = 10
@@ -42,7 +41,7 @@ def fixed_run(
     following = timeline.thread[1:] == timeline.thread[:-1]
     gap[:-1] = np.where(following, (start[1:] - (start + duration)[:-1]).clip(0), gap[:-1])
     action = work.action.copy()
-    enqueues = is_among(action, (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE))
+    enqueues = np.isin(action, (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE))
     action[gone.wait] = np.where(enqueues, Action.ENQUEUE, Action.NONE)[gone.wait]
     action[gone.work] = np.where(gone.wait | ~enqueues, Action.NONE, Action.WAIT_STREAM)[gone.work]
     process = work.process_of_thread[timeline.thread]

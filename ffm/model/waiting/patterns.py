@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.grouping import is_among
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
@@ -86,12 +85,12 @@ class Patterns:
 def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Patterns:
     """Find the patterns of a run. O(n log n)."""
     caused = graph.cause >= 0
-    late = is_among(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
+    late = np.isin(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
     works = graph.works
     transfer = works & (timeline.kind == Kind.TRANSFER)
     kernel = works & ~transfer
     process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
-    own_first = is_among(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    own_first = np.isin(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
