@@ -248,7 +248,10 @@ def stream_of_device(
     streams: dict[int, dict[int, int]] = {}
     for number, (owner, place) in enumerate(zip(stream_process.tolist(), stream_device.tolist(), strict=True)):
         streams.setdefault(owner, {}).setdefault(place, number)
-    several = {owner: places for owner, places in streams.items() if len(places) > 1}
-    asked = zip(process.tolist(), device.tolist(), strict=True)
-    found = [several[one].get(two, IDLE) if one in several and two >= 0 else -1 for one, two in asked]
-    return np.array(found, np.int32)
+    found = np.full(len(process), -1, np.int32)
+    for owner, places in streams.items():
+        if len(places) > 1:
+            found[(process == owner) & (device >= 0)] = IDLE
+            for place, number in places.items():
+                found[(process == owner) & (device == place)] = number
+    return found
