@@ -1,4 +1,4 @@
-"""Compiles the programs in `programs/` that call the driver."""
+"""Compiles the programs in `programs/`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ def build_file(source: Path, folder: Path) -> Path:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", str(source), "-o", str(program), f"-I{PROGRAMS}",
             "-isystem", str(cuda_headers()), f"-L{library_folder()}", "-l:libcuda.so.1",
             f"-Wl,-rpath,{library_folder()},-z,lazy",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def build_cuda(name: str, folder: Path) -> Path:
+    """Compile `programs/NAME.cu`, which calls the runtime, against the virtual GPU into a folder.
+
+    Raises:
+        FileNotFoundError: CUDA's headers are not installed.
+        subprocess.CalledProcessError: The program does not compile.
+    """
+    program = folder / name
+    subprocess.run(
+        [
+            "g++", "-std=c++17", "-O2", "-g", "-x", "c++", str(PROGRAMS / f"{name}.cu"), "-o", str(program),
+            f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
+            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}",
         ],
         check=True,
     )  # fmt: skip

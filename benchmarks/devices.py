@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median, run_bare, run_stage
-from building import PROGRAMS, cuda_headers
+from building import build_cuda
 from machine import description, watch_others
 from rich.console import Console
 from rich.table import Table
@@ -33,26 +32,11 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
-from ffm.vgpu.paths import library_folder
 
 RESULTS = Path(__file__).parent / "results" / "devices.json"
 TURNS = {"wait": 400, "free": 400, "upload": 400}
 """Of each kind, divided by the number of devices."""
 KERNEL_US = 400
-
-
-def built(folder: Path) -> Path:
-    """Compile the program into the folder."""
-    program = folder / "devices"
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-O2", "-g", "-x", "c++", str(PROGRAMS / "devices.cu"), "-o", str(program),
-            f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
-            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}",
-        ],
-        check=True,
-    )  # fmt: skip
-    return program
 
 
 def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -> dict[str, Any]:
@@ -106,7 +90,7 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as scratch, watch_others() as others:
-        program = built(Path(scratch))
+        program = build_cuda("devices", Path(scratch))
         for kind in arguments.kinds or TURNS:
             for devices in arguments.devices or (2, 4):
                 rows.append(measure(program, kind, devices, arguments.rounds, Path(scratch)))

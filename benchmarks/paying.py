@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from building import PROGRAMS, cuda_headers
+from building import build_cuda
 from machine import watch_others
 from rich.console import Console
 from rich.table import Table
@@ -32,7 +31,6 @@ from ffm.results.stored import Results, open_results
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.vgpu.paths import library_folder
 
 KINDS = {
     "wait-overlaps": 600,
@@ -51,20 +49,6 @@ KINDS = {
 
 CONFIGURATION = "kernel.step = 200\n"
 LONGEST_S = 60.0
-
-
-def built(folder: Path) -> Path:
-    """Compile the program into the folder."""
-    program = folder / "paying"
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-O2", "-g", "-x", "c++", str(PROGRAMS / "paying.cu"), "-o", str(program),
-            f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
-            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}",
-        ],
-        check=True,
-    )  # fmt: skip
-    return program
 
 
 def measured(command: list[str], folder: Path) -> Results:
@@ -108,7 +92,7 @@ def main() -> int:
         folder = Path(scratch)
         (folder / "vgpu").write_text(CONFIGURATION)
         os.environ["VGPU_CONFIGURATION"] = str(folder / "vgpu")
-        program = built(folder)
+        program = build_cuda("paying", folder)
         for kind in arguments.kinds or KINDS:
             command = [str(program), kind, str(KINDS[kind])]
             results = measured(command, folder / kind)
