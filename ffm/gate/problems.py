@@ -11,7 +11,9 @@ import numpy as np
 
 from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.results.call_sites import own_frame, own_frames, source_file
-from ffm.results.documents.analysis import Analysis, Benefit, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
 from ffm.results.presumed import waiting_calls
 from ffm.results.stored import Results, benefits_of_sites

@@ -34,7 +34,8 @@ from ffm.remedy.selection import (
     no_wait_counts,
     repeats,
 )
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 
 
 @dataclass(frozen=True, slots=True)

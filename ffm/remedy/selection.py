@@ -16,7 +16,8 @@ from pathlib import Path
 from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, Shape, load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
-from ffm.results.documents.analysis import Analysis, Site, Verdict
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site, Verdict
 from ffm.results.vocabulary import Because
 
 UNNECESSARY = ("unnecessary", "conditionally unnecessary")

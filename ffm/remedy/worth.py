@@ -24,7 +24,8 @@ from ffm.instrument.pinning import pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.reasons import DoesNotPay, Reason
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from ffm.results.stored import Results, benefit_of_correcting
 
 CALL_S = 2e-6

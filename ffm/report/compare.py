@@ -10,7 +10,8 @@ from statistics import median
 from ffm.errors import FfmError
 from ffm.gate.problems import CallSite, call_site
 from ffm.remedy.shift import shift_between
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.places import place
 from ffm.results.stored import Results, benefits_of_sites
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.report.commands import command
 from ffm.report.numbers import count, plural, size
-from ffm.results.documents.analysis import Analysis, DownloadUse
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import DownloadUse
 from ffm.results.vocabulary import Because
 
 MOSTLY_UNTOUCHED = 0.5
@@ -20,7 +21,7 @@ touched can be left out at any size.
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """How much of what a site downloads the CPU touches, from `ffm.results.documents.analysis.DownloadUse`."""
+    """How much of what a site downloads the CPU touches, from `ffm.results.documents.site.DownloadUse`."""
 
     occurrences: int
     of: int

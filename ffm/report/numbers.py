@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Literal
 
 from ffm.errors import FfmError
-from ffm.results.documents.analysis import Analysis, Basis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.estimates import VARIES
 
 Estimator = Literal["replay", "carry", "bound"]

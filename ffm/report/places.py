@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ffm.report.numbers import Saving, Scale
 from ffm.report.words import WORDS
-from ffm.results.documents.analysis import Analysis, Verdict
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Verdict
 from ffm.results.places import Place, place
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from ffm.errors import FfmError
 from ffm.model.groups.parts import ESTIMATED, best_parts, count_places, promise
 from ffm.model.timeline import Kind
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import Estimator, Results, seconds_by, sequence_operations
 
 Place = tuple[str, int] | int

@@ -25,7 +25,8 @@ from ffm.model.gpu_times.inference import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import Basis, Benefit, PinnedMemory, StageCost
+from ffm.results.documents.analysis import PinnedMemory, StageCost
+from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.documents.run import Run
 
 REPLAYED_ROWS = 400_000_000

@@ -8,7 +8,8 @@ from itertools import zip_longest
 from pathlib import PurePath
 
 from ffm.results.call_sites import source_file
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.inference import Inference
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.documents.analysis import Benefit
+from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import Estimates, Variation
 
 SLOWEST_COPY = 1

@@ -22,7 +22,8 @@ from ffm.model.timeline import Timeline
 from ffm.plain_text import plain_document
 from ffm.results.columnar.gpu_times_file import load_gpu_times
 from ffm.results.columnar.timeline_file import load_results_timeline
-from ffm.results.documents.analysis import Analysis, Benefit, SequenceOperation
+from ffm.results.documents.analysis import Analysis, SequenceOperation
+from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import Estimates, Variation
 from ffm.results.folder.identity import read_latest_owned
 from ffm.results.folder.paths import ResultsFolder

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ffm.results.documents.analysis import Benefit
+from ffm.results.documents.benefit import Benefit
 
 
 def at_least(whole: Benefit, parts: Iterable[Benefit]) -> Benefit:

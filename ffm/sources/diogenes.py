@@ -45,10 +45,11 @@ from ffm.model.groups.sequences import FoundSequence, Line, Membership, offsets_
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.regular_file import read_regular
 from ffm.results.call_sites import place_of_call
-from ffm.results.documents.analysis import Analysis, Verdict
+from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import MOST_BYTES
 from ffm.results.documents.notes import DiogenesSequences, TotalsOnly
+from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.folder.identity import forget_runs
 from ffm.results.folder.lock import writing_to

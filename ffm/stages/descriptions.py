@@ -16,8 +16,9 @@ from ffm.model.timeline import Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table
-from ffm.results.documents.analysis import AllocationLink, Verdict
+from ffm.results.documents.analysis import AllocationLink
 from ffm.results.documents.measured import Memory, Tracing
+from ffm.results.documents.site import Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import SiteDescription

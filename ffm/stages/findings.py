@@ -14,18 +14,11 @@ from numpy.typing import NDArray
 from ffm.model.device import DeviceWork
 from ffm.model.groups.sequences import FoundSequence, Membership
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import (
-    AllocationLink,
-    DownloadUse,
-    MarkedIterations,
-    Matching,
-    PinnedMemory,
-    StageCost,
-    Verdict,
-)
+from ffm.results.documents.analysis import AllocationLink, MarkedIterations, Matching, PinnedMemory, StageCost
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
 from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Run
+from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.documents.stacks import Module, Stack
 
 
@@ -41,9 +34,9 @@ class SiteDescription:
     synchronization: list[Verdict] = field(default_factory=list)
     transfer: list[Verdict] = field(default_factory=list)
     download: DownloadUse | None = None
-    """As in `documents.analysis.Site`."""
+    """As in `documents.site.Site`."""
     buffer: str = ""
-    """As in `documents.analysis.Site`."""
+    """As in `documents.site.Site`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +96,4 @@ class Findings:
     sampled: Sampled = field(default_factory=Sampled)
     """As in `documents.analysis.Analysis`."""
     kernels: dict[int, list[str]] = field(default_factory=dict)
-    """By site, as in `documents.analysis.Site`."""
+    """By site, as in `documents.site.Site`."""

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ffm.model.groups.names import base_name
 from ffm.model.groups.sequences import FoundSequence, Membership, find_sequences
 from ffm.model.timeline import Problem
-from ffm.results.documents.analysis import Benefit, Group, Sequence, SequenceOperation, Site
+from ffm.results.documents.analysis import Group, Sequence, SequenceOperation
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.notes import AnyNote, UnlistedSequences
+from ffm.results.documents.site import Site
 from ffm.results.estimates import Estimates
 from ffm.results.wholes import at_least
 from ffm.stages.findings import Findings

@@ -10,7 +10,8 @@ from ffm.evidence.transfers.host_memory import ALLOCATORS, FREE
 from ffm.model.estimators.bound import Totals
 from ffm.model.timeline import Kind, Timeline
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
-from ffm.results.documents.analysis import Benefit, DownloadUse, Site
+from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.site import DownloadUse, Site
 from ffm.stages.findings import Findings
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))

@@ -11,7 +11,7 @@ import pytest
 
 from ffm.cli.main import main
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.documents.analysis import Verdict
+from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings, SiteDescription

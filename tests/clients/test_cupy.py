@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from tests.clients.gating import gate
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
 

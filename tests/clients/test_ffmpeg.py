@@ -11,7 +11,8 @@ import shutil
 
 import pytest
 
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from tests.clients.scripts import BUILD, TARGETS, marked_line, measured, printed, virtual_gpu
 
 ENVIRONMENT = Path(os.environ.get("FFM_JAX", BUILD / "jax" / "env"))

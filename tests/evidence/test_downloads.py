@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.transfers.downloads import download_uses
 from ffm.instrument.recording.layout import constant
-from ffm.results.documents.analysis import DownloadUse
+from ffm.results.documents.site import DownloadUse
 
 SITES = 4
 

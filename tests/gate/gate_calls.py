@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffm.gate.problems import CallSite, Identity, ProblemCalls
-from ffm.results.documents.analysis import Benefit
+from ffm.results.documents.benefit import Benefit
 
 
 def a_site(

@@ -17,7 +17,8 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.groups.sequences import find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
-from ffm.results.documents.analysis import Benefit, PinnedMemory
+from ffm.results.documents.analysis import PinnedMemory
+from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import PINNED_ALONE, Estimates
 
 MICROSECOND = 1_000

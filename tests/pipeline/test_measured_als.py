@@ -17,9 +17,10 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from ffm.results.columnar.columns import Table
 from ffm.results.columnar.tables import MappedColumns, stored_table
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.document import Document
 from ffm.results.documents.notes import CostlyTracing
+from ffm.results.documents.site import Site
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages import analysis as analysis_stage

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ffm.instrument.session.portion import Asked
 from ffm.report.words import WORDS
-from ffm.results.documents.analysis import Analysis, Site, Verdict
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
 from ffm.stages.analysis import run_analysis

@@ -26,7 +26,9 @@ from ffm.remedy.selection import (
 )
 from ffm.report.remedies.uncorrected import why_not
 from ffm.report.words import WORDS
-from ffm.results.documents.analysis import AllocationLink, Analysis, Benefit, Site, Verdict
+from ffm.results.documents.analysis import AllocationLink, Analysis
+from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Stack
 from ffm.results.vocabulary import Because
 

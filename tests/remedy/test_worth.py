@@ -10,7 +10,8 @@ import pytest
 from ffm.remedy.selection import Remedy, plan
 from ffm.remedy.worth import CALL_S, ENTERING_S, Machine, Worth, machine_of, worthwhile
 from ffm.report.remedies.uncorrected import why_not
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.vocabulary import Because
 from tests.remedy.test_selection import analysis, site, verdict
 

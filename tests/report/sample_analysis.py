@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from ffm.results.documents.analysis import (
     Analysis,
-    Benefit,
     Group,
     Matching,
     Sequence,
     SequenceOperation,
-    Site,
     StageCost,
     UnmatchedSite,
-    Verdict,
 )
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.notes import UnusableModule
+from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
 

@@ -16,7 +16,8 @@ from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.documents.analysis import Analysis, Basis, Benefit, Group
+from ffm.results.documents.analysis import Analysis, Group
+from ffm.results.documents.benefit import Basis, Benefit
 
 WIDTH = 200
 SAVED = r"(?P<seconds>[\d.]+) s +(?P<share>[\d.]+) % +(?P<low>[\d.]+) (?P<high>[\d.]+) s"

@@ -17,7 +17,7 @@ from ffm.errors import FfmError
 from ffm.report.compare import compare, paired
 from ffm.report.formats import compare as formats
 from ffm.report.terminal.compare import compare_lines
-from ffm.results.documents.analysis import Site
+from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Stack
 from ffm.results.stored import Results, benefits_of_sites, open_results
 

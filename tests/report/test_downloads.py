@@ -17,7 +17,8 @@ from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
 from ffm.report.terminal import render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.documents.analysis import Analysis, DownloadUse, Verdict
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.vocabulary import Because
 
 MIB = 1 << 20

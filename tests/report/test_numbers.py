@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ffm.report.numbers import Scale, percent, plural, ranges, rests_on, size
-from ffm.results.documents.analysis import Basis, Benefit
+from ffm.results.documents.benefit import Basis, Benefit
 
 
 @pytest.mark.parametrize(

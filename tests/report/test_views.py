@@ -15,7 +15,8 @@ from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_first_screen, render_fold, render_overview, render_site
 from ffm.report.terminal.remedies import render_remedies
-from ffm.results.documents.analysis import Benefit, Group, KeptWait, TimingWait
+from ffm.results.documents.analysis import Group, KeptWait, TimingWait
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.places import frame_place, told_apart
 

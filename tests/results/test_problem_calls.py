@@ -12,7 +12,7 @@ from test_results import ITERATIONS, loop_timeline
 from test_results_replay import measured
 
 from ffm.gate.problems import ProblemCalls, problem_calls, saved_together, with_problems
-from ffm.results.documents.analysis import Benefit
+from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import TIMELINE_FILE, Results, open_results
 from ffm.stages.results import write_results
 

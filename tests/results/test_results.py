@@ -15,7 +15,7 @@ from ffm.errors import DocumentError, FfmError
 from ffm.model.estimators.carry import carry
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
-from ffm.results.documents.analysis import DownloadUse, Verdict
+from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
 from ffm.results.vocabulary import Because

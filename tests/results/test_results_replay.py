@@ -20,8 +20,10 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
 from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
-from ffm.results.documents.analysis import Basis, Benefit, Group, PinnedMemory, StageCost, Verdict
+from ffm.results.documents.analysis import Group, PinnedMemory, StageCost
+from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.documents.notes import SeveralProcesses
+from ffm.results.documents.site import Verdict
 from ffm.results.estimates import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.vocabulary import Because

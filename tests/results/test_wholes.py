@@ -16,7 +16,8 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.stacks import Module
 from ffm.results.wholes import at_least
 from ffm.stages.findings import Findings, SiteDescription

@@ -10,7 +10,7 @@ from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of, size
-from ffm.results.documents.analysis import DownloadUse
+from ffm.results.documents.site import DownloadUse
 
 DOWNLOADS = Table(
     {

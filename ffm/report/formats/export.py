@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ffm import __version__
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.document import Document
+from ffm.results.documents.site import Site
 from ffm.results.places import stack_frames
 
 CHUNK_ROWS = 1 << 20

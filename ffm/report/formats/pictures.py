@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.places import place
 
 WIDTH = 960

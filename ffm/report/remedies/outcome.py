@@ -13,7 +13,8 @@ from ffm.remedy.reasons import Reason
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
 from ffm.report.remedies.uncorrected import why_not
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 from ffm.results.stored import Results, benefit_of_correcting
 
 REMOVED = {

@@ -10,7 +10,8 @@ from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
 from ffm.report.remedies.advice import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.remedies.frameworks import PYTHON, Framework, framework_of
-from ffm.results.documents.analysis import Analysis, Site
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:

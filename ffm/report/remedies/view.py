@@ -14,7 +14,8 @@ from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import NOT_FOUND, why_nothing
-from ffm.results.documents.analysis import Analysis, Benefit
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.places import Place, StackFrame, place, stack_frames, told_apart
 
 

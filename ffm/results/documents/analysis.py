@@ -10,31 +10,15 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.document import Document, Reference
 from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, Share, TableFile, one_of
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
 from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Portion
+from ffm.results.documents.site import Site, Watch
 from ffm.results.documents.waiting import Waiting
-from ffm.results.vocabulary import Because
 
-SiteKind = Annotated[str, one_of("other", "synchronization", "transfer", "free", "allocation", "launch", "private")]
-VerdictKind = Annotated[
-    str,
-    one_of(
-        "required",
-        "misplaced",
-        "unnecessary",
-        "conditionally unnecessary",
-        "not judged",
-        "needed",
-        "no-op",
-        "repeat",
-        "copy",
-        "partial",
-    ),
-]
-Watch = Annotated[str, one_of("pages", "trace", "")]
 SignedSeconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 """A difference of times; a value close to zero may be slightly negative."""
 
@@ -43,151 +27,6 @@ MOST_OVERESTIMATED = 100
 
 DEEPEST_GROUP = 8
 """Maximum nesting of parts in groups; a fold has two levels."""
-
-
-class Basis(Record, frozen=True, kw_only=True):
-    """What an interval is based on."""
-
-    measured: Share | None
-    """How much of the GPU's time was measured by events; the rest is inferred from the ends of waits. None if the
-    interval comes from the CPU's times alone, by carry and bound.
-    """
-    differs: Share = 0.0
-    """By which share of the saving it allows for differences between runs,"""
-    differs_s: Seconds = 0.0
-    """and by how many seconds in addition."""
-    pinned_bytes: Count = 0
-    """Memory that is pinned for the fix,"""
-    pinning_s: Seconds = 0.0
-    """and what that costs, which is subtracted."""
-
-
-class Benefit(Record, frozen=True, kw_only=True):
-    """Seconds of the run that a fix would save, by each estimator (docs/architecture.md#the-model), and an interval.
-
-    For a run of several processes they are the run's, which ends when all have ended, not a sum over processes.
-    """
-
-    carry_s: Seconds
-    bound_s: Seconds
-    replay_s: Seconds | None = None
-    """None if nothing is known about the GPU (imported results), or if it was not worth a replay."""
-    low_s: Seconds | None = None
-    high_s: Seconds | None = None
-    """The smallest and largest saving, given what is unknown; None in documents without an interval."""
-    basis: Basis | None = None
-    """None without an interval."""
-
-    def __post_init__(self) -> None:
-        """Refuse half an interval.
-
-        Raises:
-            ValueError: Only one end of the interval is there.
-        """
-        if (self.low_s is None) != (self.high_s is None):
-            raise ValueError("an interval needs both low_s and high_s")
-
-    @property
-    def expected_s(self) -> float:
-        """The seconds that are shown and sorted by unless requested otherwise: by replay, or else by carry."""
-        return self.carry_s if self.replay_s is None else self.replay_s
-
-
-class Verdict(Record, frozen=True, kw_only=True):
-    """What stages 3 and 4 say about the synchronizations or transfers of one site.
-
-    `kind` is `required`, `misplaced`, `unnecessary` or `conditionally unnecessary` for synchronizations, and `needed`,
-    `no-op`, `repeat`, `copy` or `partial` for transfers; `not judged` for both, at the edges of the portion of the run
-    that was measured. It applies to `occurrences` of all.
-    """
-
-    kind: VerdictKind
-    because: Because
-    occurrences: Count
-    keep: Number | None = None
-    """If conditionally unnecessary, the site of the synchronization that must stay."""
-    first: Number | None = None
-    """For repeated transfers, the site of the transfer that is repeated."""
-
-    @property
-    def conditional(self) -> bool:
-        """Whether other synchronizations must stay for it to hold."""
-        return self.kind == "conditionally unnecessary"
-
-
-class DownloadUse(Record, frozen=True, kw_only=True):
-    """How much of what a site downloads the CPU touches before it is overwritten or freed.
-
-    Known for `occurrences` downloads, out of all `of`: downloads are followed only if that is cheap. With the page
-    watch, a touch counts at least its whole page. What the GPU reads there counts as touched.
-    """
-
-    occurrences: Count
-    of: Count
-    watch: Watch
-    """How accesses were watched: `pages` or `trace`."""
-    bytes: Count = 0
-    """Total of all followed downloads."""
-    touched_bytes: Count = 0
-    """Upper limit of the bytes touched in them."""
-    first: Count = 0
-    """Offset of the first byte touched in any of them, from the start of its download,"""
-    last: Count = 0
-    """and of the end of the last."""
-    untouched: Count = 0
-    """Followed downloads of which nothing was touched."""
-    saving_s: Seconds = 0.0
-    """Upper limit of what downloading only that part would save: the time to copy the rest, as far as the CPU waits for
-    it or copies itself.
-    """
-
-
-class Site(Record, frozen=True, kw_only=True):
-    """A distinct call stack that performed an operation, with its totals over the run."""
-
-    call: str
-    """The CUDA call as the programmer wrote it (`cudaFree`): the outermost runtime or driver entry of the stack."""
-    function: str
-    """The driver function (`cuMemFree_v2`), or `private`."""
-    caller: str
-    """Demangled function that makes the call."""
-    file: str
-    line: Number
-    """0 if there is no debug information; the frame's module and offset then name the place."""
-    stack: Number
-    kind: SiteKind
-    """A name of `ffm.model.timeline.Kind`, in lower case."""
-    count: Count
-    total_s: Seconds
-    wait_s: Seconds
-    gap_s: Seconds
-    bytes: Count
-    copy_ns: Count = 0
-    """How long the GPU copies at least for one of its transfers; 0 for other calls, and if nothing shows it."""
-    problem_count: Count
-    """Occurrences with any problem."""
-    problem_thread: Number | None = None
-    """The thread of the timeline, from 0, that makes all of these; None if there are several, or none."""
-    synchronization: list[Verdict]
-    transfer: list[Verdict]
-    benefit: Benefit
-    download: DownloadUse | None = None
-    """None if it downloads nothing, or stage 3 did not check."""
-    before_pinning_s: Seconds | None = None
-    """What `benefit` would expect if pinning memory cost nothing; None if no memory need be pinned."""
-    buffer: str = ""
-    """The program's name for the memory: what an allocation fills, what a free frees, the host memory of a transfer.
-    Empty if it is unknown, or if the site has no problem.
-    """
-    kernels: list[str] = msgspec.field(default_factory=list)
-    """The kernels that it launches, as the program writes them, most often launched first; empty if the driver did not
-    tell.
-    """
-
-    @property
-    def staged_s(self) -> float:
-        """The seconds that are expected if the transfers go through pinned memory that exists already."""
-        return self.benefit.expected_s if self.before_pinning_s is None else self.before_pinning_s
 
 
 class Group(Record, frozen=True, kw_only=True):
