@@ -16,4 +16,12 @@ static inline uint64_t ffm_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Processor time of this thread in nanoseconds; a system call. */
+static inline uint64_t ffm_thread_time(void)
+{
+    struct timespec used;
+    ffm_clock(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 #endif

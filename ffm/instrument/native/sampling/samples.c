@@ -34,8 +34,8 @@ enum { MOST_OWN_FRAMES = 8 };
 typedef struct sampler {
     ffm_sample_clock clock;
     ffm_stream stream;
-    uint64_t elapsed; /* nanoseconds of the thread */
-    uint64_t spent;   /* in the handler */
+    uint64_t elapsed; /* processor time of the thread, in nanoseconds */
+    uint64_t spent;   /* of it, in the handler */
     uint64_t owed;    /* that no sample stands for yet */
     pid_t thread;     /* in the kernel; 0 if it is not listed */
     struct sampler *next;
@@ -134,7 +134,7 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     self.owed += nanoseconds;
     if (self.spent > self.elapsed / SHARE || !ffm_unwinding_begin_alone())
         return;
-    const uint64_t since = ffm_now();
+    const uint64_t since = ffm_now(), used_before = ffm_thread_time();
     uint64_t frames[MOST_FRAMES];
     const uint32_t depth = walk(interrupted, frames);
     const bool hooked = has_instruments(frames, depth);
@@ -143,14 +143,14 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     else
         record(thread, since, frames, depth);
     ffm_unwinding_end_alone();
-    const uint64_t spent = ffm_now() - since;
-    self.spent += spent;
+    /* Other programs may have had the processor meanwhile: that time costs no samples. */
+    self.spent += ffm_thread_time() - used_before;
     if (thread == NULL)
         return;
     if (hooked) /* it measures its own time, which is not as usual */
         thread->usual_after = 0;
     else
-        thread->probe_after += (uint32_t)spent;
+        thread->probe_after += (uint32_t)(ffm_now() - since);
 }
 
 static void pass(int number, siginfo_t *info, void *context)
