@@ -28,16 +28,18 @@ static void *run(void *alone)
     return NULL;
 }
 
-/* Bits: it went on within nested code; it came to the end; it was cancelled then; nobody is within any more. */
-int cancelled_while_unwinding(bool alone)
+/* With any argument, the thread is the only one that may unwind. The status is 0, or says in bits what did not hold: it
+ * went on within nested code; it came to the end; it was cancelled then; nobody is within any more. */
+int main(int count, char **arguments)
 {
+    (void)arguments;
+    const bool alone = count > 1;
     pthread_t thread;
     void *result = NULL;
-    unwound = nested = false;
     pthread_create(&thread, NULL, run, alone ? &thread : NULL);
     pthread_join(thread, &result);
     const bool free_again = ffm_unwinding_begin_alone();
     if (free_again)
         ffm_unwinding_end_alone();
-    return nested | unwound << 1 | (result == PTHREAD_CANCELED) << 2 | free_again << 3;
+    return (nested ? 0 : 1) | (unwound ? 0 : 2) | (result == PTHREAD_CANCELED ? 0 : 4) | (free_again ? 0 : 8);
 }
