@@ -49,6 +49,24 @@ def test_dynamic_shared_memory_above_48_kibibytes() -> None:
     assert found.tolist() == [2 * (thread ^ 1) + 5 for thread in range(64)]
 
 
+def test_more_dynamic_shared_memory_than_allowed_is_refused() -> None:
+    """48 KiB with the kernel's own variables, unless it asks for more; then that much (CUDA C++ Programming Guide)."""
+    allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    with quick_gpu():
+        text = kernel("k", 0, ".shared .align 16 .b8 own[1024]; st.shared.u32 [own], 1;")
+        program = Program(".extern .shared .align 16 .b8 space[];\n" + text)
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+
+        def launch(shared: int) -> driver.CUresult:
+            return driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, shared, 0, 0, 0)[0]
+
+        assert checked(driver.cuFuncGetAttribute(allowed, function)) == 47 << 10
+        assert [launch(shared).value for shared in (47 << 10, (47 << 10) + 1)] == [0, 1]
+        assert driver.cuFuncSetAttribute(function, allowed, (226 << 10) + 1)[0].value == 1
+        checked(driver.cuFuncSetAttribute(function, allowed, 100 << 10))
+        assert [launch(shared).value for shared in (100 << 10, (100 << 10) + 1)] == [0, 1]
+
+
 def test_shared_addresses_wrap_around_in_32_bits() -> None:
     # `tile[threadIdx.x + j - 1]` with an unsigned index becomes a register below 0 and an offset.
     found = run(

@@ -177,7 +177,11 @@ CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *cons
     CUresult result = find_code(kernel, code);
     if (result != CUDA_SUCCESS || !code)
         return result;
-    if (code->shared_size + shape.dynamic_shared > shared_memory_per_block || !allows(*code, shape))
+    auto asked = kernel.attributes.find(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    std::size_t allowed = asked == kernel.attributes.end()
+                              ? shared_memory_unasked
+                              : code->shared_size + static_cast<std::size_t>(asked->second);
+    if (code->shared_size + shape.dynamic_shared > allowed || !allows(*code, shape))
         return CUDA_ERROR_INVALID_VALUE;
     return shape.cooperative && !fits_at_once(*code, shape) ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }

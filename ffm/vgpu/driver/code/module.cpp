@@ -2,12 +2,14 @@
  */
 #include "module.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
 
 #include "contexts/context.h"
 #include "foundation/configuration.h"
+#include "foundation/device_limits.h"
 
 using namespace vgpu;
 
@@ -157,7 +159,7 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
         *value = 32;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = 48 * 1024;
+        *value = std::max(0, static_cast<int>(shared_memory_unasked) - static_cast<int>(properties.shared_size));
         return CUDA_SUCCESS;
     default:
         if (attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
@@ -177,6 +179,9 @@ CUresult set_attribute(void *handle, CUfunction_attribute attribute, int value)
         return CUDA_ERROR_INVALID_HANDLE;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
         attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+        (value < 0 || properties_of(*kernel).shared_size + static_cast<unsigned>(value) > shared_memory_per_block))
         return CUDA_ERROR_INVALID_VALUE;
     kernel->attributes[attribute] = value;
     return CUDA_SUCCESS;

@@ -11,6 +11,7 @@ constexpr int threads_per_multiprocessor = 2048;
 constexpr int blocks_per_multiprocessor = 32;
 constexpr int threads_per_block = 1024;
 constexpr unsigned shared_memory_per_block = 227 * 1024; /* bytes, for kernels that ask for it */
+constexpr unsigned shared_memory_unasked = 48 * 1024;    /* for all others */
 constexpr unsigned shared_memory_per_multiprocessor = 228 * 1024;
 constexpr unsigned reserved_shared_memory = 1024; /* bytes, of each block */
 
