@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from ptx import Program, Status, kernel, quick_gpu, run
+from cuda.bindings import driver
+from ptx import Program, Status, download, kernel, quick_gpu, run, upload
+from virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 
 
-def test_functions_call_themselves_with_local_memory() -> None:
-    before = """
+SUM = """
 .func (.param .b32 result) sum(.param .b32 count)
 {
     .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %w<3>;
-    .local .align 4 .b8 kept[64];
+    .local .align 4 .b8 kept[SIZE];
     ld.param.u32 %r1, [count];
     mov.u32 %r3, 0;
     setp.eq.u32 %p, %r1, 0; @%p bra done;
@@ -25,15 +27,27 @@ done:
     st.param.b32 [result], %r3; ret;
 }
 """
-    found = run(
-        """
-        { .param .b32 p0; .param .b32 q0; st.param.b32 [p0], %r0; call.uni (q0), sum, (p0); ld.param.b32 %r1, [q0]; }
-        st.global.u32 [%w0], %r1;
-    """,
-        100,
-        before=before,
-    )
+"""A function that adds up its argument and all smaller numbers by calling itself, with SIZE bytes of local memory."""
+
+CALL = """
+    { .param .b32 p0; .param .b32 q0; st.param.b32 [p0], %r0; call.uni (q0), sum, (p0); ld.param.b32 %r1, [q0]; }
+    st.global.u32 [%w0], %r1;
+"""
+
+
+def test_functions_call_themselves_with_local_memory() -> None:
+    found = run(CALL, 100, before=SUM.replace("SIZE", "64"))
     assert found.tolist() == [count * (count + 1) // 2 for count in range(100)]
+
+
+def test_the_stack_is_as_large_as_the_program_asks_for() -> None:
+    """1,500 calls of 256 bytes, within the 512 KiB of local memory that a thread may have."""
+    with quick_gpu():
+        checked(driver.cuCtxSetLimit(driver.CUlimit.CU_LIMIT_STACK_SIZE, 512 << 10))
+        program = Program(SUM.replace("SIZE", "256") + kernel("k", 1, "mov.u64 %w0, %a0; mov.u32 %r0, 1500;" + CALL))
+        result = upload(np.zeros(1, np.uint32))
+        assert program.launch("k", 1, 2, result) == Status.CUDA_SUCCESS
+        assert download(result, np.zeros(1, np.uint32)).tolist() == [1500 * 1501 // 2]
 
 
 def test_arrays_at_known_places_and_at_chosen_ones_hold_the_same_bytes() -> None:

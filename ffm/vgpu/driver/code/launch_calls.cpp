@@ -133,9 +133,19 @@ bool fits_at_once(const ptx::Code &code, const LaunchShape &shape)
     return static_cast<double>(shape.grid[0]) * shape.grid[1] * shape.grid[2] <= at_once;
 }
 
-/* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
-std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShape &shape, void *const *arguments)
+/* The shape, with the stack that the context's threads are to have. */
+LaunchShape with_stack(const Context &context, LaunchShape shape)
 {
+    auto asked = context.limits.find(CU_LIMIT_STACK_SIZE);
+    if (asked != context.limits.end())
+        shape.stack = std::min(asked->second, local_memory_per_thread);
+    return shape;
+}
+
+/* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
+std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShape &given, void *const *arguments)
+{
+    const LaunchShape shape = with_stack(*context, given);
     auto copied = std::make_shared<KernelArguments>(*kernel.entry, arguments, Pointers::translated);
     if (KernelRun run = kernel.entry->run)
         return [run, copied, shape] { run(shape.grid, shape.block, copied->pointers()); };

@@ -256,7 +256,7 @@ DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version)
     return result;
 }
 
-/* Limits and cache preferences have no effect here: a limit that is set is only remembered. */
+/* Of the limits, only that of the stack has an effect, on launches. Cache preferences have none. */
 DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit)
 {
     Context *context;

@@ -13,7 +13,8 @@ constexpr int threads_per_block = 1024;
 constexpr unsigned shared_memory_per_block = 227 * 1024; /* bytes, for kernels that ask for it */
 constexpr unsigned shared_memory_unasked = 48 * 1024;    /* for all others */
 constexpr unsigned shared_memory_per_multiprocessor = 228 * 1024;
-constexpr unsigned reserved_shared_memory = 1024; /* bytes, of each block */
+constexpr unsigned reserved_shared_memory = 1024;           /* bytes, of each block */
+constexpr std::size_t local_memory_per_thread = 512 * 1024; /* bytes */
 
 /* Blocks of a multiprocessor at a time. Registers are not modelled. */
 constexpr int resident_blocks(int threads, std::size_t shared_bytes)

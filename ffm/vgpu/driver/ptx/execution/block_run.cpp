@@ -161,7 +161,7 @@ bool BlockRun::start_coroutines()
     bool regions = launch.code.schedule == Schedule::regions;
     if (regions)
         begin_regions();
-    coroutines_place_ = prepare(coroutines_stack_, stack_size(launch.code),
+    coroutines_place_ = prepare(coroutines_stack_, stack_size(launch.code, launch.shape),
                                 regions ? &BlockRun::region_main : &BlockRun::coroutine_main, this);
     return true;
 }
@@ -190,7 +190,8 @@ void BlockRun::run_coroutine(int index)
         begin(thread);
         thread.stack_first = reinterpret_cast<std::uint64_t>(coroutines_stack_);
         thread.stack_size = stacks_.size();
-        thread.frame = coroutines_stack_ + stack_size(code) + static_cast<std::size_t>(index) * code.frame_stride();
+        thread.frame =
+            coroutines_stack_ + stack_size(code, launch.shape) + static_cast<std::size_t>(index) * code.frame_stride();
         thread.over = 0;
         code.entry(&block, &thread);
     } else {

@@ -32,7 +32,7 @@ StackPool &stack_pool(const Code &code, const LaunchShape &shape)
     std::size_t frames = code.schedule == Schedule::regions ? (threads + warp_size - 1) / warp_size
                          : coroutines                       ? threads
                                                             : 0;
-    std::size_t size = stack_size(code) + rounded_stack(frames * code.frame_stride());
+    std::size_t size = stack_size(code, shape) + rounded_stack(frames * code.frame_stride());
     if (!pool || pool->size() < size)
         pool = std::make_unique<StackPool>(size);
     return *pool;

@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace vgpu::ptx
@@ -25,9 +26,10 @@ std::size_t rounded_stack(std::size_t size)
     return (size + piece - 1) / piece * piece;
 }
 
-std::size_t stack_size(const Code &code)
+/* Frames of this processor's code are larger than a GPU's, but not twice as large. */
+std::size_t stack_size(const Code &code, const LaunchShape &shape)
 {
-    return rounded_stack(smallest_stack + 2 * code.local_size);
+    return rounded_stack(smallest_stack + 2 * std::max(code.local_size, shape.stack));
 }
 
 Launch::Launch(const Code &launched, const LaunchShape &given, const Arguments &handed)

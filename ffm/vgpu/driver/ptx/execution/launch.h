@@ -46,7 +46,7 @@ struct Code {
 std::size_t rounded_stack(std::size_t size);
 
 /* Bytes of a stack that the kernel's threads run on. */
-std::size_t stack_size(const Code &code);
+std::size_t stack_size(const Code &code, const LaunchShape &shape);
 
 /* What a launch hands to the kernel. */
 struct Arguments {

@@ -167,7 +167,8 @@ void BlockRun::run_regions(int index)
     WarpRecord &record = records_[static_cast<std::size_t>(index)];
     const Code &code = launch.code;
     std::size_t first = static_cast<std::size_t>(index) * warp_size;
-    char *frame = coroutines_stack_ + stack_size(code) + static_cast<std::size_t>(index) * code.frame_stride();
+    char *frame =
+        coroutines_stack_ + stack_size(code, launch.shape) + static_cast<std::size_t>(index) * code.frame_stride();
     current_ = static_cast<int>(first);
     while (warp.ready) {
         std::uint32_t lanes = lanes_together(record, warp.ready), point = record.next[__builtin_ctz(lanes)];
