@@ -48,6 +48,7 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.estimators import replay_kernels
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
+from ffm.model.estimators.lateness import NEVER_NS, late_from
 from ffm.model.gpu_times.inference import GpuTimes, Inference
 from ffm.model.grouping import grouped, parts
 from ffm.model.side_by_side import side_by_side
@@ -145,6 +146,7 @@ class Replay:
             kind=timeline.kind,
             problem=timeline.problem,
             first_use=timeline.first_use,
+            site=timeline.site,
             action=work.action,
             stream=work.stream,
             event=work.event,
@@ -232,6 +234,14 @@ class Replay:
             place, labelled = place[order], labelled[order]
         kind = np.min_scalar_type(len(timeline))
         return _Changing(place.astype(kind), labelled.astype(kind))
+
+    @functools.cached_property
+    def _never_late(self) -> NDArray[np.int64]:
+        return np.full(int(self._timeline.site.max(initial=-1)) + 1, NEVER_NS)
+
+    @functools.cached_property
+    def _late_from(self) -> NDArray[np.int64]:
+        return late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
 
     def _replays(self, fixes: list[replay_kernels.Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
@@ -389,11 +399,13 @@ class Replay:
         trace: replay_kernels.Trace | None = None,
     ) -> NDArray[np.int64]:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
+        # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
+        chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
         early: NDArray[np.int64] = run(
             replay_kernels.replay_group,
             4 * self._expected * visits,
             self._trace if trace is None else trace,
-            replay_kernels.Gpu(times.gpu, times.ready, times.latency),
+            replay_kernels.Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns),
             self._family,
             fix,
             manner,

@@ -51,6 +51,7 @@ class Trace(NamedTuple):
     kind: Columns
     problem: Columns
     first_use: Columns
+    site: Columns
     action: Columns
     stream: Columns
     event: Columns
@@ -72,6 +73,10 @@ class Gpu(NamedTuple):
     gpu: Columns
     ready: Columns
     latency: Columns
+    late_from: Columns
+    """For each site, the latency from which on a wait of it was late by chance (`ffm.model.estimators.lateness`)."""
+    usual: int
+    """The usual latency."""
 
 
 class Fix(NamedTuple):
@@ -414,7 +419,12 @@ def work_until(state: State, trace: Trace, row: int, end: int) -> None:
     """Let the work of a row's stream be over at `end`: its own, with all of its process, and with all that the legacy
     stream orders.
     """
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    stream_until(state, trace, trace.process_of_thread[trace.thread[row]], trace.stream[row], end)
+
+
+@inner
+def stream_until(state: State, trace: Trace, process: int, lane: int, end: int) -> None:
+    """Let the work of a stream of a process be over at `end`, as `work_until` does."""
     state.over[lane] = end
     state.latest[process] = max(state.latest[process], end)
     gpu = trace.gpu_of_stream[lane]
@@ -452,33 +462,54 @@ def wait_for_gpu(
     else:
         target = int(state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane])
         scope = int(lane)
+    late = late_by_chance(trace, times, row)
+    latency = int(times.latency[row]) - late
     if change.later:
-        move_wait(state, trace, times, row, target)
+        move_wait(state, trace, row, target, latency)
     elif change.no_wait:
         if fix.needed:
             state.ordered[process] = max(state.ordered[process], target)
-        remove_wait(state, trace, times, manner, row, now, target, scope)
+        remove_wait(state, trace, manner, row, now, target, scope, latency)
     else:
-        now = wait_again(state, trace, times, manner, row, now, target, scope)
-    return now
+        now = wait_again(state, trace, manner, row, now, target, scope, latency)
+    if late > 0:
+        stand_still(state, trace, row, now, scope, late)
+    return now + late
 
 
 @inner
-def move_wait(state: State, trace: Trace, times: Gpu, row: int, target: int) -> None:
+def late_by_chance(trace: Trace, times: Gpu, row: int) -> int:
+    """Return by how much a wait ended later than usual, if that was chance."""
+    latency = int(times.latency[row])
+    return latency - times.usual if latency >= times.late_from[trace.site[row]] else 0
+
+
+@inner
+def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late: int) -> None:
+    """Let the work of a scope that is not over be over later: what delayed the thread passes for the GPU, too."""
+    process = trace.process_of_thread[trace.thread[row]]
+    for stream in range(len(trace.stream_process)):
+        covered = trace.stream_process[stream] == process and is_covered(stream, scope, trace, row)
+        if covered and state.over[stream] > now:
+            stream_until(state, trace, process, stream, state.over[stream] + late)
+
+
+@inner
+def move_wait(state: State, trace: Trace, row: int, target: int, latency: int) -> None:
     """Let a thread wait at the first use of what it waited for."""
     thread = trace.thread[row]
     until = trace.start[row] + trace.duration[row] + trace.first_use[row]
     if state.moved_until[thread] < 0 or until < state.moved_until[thread]:
         state.moved_until[thread] = until
-    state.moved_for[thread] = max(state.moved_for[thread], target + max(times.latency[row], 0))
+    state.moved_for[thread] = max(state.moved_for[thread], target + max(latency, 0))
 
 
 @inner
 def remove_wait(
-    state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int
+    state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> None:
     """Remember what a removed wait had to wait for, for the next one that covers it."""
-    removed, process, latency = state.removed, trace.process_of_thread[trace.thread[row]], times.latency[row]
+    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
     # A negative latency: it waited for work that was thought to be done.
     beyond = latency if latency >= 0 else -1 - latency
     waking = 0 if manner.recurs else min(beyond, manner.waking)
@@ -498,11 +529,10 @@ def remove_wait(
 
 @inner
 def wait_again(
-    state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int
+    state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> int:
     """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
     removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
-    latency = int(times.latency[row])
     arrived = now
     # Its own work was done quickly; the time until the CPU continues stays the same.
     if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
