@@ -16,7 +16,7 @@ from tests.native.layers import NATIVE, includes_of
 PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
 typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance,
-                 every, long_original, long_corrected; } behaviour;
+                 every, long_original, long_corrected, changes, then_original, then_corrected; } behaviour;
 void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
               ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
 """
@@ -40,6 +40,10 @@ class Site:
     """One of so many calls is long: `long_original` or `long_corrected`."""
     long_original: int = 0
     long_corrected: int = 0
+    changes: int = 0
+    """The number of the call from which on its calls take `then_original` or `then_corrected`."""
+    then_original: int = 0
+    then_corrected: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,8 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
             plan[number].unit, plan[number].pace = number, recorded if number < len(sites) else 0
             times = (site.between, site.original, site.corrected, site.left_behind, site.noise)
             rarely = (site.every, US * site.long_original, US * site.long_corrected)
-            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance, *rarely]
+            then = (site.changes, US * site.then_original, US * site.then_corrected)
+            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance, *rarely, *then]
         tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
         native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
         return [
@@ -157,6 +162,29 @@ def test_long_calls_that_are_the_programs_own_end_no_correction(every: int, simu
     (found,) = simulate(rarely, calls=60 * every)
     assert found.corrects and found.slower < 0
     assert found.original < 10 * every
+
+
+@pytest.mark.parametrize(("between", "pays"), [(50, 10_000), (1000, 1000), (1000, 10_000)])
+def test_a_correction_that_no_longer_pays_goes_soon(between: int, pays: int, simulate: Simulate) -> None:
+    site = Site(original=320, corrected=20, between=between, changes=pays, then_original=20, then_corrected=320)
+    (found,) = simulate(site, calls=3 * pays, recorded=3 * pays)
+    assert not found.corrects and found.slower > 0
+    assert found.original > 1.5 * pays
+
+
+@pytest.mark.parametrize(("between", "costs"), [(50, 10_000), (1000, 1000), (1000, 10_000)])
+def test_a_correction_that_pays_later_comes_back_soon(between: int, costs: int, simulate: Simulate) -> None:
+    site = Site(original=20, corrected=320, between=between, changes=costs, then_original=320, then_corrected=20)
+    (found,) = simulate(site, calls=3 * costs, recorded=3 * costs)
+    assert found.corrects and found.slower < 0
+    assert found.original < 1.5 * costs
+
+
+@pytest.mark.parametrize("gain", [30, 100])
+def test_a_gain_smaller_than_the_noise_is_mostly_had(gain: int, simulate: Simulate) -> None:
+    """Comparisons that contradict it by chance do not end it for long."""
+    (found,) = simulate(Site(original=20 + gain, corrected=20, noise=1000), calls=50 * CALLS)
+    assert found.original < 25 * CALLS
 
 
 def test_few_long_calls_lose_little(simulate: Simulate) -> None:

@@ -46,10 +46,14 @@ typedef struct {
     uint64_t disturbance;
     uint64_t every; /* how many calls there are for a long one; 0: none is */
     uint64_t long_original, long_corrected;
+    uint64_t changes; /* the number of the call from which on its calls take `then_`; 0: they never do */
+    uint64_t then_original, then_corrected;
 } behaviour;
 
 static uint64_t time_of_call(const behaviour *site, uint32_t call, bool corrected)
 {
+    if (site->changes > 0 && call >= site->changes)
+        return corrected ? site->then_corrected : site->then_original;
     if (site->every > 0 && call % site->every == site->every - 1)
         return corrected ? site->long_corrected : site->long_original;
     return corrected ? site->corrected : site->original;

@@ -33,8 +33,9 @@ enum { PATIENCE = 64 };
 /* One pair alone counts only if its loss is clear. */
 static const double clear_loss = 0.1;
 
-/* The older half of a sample this large is forgotten: programs have phases. */
-enum { SAMPLE = 32 };
+/* The older half of a sample this large is forgotten, and all but the last pairs if so many in a row contradict it:
+ * programs have phases. */
+enum { SAMPLE = 32, CONTRADICT = 3 };
 
 /* The standard error of a median, times the square root of the sample's size, by the median deviation from it. Of
  * normally distributed values, 1.4826 times that deviation is the standard deviation (1 / the 0.75 quantile), and the
@@ -160,23 +161,46 @@ static bool pays(const ffm_remedy_trial *trial)
     return trial->slower * trial->slower * trial->pairs <= error * error;
 }
 
+/* How many of the last pairs, up to CONTRADICT, say otherwise than what is done. */
+static uint32_t contradictions(const unit *it)
+{
+    const ffm_remedy_trial *trial = trial_of(it);
+    uint32_t found = 0;
+    while (found < CONTRADICT && found < trial->pairs) {
+        const float difference = it->differences[trial->pairs - 1 - found];
+        if (trial->corrects ? difference <= 0 : difference >= 0)
+            break;
+        found++;
+    }
+    return found;
+}
+
+/* Soon, if the last pair may have been the first of another phase. */
 static void rest(unit *it)
 {
-    uint32_t doublings = trial_of(it)->pairs;
+    uint32_t doublings = contradictions(it) > 0 ? 0 : trial_of(it)->pairs;
     it->due = it->calls + (PAIR * it->scale << (doublings < LONGEST_REST ? doublings : LONGEST_REST));
     set_now(it, trial_of(it)->corrects);
     comparison.of = NULL;
 }
 
+/* Forget all pairs but the last ones. */
+static void keep_last(unit *it, uint32_t pairs)
+{
+    ffm_remedy_trial *trial = trial_of(it);
+    memmove(it->differences, it->differences + trial->pairs - pairs, pairs * sizeof *it->differences);
+    trial->pairs = pairs;
+}
+
 static void add(unit *it, double original_ns, double corrected_ns)
 {
     ffm_remedy_trial *trial = trial_of(it);
-    if (trial->pairs == SAMPLE) {
-        trial->pairs /= 2;
-        memmove(it->differences, it->differences + SAMPLE / 2, sizeof it->differences / 2);
-    }
+    if (trial->pairs == SAMPLE)
+        keep_last(it, SAMPLE / 2);
     it->differences[trial->pairs++] =
         (float)((corrected_ns - original_ns) / (corrected_ns > original_ns ? corrected_ns : original_ns));
+    if (contradictions(it) == CONTRADICT)
+        keep_last(it, CONTRADICT);
     float values[SAMPLE];
     memcpy(values, it->differences, sizeof values);
     const float middle = median(values, trial->pairs);
