@@ -163,9 +163,8 @@ def _streams(
         same[1:] &= device[1:] == device[:-1]
     follows |= same & _over_before(columns, action, np.where(used, number, -1), streams)
     lane = np.cumsum(~follows) - 1
-    distinct, numbers = np.unique(lane[number[used]], return_inverse=True)
-    stream = np.full(len(action), -1, np.int32)
-    stream[used] = numbers
+    distinct = np.unique(lane[np.bincount(number[used], minlength=len(lane)) > 0])
+    stream = np.where(used, np.searchsorted(distinct, lane).astype(np.int32)[number], np.int32(-1))
     first = np.flatnonzero(~follows)[distinct]
     legacy = np.full(int(columns["process"].max(initial=-1)) + 1, -1, np.int32)
     defaults = np.flatnonzero(is_legacy[first])[::-1]  # the last assignment, of a process's first one, stays

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.reader import RecordedKernel, Recording
+from ffm.model.grouping import numbered
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ContextDevice, LaunchedKernels
 
@@ -69,9 +70,9 @@ def device_of_contexts(
 ) -> NDArray[np.int32]:
     """Return the device of each context, given as its process and its number there; -1 where it is unknown."""
     known = {(one.process, one.context): one.device for one in devices}
-    keys, place = np.unique(np.column_stack((process, context)), axis=0, return_inverse=True)
-    device = np.array([known.get((one, two), -1) for one, two in keys.tolist()], np.int32)
-    return device[place.reshape(-1)]
+    number, first = numbered(process, context)
+    keys = zip(process[first].tolist(), context[first].tolist(), strict=True)
+    return np.array([known.get(key, -1) for key in keys], np.int32)[number]
 
 
 def devices_of(streams: StreamTable, devices: list[ContextDevice]) -> NDArray[np.int32] | None:
