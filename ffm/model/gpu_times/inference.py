@@ -32,7 +32,7 @@ from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, segments
-from ffm.model.gpu_times.unseen_work import FEW, brief_transfers, guess_unseen, of_segment
+from ffm.model.gpu_times.unseen_work import FEW, brief_transfers, by_segment, guess_unseen
 from ffm.model.grouping import numbered, parts, sorted_within
 from ffm.model.timeline import Timeline
 
@@ -306,12 +306,14 @@ def _fast(
     """
     gpu = expected.gpu
     allowed = _allowed(work, shown, expected)
+    before_last = by_segment((shown.size - 1).clip(0))
+    brief = by_segment(shown.brief)
     for part in parts(len(timeline)):
         measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
-        queued = (of_segment(shown.segment[part], shown.size) - 1).clip(0)
+        queued = before_last[shown.segment[part]]
         passing = np.where(queued > 0, shown.least, shown.least - shown.hidden)
         shorter = np.where(measured >= 0, measured, (likely - passing).clip(0))
-        shorter[_alone(work, shown, part)] = 0
+        shorter[brief[shown.segment[part]] & (measured < 0)] = 0
         gpu[part] = np.where(likely < 0, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
         late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
         allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
@@ -321,18 +323,14 @@ def _fast(
 def _allowed(work: DeviceWork, shown: _Shown, expected: _Expected) -> NDArray[np.int64]:
     """Return by how much a wait for each row's work may end later than expected, in the likely timeline."""
     allowed = np.empty(len(work.action), np.int64)
+    # Unmeasured transfers of a few bytes that make up a segment may be late by all of it.
+    least = by_segment(np.where(shown.brief, shown.same.median + shown.most, 0))
     for part in parts(len(allowed)):
         firm = np.where(expected.firm[part], shown.most, shown.usual)
         later = np.where(expected.sure[part], ENDLESS_NS, firm)
-        alone = _alone(work, shown, part)
-        later[alone] = np.maximum(later[alone], shown.same.median[shown.segment[part][alone]] + shown.most)
-        allowed[part] = later
+        alone = np.where(work.measured[part] < 0, least[shown.segment[part]], 0)
+        allowed[part] = np.maximum(later, alone)
     return allowed
-
-
-def _alone(work: DeviceWork, shown: _Shown, part: slice) -> NDArray[np.int64]:
-    """Return which of some rows are unmeasured transfers of a few bytes that make up a segment."""
-    return np.flatnonzero((of_segment(shown.segment[part], shown.brief) > 0) & (work.measured[part] < 0))
 
 
 def _enqueues(work: DeviceWork) -> NDArray[np.bool_]:
@@ -365,9 +363,10 @@ def _latencies(
     What the work leaves over of a segment is also time between its operations, which grows with their number. So of a
     longer segment, only an equal share is latency, unless even the `least` latency is more.
     """
-    known = (segment >= 0) & (measured >= 0)
-    complete = np.bincount(segment[known], minlength=len(length)) == size
-    work = np.bincount(segment[known], weights=measured[known], minlength=len(length)).astype(np.int64)
+    known = np.flatnonzero((segment >= 0) & (measured >= 0))
+    number = segment[known]
+    complete = np.bincount(number, minlength=len(length)) == size
+    work = np.bincount(number, weights=measured[known], minlength=len(length)).astype(np.int64)
     left = (length - work)[complete].clip(0)
     latencies: NDArray[np.int64] = np.maximum(left // size[complete], np.minimum(left, least))
     return latencies
@@ -428,44 +427,43 @@ class _Works:
     """A number for what each does."""
     total: NDArray[np.int64]
     """How many rows have each number."""
+    copied: NDArray[np.int64]
+    """The bytes that rows with each number move."""
 
 
 def _equal_works(timeline: Timeline, work: DeviceWork) -> _Works:
     rows = np.flatnonzero(_enqueues(work))
-    equal, _ = numbered(timeline.site[rows], work.copied[rows])
-    return _Works(rows, equal, np.bincount(equal))
+    equal, first = numbered(timeline.site[rows], work.copied[rows])
+    return _Works(rows, equal, np.bincount(equal), work.copied[rows[first]])
 
 
 def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, length: NDArray[np.int64]) -> _Expected:
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
-    rows, equal, size = works.rows, works.equal, shown.size
+    rows, equal, same = works.rows, works.equal, shown.same
     gpu = np.full(len(timeline), -1, np.int64)
     firm, sure = np.zeros(len(timeline), bool), np.zeros(len(timeline), bool)
     if not len(rows):
         return _Expected(gpu, firm, sure)
-    inside = shown.segment[rows] >= 0
-    number = shown.segment[rows].clip(0)
-    several = inside & (size[number] > 1) if len(size) else inside
+    number = shown.segment[rows]
+    several = by_segment(shown.size > 1)[number]
     told = work.measured[rows] >= 0
-    alone = np.where(told, _usual(work, works), length[number] if len(length) else 0)
-    single = told | (inside & ~several)
+    single = told | by_segment(shown.size == 1)[number]
+    alone = np.where(told, _usual(work, works), by_segment(length)[number])
     known = np.full(len(works.total), -1.0)
     if single.any():
         known = _medians(equal[single], alone[single], works.total)
-    value = np.where(single, alone, _by_size(known[equal], work.copied[rows]))
+    value = np.where(single, alone, _by_size(known, works.copied)[equal])
     del alone
     if several.any():
         value = _share_out(value, several, number, length)
         left = value < 0
-        resolved = ~left & inside
+        resolved = ~left & (number >= 0)
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)
-    gpu[rows] = np.where(value >= 0, value, -1).astype(np.int64)
-    firm[rows] = sure[rows] = told
-    if len(size):
-        firm[rows] |= inside & shown.same.alike[number]
-        sure[rows] |= inside & shown.same.sure[number]
+    gpu[rows] = np.maximum(value, -1).astype(np.int64)
+    firm[rows] = told | by_segment(same.alike)[number]
+    sure[rows] = told | by_segment(same.sure)[number]
     return _Expected(gpu, firm, sure)
 
 

@@ -6,12 +6,16 @@ call that reads back a few bytes waits much longer than the GPU copies them.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import DeviceWork
 from ffm.model.grouping import numbered, sorted_within
+
+Number = TypeVar("Number", bound=np.generic)
 
 FEW = 0.05
 """This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
@@ -31,12 +35,9 @@ def brief_transfers(segment: NDArray[np.int32], size: NDArray[np.int64], work: D
     return brief
 
 
-def of_segment(segment: NDArray[np.int32], value: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return each row's segment's value, 0 for rows in no segment; shape (n,)."""
-    values = np.zeros(len(segment), np.int64)
-    inside = segment >= 0
-    values[inside] = value[segment[inside]]
-    return values
+def by_segment(value: NDArray[Number]) -> NDArray[Number]:
+    """Return a column of segments as one to look up with the numbers of rows' segments: rows in none (-1) get 0."""
+    return np.append(value, value.dtype.type(0))
 
 
 def guess_unseen(
