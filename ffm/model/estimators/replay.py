@@ -36,12 +36,12 @@ need were met otherwise, such as by an event that orders streams, or by reading 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
@@ -246,7 +246,7 @@ class Replay:
     def _replays(self, fixes: list[replay_kernels.Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
         self.expect(len(fixes))
-        keys = [(hashlib.blake2b(fix.members.tobytes(), digest_size=16).digest(), fix.needed) for fix in fixes]
+        keys = [(xxhash.xxh3_128_digest(fix.members.data), fix.needed) for fix in fixes]
         fresh = {key: fix for key, fix in zip(keys, fixes, strict=True) if key not in self._known}
         if self._elsewhere is None:
             found = []
