@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,10 +109,12 @@ def _estimated(
 ) -> _Found:
     """Analyse everything but the path; write the GPU's times and the timeline into a folder, if one is given."""
     inference = _gpu_times(findings, spilling, tell)
-    if folder is not None:
-        save_gpu_times(inference, folder / GPU_TIMES_FILE)
     give_back()
-    analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
+    with ThreadPoolExecutor(1) as beside:  # compressing lets go of Python's lock, and fills the pauses of replays
+        written = None if folder is None else beside.submit(save_gpu_times, inference, folder / GPU_TIMES_FILE)
+        analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
+        if written is not None:
+            written.result()
     timeline, work, replay = findings.timeline, findings.work, estimates.replay
     if folder is not None:
         save_timeline(timeline, folder / TIMELINE_FILE, membership.line, work)
