@@ -61,8 +61,9 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
         return number.reshape(-1).astype(np.int64, copy=False), first.astype(np.int64, copy=False)
     least, most = column.min(), column.max()
     if int(most) - int(least) < count + SPARE:
-        places = np.empty(count, np.int64)
-        return places, compiled(_by_table)(column, least, int(most) - int(least) + 1, places)
+        # Of one type, so that the kernel is compiled once. Unsigned values may wrap around, their differences do not.
+        number = np.subtract(column, least, dtype=np.int64, casting="unsafe")
+        return number, compiled(_by_table)(number, int(most) - int(least) + 1)
     number, first = compiled(_by_hash)(column.astype(np.uint64))
     order = np.argsort(column[first], kind="stable")
     rank = np.empty(len(order), np.int64)
@@ -70,24 +71,21 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return rank[number], first[order]
 
 
-def _by_table(column: Integers, least: Any, size: int, number: Integers) -> Integers:
-    """Number the values of a column, which are from `least` on and below `least + size`, in their order; return the
-    first row of each.
-    """
+def _by_table(number: Integers, size: int) -> Integers:
+    """Number values, which are from 0 and below `size`, in their order, in place; return the first row of each."""
     row_of = np.full(size, -1, np.int64)
-    for row in range(len(column)):
-        number[row] = np.int64(column[row] - least)
+    for row in range(len(number)):
         if row_of[number[row]] < 0:
             row_of[number[row]] = row
     first = np.empty(size, np.int64)
     found = 0
-    for place in range(size):
-        if row_of[place] >= 0:
-            first[found] = row_of[place]
-            row_of[place] = found
+    for value in range(size):
+        if row_of[value] >= 0:
+            first[found] = row_of[value]
+            row_of[value] = found
             found += 1
     if found < size:
-        for row in range(len(column)):
+        for row in range(len(number)):
             number[row] = row_of[number[row]]
     return first[:found]
 
@@ -161,7 +159,9 @@ def sorted_within(
         ordered = value[grouped(number, groups)]
     else:
         ordered = np.empty_like(value)
-        compiled(_place_by_group)(number, value, np.cumsum(counts) - counts, ordered)
+        # As bytes of the same length, which the kernel need not tell apart: it is compiled once.
+        bits = f"i{value.dtype.itemsize}"
+        compiled(_place_by_group)(number, value.view(bits), np.cumsum(counts) - counts, ordered.view(bits))
     end = 0
     for group, count in enumerate(counts.tolist()):
         begin, end = end, end + count

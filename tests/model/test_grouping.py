@@ -40,6 +40,17 @@ def test_many_wide_values_keep_apart(count: int) -> None:
     assert (values[first] == np.sort(values)).all()
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+def test_close_values_at_the_limits_of_their_type_are_in_order(kind: type[np.integer]) -> None:
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    low, high = (least, most) if most < 256 else (most - 200, most)
+    values = np.array([high, low, high - 1] * PLAIN_ROWS, kind)
+    number, first = numbered(values)
+    assert number[:3].tolist() == [2, 0, 1]
+    assert first.tolist() == [1, 2, 0]
+    assert (number[3:] == number[:-3]).all()
+
+
 def test_no_rows_have_no_numbers() -> None:
     number, first = numbered(np.empty(0, np.int32), np.empty(0, np.uint64))
     assert len(number) == len(first) == 0
