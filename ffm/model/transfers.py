@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.grouping import grouped, numbered
+
 
 class Repetition(IntEnum):
     """What a transfer repeats."""
@@ -87,17 +89,18 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     """
     count = len(contents.bytes)
     rows = np.arange(count)
-    bytes_of = (contents.hash_low, contents.hash_high, contents.bytes)
-    place_of = (contents.download, contents.destination, contents.shape)
-    same_place = first_of(*bytes_of, *place_of)
-    previous = previous_of(*bytes_of, *place_of)
+    content, first_content = numbered(contents.hash_low, contents.hash_high, contents.bytes)
+    placed, first_placed = numbered(content, contents.download, contents.destination, contents.shape)
+    same_place = first_placed[placed]
+    previous = previous_of(placed, len(first_placed))
     again = same_place < rows
     unwritten = contents.last_write < contents.time[previous]
     down = contents.download
     again &= ~down | unwritten
 
-    previous_down = previous_of(*bytes_of, down)
-    same_bytes = np.where(down, first_of(*bytes_of, down), first_of(*bytes_of))
+    directed, first_directed = numbered(content, down)
+    previous_down = previous_of(directed, len(first_directed))
+    same_bytes = np.where(down, first_directed[directed], first_content[content])
     elsewhere = (same_bytes < rows) & (~down | (contents.last_write < contents.time[previous_down]))
     no_op = contents.destination_held & np.where(down, again, contents.defined)
     share, origin = _shares(contents, parts)
@@ -131,53 +134,19 @@ def _shares(contents: Contents, parts: Parts) -> tuple[NDArray[np.float64], NDAr
     return repeated / np.maximum(contents.bytes, 1), origin
 
 
-_MIXING = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number that spreads bits: 2^64 divided by the golden ratio."""
-
-
-def _groups(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Number the distinct identities; rows with the same identity have the same number. Shape (n,)."""
-    count = len(identity[0])
-    mixed = np.zeros(count, np.uint64)
-    for column in identity:
-        mixed = (mixed ^ column.astype(np.uint64)) * _MIXING
-        mixed ^= mixed >> np.uint64(32)
-    order = np.argsort(mixed)  # several times as fast as sorting by all columns
-    new = _differs(*(column[order] for column in identity))
-    if (new & ~_differs(mixed[order])).any():  # different identities that were mixed to the same
-        order = np.lexsort(identity)
-        new = _differs(*(column[order] for column in identity))
-    numbers = np.empty(count, np.int64)
-    numbers[order] = np.cumsum(new)
-    return numbers
-
-
-def _differs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Return whether a row differs from the one before; the first does not."""
-    differs = np.zeros(len(columns[0]), bool)
-    for column in columns:
-        differs[1:] |= column[1:] != column[:-1]
-    return differs
-
-
 def first_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
     """Return, for each row, the first row with the same identity."""
-    count = len(identity[0])
-    if not count:
-        return np.empty(0, np.int64)
-    groups = _groups(*identity)
-    first = np.empty(count, np.int64)
-    first[groups[::-1]] = np.arange(count)[::-1]  # where a number repeats, the last assignment holds
-    return first[groups]
+    number, first = numbered(*identity)
+    return first[number]
 
 
-def previous_of(*identity: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return, for each row, the last earlier row with the same identity, or the row itself if it is the first."""
-    count = len(identity[0])
-    groups = _groups(*identity) if count else np.empty(0, np.int64)
-    order = np.argsort(groups, kind="stable")
-    previous = np.arange(count)
-    same = groups[order][1:] == groups[order][:-1]
+def previous_of(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    """Return, for each row, the last earlier row with the same number, of so many groups, or the row itself if it is
+    the first.
+    """
+    order = grouped(number, groups)
+    previous = np.arange(len(number))
+    same = number[order[1:]] == number[order[:-1]]
     previous[order[1:][same]] = order[:-1][same]
     return previous
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.model import transfers
+from ffm.model.grouping import numbered
 from ffm.model.transfers import allocations_of, first_of, latest_of, previous_of
 
 IDENTITIES = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.booleans()))
@@ -25,14 +24,8 @@ def test_first_and_previous_rows_have_the_same_identity(rows: list[tuple[int, in
     identity = columns_of(rows)
     assert first_of(*identity).tolist() == [rows.index(row) for row in rows]
     previous = [max([n for n in range(index) if rows[n] == row], default=index) for index, row in enumerate(rows)]
-    assert previous_of(*identity).tolist() == previous
-
-
-@given(rows=IDENTITIES)
-def test_identities_that_are_mixed_to_the_same_stay_different(rows: list[tuple[int, int, bool]]) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(transfers, "_MIXING", np.uint64(0))
-        assert first_of(*columns_of(rows)).tolist() == [rows.index(row) for row in rows]
+    number, firsts = numbered(*identity)
+    assert previous_of(number, len(firsts)).tolist() == previous
 
 
 @given(TIMED, TIMED, st.booleans())
