@@ -34,6 +34,7 @@ class _Calls:
     def __init__(self, columns: Columns) -> None:
         catalogue = load_catalogue()
         self._functions = columns["function"]
+        self._called = np.flatnonzero(np.bincount(self._functions))
         self._flags = columns["flags"]
         self.kind = {kind: self.of(catalogue.of_kind(kind)) for kind in Kind}
         self.awaits = {work: self.of(f for f in catalogue.functions if f.awaits is work) for work in Awaits}
@@ -47,7 +48,8 @@ class _Calls:
 
     def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
         """Return which operations are calls of these functions."""
-        return np.isin(self._functions, [function.index for function in chosen])
+        among = np.intersect1d([function.index for function in chosen], self._called)  # of most, there is no call
+        return np.isin(self._functions, among) if len(among) else np.zeros(len(self._functions), np.bool_)
 
     def flagged(self, flag: str) -> NDArray[np.bool_]:
         """Return which operations have a flag of `layout.h`."""
