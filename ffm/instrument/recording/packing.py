@@ -15,6 +15,9 @@ CONTROL = np.dtype("<u4")
 SIZES = np.array([0, 2, 4, 8], np.int64)
 """Bytes of a difference, by its two bits in the control."""
 
+SIZES_OF_FOUR = SIZES[np.arange(256)[:, np.newaxis] >> np.arange(0, 8, 2) & 3].sum(axis=1)
+"""Bytes of the differences in four words, by their eight bits."""
+
 Words = NDArray[np.uint64]
 
 
@@ -39,15 +42,15 @@ def unpack(room: NDArray[np.uint8], count: int, structure: str) -> NDArray[Any]:
         raise PackingError(f"a chunk of {structure} does not hold its {count} records")
     controls = room[len(room) - count * CONTROL.itemsize :].view(CONTROL)[::-1].astype(np.uint32)
     order, first = _slots(controls)
-    out = np.empty((count, words), "<u8")
+    columns = np.empty((words, count), "<u8")
     for word, changes in enumerate(_differences(room[: len(room) - count * CONTROL.itemsize], controls, words)):
-        out[:, word] = changes if word == 0 else _added_by_slot(changes, order, first)
+        columns[word] = changes if word == 0 else _added_by_slot(changes, order, first)
     if structure == "ffm_operation":
-        start, duration, wait = (out[:, word] for word in range(3))
+        start, duration, wait = columns[:3]
         duration += wait
         start[1:] += duration[:-1]  # each counts from the end of the one before
-    np.cumsum(out[:, 0], out=out[:, 0])
-    return out.view(layout).reshape(count)
+    np.cumsum(columns[0], out=columns[0])
+    return np.ascontiguousarray(columns.T).view(layout).reshape(count)
 
 
 def first_number(control: int, written: bytes) -> int:
@@ -66,22 +69,23 @@ def _slots(controls: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.i
 
 def _differences(written: NDArray[np.uint8], controls: NDArray[np.uint32], words: int) -> Iterator[Words]:
     """Yield the differences of all records in each word."""
-    shifts = constant("FFM_PACKED_SIZES") + 2 * np.arange(words, dtype=np.uint32)
-    place = np.zeros(len(controls), np.int64)
-    for shift in shifts:
-        place += SIZES[controls >> shift & 3]
-    if place.sum() > len(written):
+    codes = controls >> constant("FFM_PACKED_SIZES") & ((1 << 2 * words) - 1)
+    length = np.sum([SIZES_OF_FOUR[codes >> shift & 0xFF] for shift in range(0, 2 * words, 8)], axis=0)
+    if length.sum() > len(written):
         raise PackingError("a chunk's records are longer than it")
-    place = np.cumsum(place) - place
-    for shift in shifts:
-        codes = controls >> shift & 3
+    place = np.cumsum(length) - length
+    for word in range(words):
+        mine = (codes >> 2 * word & 3).astype(np.uint8)
         folded = np.zeros(len(controls), np.uint64)
+        if not mine.any():
+            yield folded
+            continue
         for code in (1, 2, 3):
-            rows = np.flatnonzero(codes == code)
+            rows = np.flatnonzero(mine == code)
             if len(rows):
                 folded[rows] = _unaligned(written, int(SIZES[code]))[place[rows]]
         yield (folded >> np.uint64(1)) ^ (np.uint64(0) - (folded & np.uint64(1)))
-        place += SIZES[codes]
+        place += SIZES[mine]
 
 
 def _unaligned(written: NDArray[np.uint8], size: int) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from ffm.instrument.recording.checks import LARGEST, flaw
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import PackingError, unpack
 from ffm.instrument.recording.samples import Samples, decode_samples
+from ffm.model.side_by_side import side_by_side
 from ffm.regular_file import open_regular
 
 Table = NDArray[Any]
@@ -322,29 +324,30 @@ def _chunks(data: NDArray[np.uint8], offset: int, end: int) -> list[Chunk]:
 def _table(chunks: list[Chunk], structure: str, kind: str, *, packed: bool, numbered: bool) -> Table:
     """Concatenate all rows of a kind, with their thread and, if `numbered`, their index within it."""
     layout = record_type(structure)
-    extra = [("thread", "<u4")] + ([("number", "<u8")] if numbered else [])
-    wide = np.dtype(
-        {
-            "names": [*(layout.names or ()), *(name for name, _ in extra)],
-            "formats": [layout[name] for name in layout.names or ()] + [form for _, form in extra],
-        }
-    )
+    extra = {"thread": "<u4"} | ({"number": "<u8"} if numbered else {})
+    whole = np.dtype([("record", f"V{layout.itemsize}"), *extra.items()])
+    assert layout.fields is not None and whole.fields is not None
+    of_record = [(name, *layout.fields[name][:2]) for name in layout.names or ()]
+    names, formats, offsets = zip(*of_record, *((name, *whole.fields[name][:2]) for name in extra), strict=True)
+    wide = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": whole.itemsize})
     chosen = [(header, rows) for header, rows in chunks if header["kind"] == constant(kind)]
     if any(header["first"] >= LARGEST or (not packed and len(rows) % layout.itemsize) for header, rows in chosen):
         raise _DamageError(f"a chunk of {structure} does not hold whole records")
     lengths = [int(header["used"]) // (1 if packed else layout.itemsize) for header, _ in chosen]
-    table = np.empty(sum(lengths), wide)
-    position = 0
-    for (header, content), length in zip(chosen, lengths, strict=True):
-        rows = unpack(content, length, structure) if packed else content.view(layout)
-        part = table[position : position + len(rows)]
-        for name in layout.names or ():
-            part[name] = rows[name]
+    table = np.empty(sum(lengths), whole)
+    ends = np.cumsum(lengths, dtype=np.int64).tolist()
+    parts = [table[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+    def fill(part: Table, header: Any, content: NDArray[np.uint8]) -> None:
+        rows = unpack(content, len(part), structure) if packed else content.view(layout)
+        part["record"] = rows.view(f"V{layout.itemsize}")
         part["thread"] = header["thread"]
         if numbered:
-            part["number"] = int(header["first"]) + np.arange(len(rows), dtype=np.uint64)
-        position += len(rows)
-    return table
+            part["number"] = int(header["first"]) + np.arange(len(part), dtype=np.uint64)
+
+    passes = [functools.partial(fill, part, *chunk) for part, chunk in zip(parts, chosen, strict=True)]
+    side_by_side(passes, len(table))
+    return table.view(wide)
 
 
 def _stacks(chunks: list[Chunk], *, threads: int) -> list[RecordedStack]:
