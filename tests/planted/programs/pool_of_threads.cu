@@ -1,6 +1,7 @@
-// Two workers take jobs from a queue behind a lock. A job computes on a stream of its own, downloads, waits and looks
-// at its own result; or at none; or the caller looks at all results after a count of what is done, behind the lock.
-// Where nobody looks, a wait still orders the work of a worker's next job, on another stream, after it.
+// Two workers take jobs in turn from a queue behind a lock, so that each has as many of them in every run. A job
+// computes on a stream of its own, downloads, waits and looks at its own result; or at none; or the caller looks at all
+// results after a count of what is done, behind the lock. Where nobody looks, a wait still orders the work of a
+// worker's next job, on another stream, after it.
 // variants: itself, nobody, caller
 #include "planted.h"
 
@@ -26,12 +27,13 @@ void program()
         devices[job] = device_integers(count);
         hosts[job] = pinned_integers(count);
     }
-    auto work = [&] {
+    auto work = [&](int number) {
         for (;;) {
             std::unique_lock<std::mutex> held(lock);
-            changed.wait(held, [] { return !queue.empty(); });
+            changed.wait(held, [&] { return !queue.empty() && (queue.front() < 0 || queue.front() % 2 == number); });
             const int job = queue.front();
             queue.pop_front();
+            changed.notify_all();
             held.unlock();
             if (job < 0)
                 return;
@@ -46,7 +48,7 @@ void program()
             changed.notify_all();
         }
     };
-    std::thread one(work), other(work);
+    std::thread one(work, 0), other(work, 1);
     {
         std::lock_guard<std::mutex> held(lock);
         for (int job = 0; job < jobs; ++job)
