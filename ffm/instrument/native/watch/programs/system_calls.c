@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -27,6 +28,12 @@ typedef uint64_t word;
 
 enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel accepts no more vectors (UIO_MAXIOV) */
 enum { IO_EVENT = 32 };                            /* bytes of a struct io_event (linux/aio_abi.h) */
+enum { STRUCTURE = 64 };                           /* words of a structure that are looked at */
+enum { WAITED = 24 };                              /* bytes of a struct futex_waitv (linux/futex.h) */
+
+#ifndef SYS_futex_waitv /* Linux 5.16 */
+#define SYS_futex_waitv 449
+#endif
 
 static void reads(word start, word bytes)
 {
@@ -98,6 +105,12 @@ static void changed(word start, word bytes)
     ffm_watch_released(start, bytes, false);
 }
 
+/* The kernel works on pages at an arbitrary later time, or lets others do so. */
+static void unseen(void)
+{
+    ffm_watch_give_up();
+}
+
 static void mapped(const word *a)
 {
     if (a[3] & MAP_FIXED)
@@ -106,6 +119,8 @@ static void mapped(const word *a)
 
 static void remapped(const word *a)
 {
+    if (a[1] == 0) /* the memory gets a second place (mremap(2)) */
+        unseen();
     changed(a[0], a[1]);
     if (a[3] & MREMAP_FIXED)
         gone(a[4], a[2]);
@@ -141,17 +156,6 @@ static void heap_end(word wanted)
         gone(wanted, now - wanted);
 }
 
-/* The kernel works on pages at an arbitrary later time, or lets others do so. */
-static void unseen(void)
-{
-    ffm_watch_give_up();
-}
-
-static void from_now_on(void)
-{
-    ffm_watch_lose();
-}
-
 /* The arguments of another program, or its environment. */
 static void texts(word start)
 {
@@ -170,14 +174,6 @@ void ffm_system_call_starts(word path, word arguments, word environment)
     ffm_aside_over();
 }
 
-/* The kernel's own thread takes requests by itself. */
-static void ring(word parameters)
-{
-    uint32_t flags[3] = {0}; /* struct io_uring_params: two sizes, then the flags */
-    if (ffm_guarded_read(flags, parameters, sizeof flags) && flags[2] & 2 /* IORING_SETUP_SQPOLL */)
-        from_now_on();
-}
-
 /* An unknown call: any argument may be an address, of something smaller than a page. */
 static void unknown(const word *a)
 {
@@ -187,6 +183,29 @@ static void unknown(const word *a)
         writes(a[i], 1);
         ffm_aside(a[i], a[i] + PAGE);
     }
+}
+
+/* Also, any word of a structure may be an address, where the kernel reads or writes as much as it likes. */
+static void addresses(const word *a, word start, word bytes)
+{
+    word words[STRUCTURE];
+    const word count = bytes / sizeof *words < STRUCTURE ? bytes / sizeof *words : STRUCTURE;
+    unknown(a);
+    if (!ffm_guarded_read(words, start, count * sizeof *words))
+        return;
+    for (word i = 0; i < count; i++)
+        if (words[i] >= PAGE && ffm_ranges_overlap(words[i], words[i] + PAGE))
+            unseen();
+}
+
+/* Bytes of the structure of an `ioctl`. Old requests do not say: those of terminals hold no addresses, that of SCSI is
+ * the largest (struct sg_io_hdr). */
+static word control_bytes(word request)
+{
+    enum { UNSAID = 88, TERMINALS = 'T' };
+    if (_IOC_SIZE(request) != 0)
+        return _IOC_SIZE(request);
+    return _IOC_TYPE(request) == TERMINALS ? 0 : UNSAID;
 }
 
 /* X(name, what it touches), with its arguments in the words a[]. Calls that are not listed are `unknown`. */
@@ -221,6 +240,7 @@ static void unknown(const word *a)
     X(setxattr, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                           \
     X(fgetxattr, (text(a[1]), writes(a[2], a[3])))                                                                     \
     X(fsetxattr, (text(a[1]), reads(a[2], a[3])))                                                                      \
+    X(add_key, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                            \
     X(getrandom, writes(a[0], a[1]))                                                                                   \
     X(getdents64, writes(a[1], a[2]))                                                                                  \
     X(getcwd, writes(a[0], a[1]))                                                                                      \
@@ -263,6 +283,11 @@ static void unknown(const word *a)
     X(brk, heap_end(a[0]))                                                                                             \
     X(execve, ffm_system_call_starts(a[0], a[1], a[2]))                                                                \
     X(execveat, ffm_system_call_starts(a[1], a[2], a[3]))                                                              \
+    X(ioctl, addresses(a, a[2], control_bytes(a[1])))                                                                  \
+    X(setsockopt, addresses(a, a[3], a[4]))                                                                            \
+    X(bpf, addresses(a, a[1], a[2]))                                                                                   \
+    X(futex_waitv, addresses(a, a[0], a[1] * WAITED))                                                                  \
+    X(io_uring_register, addresses(a, a[2], a[3] * sizeof(struct iovec)))                                              \
     X(io_submit, unseen())                                                                                             \
     X(io_uring_enter, unseen())                                                                                        \
     X(close, (void)0)                                                                                                  \
@@ -277,6 +302,34 @@ static void unknown(const word *a)
 enum { PLACE_unknown, SYSTEM_CALLS(PLACE) };
 #define NUMBER(name, touch) [SYS_##name] = PLACE_##name,
 static const uint8_t places[CALLS] = {SYSTEM_CALLS(NUMBER)};
+
+/* The kernel's own thread takes requests by itself. */
+static bool polls(word parameters)
+{
+    enum { POLLED = 2 };     /* IORING_SETUP_SQPOLL of linux/io_uring.h */
+    uint32_t flags[3] = {0}; /* struct io_uring_params: two sizes, then the flags */
+    return ffm_guarded_read(flags, parameters, sizeof flags) && (flags[2] & POLLED) != 0;
+}
+
+/* Whether the kernel uses memory at any later time, without another call; also what is downloaded there later. */
+static bool is_delayed(uint64_t number, const uint64_t *a)
+{
+    switch (number) {
+    case SYS_io_uring_setup:
+        return polls(a[1]);
+    case SYS_io_uring_enter: /* a request may wait for another one, or until its file is ready */
+        return a[1] != 0;
+    case SYS_vmsplice:
+        return true;
+    case SYS_sendto:
+    case SYS_sendmmsg:
+        return (a[3] & MSG_ZEROCOPY) != 0;
+    case SYS_sendmsg:
+        return (a[2] & MSG_ZEROCOPY) != 0;
+    default:
+        return false;
+    }
+}
 
 /* What a timer has left tells the time as well, also where that is returned while it is set. */
 static bool reads_clock(uint64_t number, const uint64_t *a)
@@ -305,14 +358,12 @@ static bool reads_clock(uint64_t number, const uint64_t *a)
 void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_registers *from)
 {
     ffm_births_before(number, a, from);
-    if (number == SYS_io_uring_setup)
-        ring(a[1]);
-    if (number == SYS_vmsplice) /* also of what is downloaded there later */
-        from_now_on();
-    if (ffm_neighbours_before(number, a))
-        from_now_on();
+    if (is_delayed(number, a) || ffm_neighbours_before(number, a))
+        ffm_watch_lose();
     if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
+    if (number == SYS_mremap && a[1] == 0)
+        ffm_watch_shared();
     if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
         ffm_mappings_changed();
     if (!ffm_watch_active())
