@@ -112,16 +112,29 @@ static bool file_is_open(void)
     return true;
 }
 
-/* Reserves room on the disk. The limit that the program has set on the size of its files is for its own. */
+/* The limit on the size of files is the program's, for its own. What another of its threads sets while ours is in place
+ * is found when this is taken back, and stays. */
+static void set_limit_back(struct rlimit ours, struct rlimit before)
+{
+    struct rlimit found;
+    while (prlimit(0, RLIMIT_FSIZE, &before, &found) == 0 &&
+           (found.rlim_cur != ours.rlim_cur || found.rlim_max != ours.rlim_max)) {
+        ours = before;
+        before = found;
+    }
+}
+
+/* Reserves room on the disk. */
 static bool reserve(off_t offset, size_t bytes)
 {
     struct rlimit limit;
-    const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && (rlim_t)offset + bytes > limit.rlim_cur;
-    if (limited)
-        setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)offset + bytes <= limit.rlim_cur)
+        return posix_fallocate(sink.file, offset, (off_t)bytes) == 0;
+    const struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+    const bool changed = prlimit(0, RLIMIT_FSIZE, &raised, &limit) == 0;
     const bool done = posix_fallocate(sink.file, offset, (off_t)bytes) == 0;
-    if (limited)
-        setrlimit(RLIMIT_FSIZE, &limit);
+    if (changed)
+        set_limit_back(raised, limit);
     return done;
 }
 
