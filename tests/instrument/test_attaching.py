@@ -22,6 +22,7 @@ from ffm.instrument.session.attaching import attaching, scripted
         frida.OperationCancelledError,
         frida.PermissionDeniedError,
         frida.ProcessNotFoundError,
+        frida.ProcessNotRespondingError,
         frida.RPCException,
         frida.ServerNotRunningError,
         frida.TransportError,

@@ -19,6 +19,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import InstrumentError
 from ffm.instrument.library import native_library
 from ffm.instrument.session import held_times, runner
+from ffm.instrument.session.attaching import UnresponsiveError
 from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.gate import Gate
 from ffm.vgpu.paths import library_folder
@@ -134,6 +135,59 @@ def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     with pytest.raises(InstrumentError, match="SIGSEGV while the instruments were put into it, before it began"):
         runner.run_instrumented(["/bin/true"], nothing, output=tmp_path / "output")
+
+
+class GivesUp:
+    """In place of `_Run._attach`: Frida gives up on the first processes, and gets into no other."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.seen: list[int] = []
+
+    def __call__(self, process_id: int) -> None:
+        self.seen.append(process_id)
+        if len(self.seen) <= self.times:
+            raise UnresponsiveError("Frida did not get into it in time.")
+
+
+@pytest.mark.parametrize("times", [1, runner.STARTS - 1])
+def test_a_program_that_frida_gave_up_on_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    attach = GivesUp(times)
+    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attach(process_id))
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    begins = tmp_path / "begins"
+    command = ["/bin/sh", "-c", f"echo >> {begins}"]
+    outcome = runner.run_instrumented(command, nothing, output=tmp_path / "output")
+    assert str(outcome.ending) == "exited with code 0"
+    assert begins.read_text() == "\n", "it began once"
+    assert len(set(attach.seen)) == times + 1
+
+
+def test_a_program_that_frida_always_gives_up_on_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attach = GivesUp(runner.STARTS)
+    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attach(process_id))
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    begins = tmp_path / "begins"
+    with pytest.raises(UnresponsiveError, match="in time"):
+        runner.run_instrumented(["/bin/sh", "-c", f"echo >> {begins}"], nothing, output=tmp_path / "output")
+    assert not begins.exists()
+
+
+def test_a_program_that_has_begun_is_not_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived: list[int] = []
+
+    def only_first(_run: object, process_id: int) -> None:
+        arrived.append(process_id)
+        if len(arrived) > 1:
+            raise UnresponsiveError("Frida did not get into it in time.")
+
+    monkeypatch.setattr(runner._Run, "_attach", only_first)
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    with pytest.raises(InstrumentError, match="in time"):
+        runner.run_instrumented(["/bin/sh", "-c", "exec /bin/true"], nothing, output=tmp_path / "output")
+    assert len(arrived) == 2
 
 
 def test_what_is_hooked_is_known_even_if_the_program_ends_at_once(

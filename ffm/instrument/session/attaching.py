@@ -21,11 +21,20 @@ GRACE, TICK = 2.0, 0.1
 """Seconds allowed after the process has ended; seconds between two checks."""
 
 
+class UnresponsiveError(InstrumentError):
+    """Frida gave up on a process before its agent was ready, after five seconds.
+
+    Frida then frees the memory from which its thread in the process was about to go on, so the process ends by SIGSEGV
+    as soon as that thread gets a processor.
+    """
+
+
 @contextmanager
 def attaching(process_id: int) -> Iterator[None]:
     """Limit the time of attaching Frida to a process, and turn its errors into sentences.
 
     Raises:
+        UnresponsiveError: The machine is so busy that Frida gave up. The process must not go on.
         InstrumentError: Frida cannot attach, or the process has ended meanwhile; the caller can tell which.
     """
     process = f"the process {process_id} ({_name_of(process_id)})"
@@ -46,6 +55,10 @@ def attaching(process_id: int) -> Iterator[None]:
             f"Frida did not get into {process} within {LIMIT:.0f} s. Run the stage again; `ffm doctor` tries whether "
             "attaching works on this machine."
         ) from None
+    except frida.ProcessNotRespondingError as error:
+        raise UnresponsiveError(
+            f"Frida did not get into {process} in time: {error}. The machine is too busy; run the stage again."
+        ) from error
     except frida.PermissionDeniedError as error:
         raise InstrumentError(
             f"Frida may not attach to {process}: {error}. It needs ptrace; `ffm doctor` says whether this machine "

@@ -26,7 +26,7 @@ from ffm.driver.library import read_library
 from ffm.driver.versions import newest
 from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, RANGES, native_library
-from ffm.instrument.session.attaching import attaching, scripted
+from ffm.instrument.session.attaching import UnresponsiveError, attaching, scripted
 from ffm.instrument.session.cut import Cut, Lasting
 from ffm.instrument.session.frida_home import home, local_device, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, Gate
@@ -77,6 +77,9 @@ NVTX_TOOL = "NVTX_INJECTION64_PATH"
 DYING_S = 2.0
 """Seconds until a process that was killed while it was instrumented has ended: Frida sees its connection close first.
 """
+
+STARTS = 3
+"""How often a program is started if Frida gives up on it before it has begun."""
 
 _WIDE = (
     "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which Frida's "
@@ -186,7 +189,8 @@ def run_instrumented(
     """Run the program to its end, to the time limit, or as long as it is to be measured, with the instruments in place.
 
     If ffm is interrupted once something was recorded, the run is over, and its outcome says so. A program that is to be
-    left running lives on however the run ends, unless ffm fails or the time limit is exceeded.
+    left running lives on however the run ends, unless ffm fails or the time limit is exceeded. A program that did not
+    begin because the machine is too busy is started again.
 
     The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
 
@@ -199,6 +203,21 @@ def run_instrumented(
         raise InstrumentError(
             f"No process can be instrumented on this machine: {tracing.says}. `ffm doctor` says what it needs."
         )
+    for _ in range(STARTS - 1):
+        with suppress(UnresponsiveError):
+            return _run_once(command, resolved, instruments, output, timeout_s)
+    return _run_once(command, resolved, instruments, output, timeout_s)
+
+
+def _run_once(
+    command: list[str], resolved: Path, instruments: Instruments, output: Path, timeout_s: float | None
+) -> Outcome:
+    """Run the program as `run_instrumented` does, but start it once.
+
+    Raises:
+        UnresponsiveError: Frida gave up on it before it had begun.
+        InstrumentError: as there.
+    """
     run = _Run(instruments)
     cut = Cut(instruments.folder, run.ask_to_end, run.kill, run.leave if instruments.leave else None)
     with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
@@ -213,6 +232,8 @@ def run_instrumented(
         elif instruments.leave and cut.why is not None:
             run.detach()
         ended = time.monotonic() if cut.why is None else cut.at
+    if run.gave_up is not None and not timed_out and cut.why is None:
+        raise run.gave_up
     run.raise_failure()
     ending = ending_of(None if end.left else end.status, timed_out=timed_out and cut.why is None, cut=cut.why)
     if run.root in run.died_at_gate and not timed_out:
@@ -272,6 +293,8 @@ class _Run:
         self.arrived = False
         self.died_at_gate: set[int] = set()
         """Processes that ended while they were being instrumented."""
+        self.gave_up: UnresponsiveError | None = None
+        """Why the first process was killed before it ran code of the program."""
         self.stop = os.eventfd(0, os.EFD_CLOEXEC)
         """Readable once the run has failed, because then running the program to its end is useless."""
         self.leave = os.eventfd(0, os.EFD_CLOEXEC)
@@ -405,7 +428,7 @@ class _Run:
 
     def instrument(self, process_id: int, reason: int) -> None:
         """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
-        self.arrived = True
+        first, self.arrived = not self.arrived, True
         if reason == CUT_OFF:
             self._fail(_CUT_OFF.format(process_id=process_id))
             return
@@ -414,6 +437,13 @@ class _Run:
         with self._held.holding(process_id):
             try:
                 self._attach(process_id)
+            except UnresponsiveError as error:
+                if first and self.root in (0, process_id):  # 0 if it comes here before `start` knows it
+                    self.gave_up = error
+                    with suppress(ProcessLookupError):
+                        os.kill(process_id, signal.SIGKILL)  # before the gate lets it go
+                else:
+                    self._fail(str(error))
             except InstrumentError as error:
                 if self.gate.ends(process_id, within_s=DYING_S):
                     self.died_at_gate.add(process_id)
