@@ -85,7 +85,11 @@ class DoesNotPay:
     together: bool
     """Whether with others like it."""
     certain: bool
-    """Whether the least that it may save is compared, because it is called too seldom to find out while it runs."""
+    """Whether less than the estimate is compared: the least that it may save, because it is called too seldom to find
+    out while it runs, or, with `entering`, what the worse half of all cases saves on average.
+    """
+    entering: bool
+    """Whether the cost contains that of getting into the program, which cannot be taken back."""
 
 
 Reason = (

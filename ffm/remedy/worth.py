@@ -9,8 +9,11 @@ A unit with many calls is compared while the program runs (`native/correction/fo
 does not pay. One with few calls is not, so that an estimate that is wrong costs all that the unit costs. Where that
 would be noticed, the lower end of the estimate must exceed it.
 
-Getting into the program does not count against corrections that the user names: whoever asks for one wants to see what
-it does, also on a run that is too short to gain from it.
+Getting into the program cannot be taken back, either. So what the plan saves must exceed that also in the worse half of
+all cases, on average: in the middle between the estimate and its lower end.
+
+It does not count against corrections that the user names: whoever asks for one wants to see what it does, also on a run
+that is too short to gain from it.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from ffm.remedy.layout import constant, costs
 from ffm.remedy.reasons import DoesNotPay, Reason
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
 from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
 from ffm.results.stored import Results, benefit_of_correcting
 
@@ -63,8 +67,8 @@ class Worth:
     left: dict[int, Reason]
 
 
-Gain = Callable[[Collection[int]], float]
-"""Seconds that fixing these sites together saves."""
+Gain = Callable[[Collection[int]], Benefit]
+"""What fixing these sites together saves."""
 
 
 def machine_of(analysis: Analysis) -> Machine:
@@ -89,8 +93,8 @@ def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = Fal
     `named` says that the user named the remedies or the sites.
     """
 
-    def gain(sites: Collection[int]) -> float:
-        return benefit_of_correcting(results, sites).expected_s
+    def gain(sites: Collection[int]) -> Benefit:
+        return benefit_of_correcting(results, sites)
 
     return worthwhile(planned, results.document, gain, machine_of(results.document), 0.0 if named else ENTERING_S)
 
@@ -124,9 +128,17 @@ class _Plan:
             self._drop_unless(staged, self._without_s(staged))
         for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
             self._drop_unless({unit}, self._without_s({unit}))
-        if self._units:
-            self._drop_unless(set(self._units), self._gain(self._problems(self._units)), entering_s)
+        self._drop_unless_all_pay(entering_s)
         return Worth([site for site in self._all if site.unit in self._units], self._why)
+
+    def _drop_unless_all_pay(self, entering_s: float) -> None:
+        if not self._units:
+            return
+        gain, units = self._gain(self._problems(self._units)), set(self._units)
+        self._drop_unless(units, gain.expected_s, entering_s)
+        if self._units and entering_s > 0:
+            worse_s = (gain.expected_s + (gain.low_s or 0.0)) / 2
+            self._drop_unless(units, worse_s, entering_s, certain=True)
 
     def _must_be_certain(self, unit: int) -> bool:
         """Return whether a unit that does not pay would cost noticeably much, and would not be found out."""
@@ -141,7 +153,7 @@ class _Plan:
         cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units) + entering_s
         if saved_s > cost_s:
             return
-        why = DoesNotPay(saved_s, cost_s, together=len(units) > 1, certain=certain)
+        why = DoesNotPay(saved_s, cost_s, together=len(units) > 1, certain=certain, entering=entering_s > 0)
         for unit in units:
             self._why |= dict.fromkeys(self._problems([unit]), why)
             del self._units[unit]
@@ -152,7 +164,8 @@ class _Plan:
     def _without_s(self, units: Collection[int]) -> float:
         """Return how much less the plan saves without these units."""
         rest = [unit for unit in self._units if unit not in units]
-        return self._gain(self._problems(self._units)) - (self._gain(self._problems(rest)) if rest else 0.0)
+        saved_s = self._gain(self._problems(self._units)).expected_s
+        return saved_s - (self._gain(self._problems(rest)).expected_s if rest else 0.0)
 
     def _at_best_s(self, unit: int) -> float:
         benefits = [self._sites[site].benefit for site in self._problems([unit])]

@@ -19,6 +19,11 @@ MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)
 FREE_OF_COST = Machine(0.0, 0.0, 0.0)
 
 
+def certainly(seconds: float) -> Benefit:
+    """What saves that in any case."""
+    return Benefit(carry_s=seconds, bound_s=seconds, low_s=seconds, high_s=seconds)
+
+
 def wait(number: int, saves_s: float, bound_s: float = 1.0) -> msgspec.Struct:
     one = site(number, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)])
     return msgspec.structs.replace(one, benefit=Benefit(carry_s=saves_s, bound_s=bound_s))
@@ -32,8 +37,8 @@ def upload(number: int, *, count: int, bytes_each: int) -> msgspec.Struct:
 
 
 def judged(document: Analysis, saves: dict[frozenset[int], float], machine: Machine = MACHINE) -> Worth:
-    def gain(sites: Collection[int]) -> float:
-        return saves[frozenset(sites)]
+    def gain(sites: Collection[int]) -> Benefit:
+        return certainly(saves[frozenset(sites)])
 
     return worthwhile(plan(document, set(Remedy)), document, gain, machine)
 
@@ -66,8 +71,26 @@ def test_a_plan_must_save_more_than_getting_into_the_program_costs() -> None:
 def test_named_corrections_are_applied_to_runs_too_short_to_gain_from_them() -> None:
     document = analysis(wait(0, ENTERING_S / 2))
     planned = plan(document, set(Remedy))
-    assert kept(worthwhile(planned, document, lambda sites: ENTERING_S / 2, MACHINE, entering_s=0.0)) == {0}
-    assert kept(worthwhile(planned, document, lambda sites: ENTERING_S / 2, MACHINE)) == set()
+    half = certainly(ENTERING_S / 2)
+    assert kept(worthwhile(planned, document, lambda sites: half, MACHINE, entering_s=0.0)) == {0}
+    assert kept(worthwhile(planned, document, lambda sites: half, MACHINE)) == set()
+
+
+@pytest.mark.parametrize(
+    ("expected_s", "low_s", "pays"),
+    [(1.5, 0.0, False), (1.5, 0.75, True), (2.5, 0.0, True)],
+    ids=["may cost", "pays for certain", "may save much more than it costs"],
+)
+def test_what_getting_into_a_program_costs_is_paid_in_the_worse_half_of_cases(
+    expected_s: float, low_s: float, pays: bool
+) -> None:
+    """Times are those of getting into it, which cannot be taken back."""
+    document = analysis(wait(0, 0.5))
+    expected_s, low_s = ENTERING_S * expected_s, ENTERING_S * low_s
+    gain = Benefit(carry_s=expected_s, bound_s=expected_s, low_s=low_s, high_s=expected_s)
+    worth = worthwhile(plan(document, set(Remedy)), document, lambda sites: gain, MACHINE)
+    assert kept(worth) == ({0} if pays else set())
+    assert (0 in worth.left and "cannot be taken back" in why_not(worth.left[0])) == (not pays)
 
 
 def test_a_wait_without_which_the_plan_saves_as_much_is_left_alone() -> None:

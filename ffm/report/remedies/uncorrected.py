@@ -57,10 +57,12 @@ def _does_not_pay(reason: DoesNotPay) -> str:
     if not reason.certain:
         return f"correcting {kind} would save {_told(reason.saved_s)} and cost {_told(reason.cost_s)}"
     least = "may save as little as" if reason.saved_s > 0 else "may save"
-    return (
-        f"correcting {kind} {least} {_told(reason.saved_s)} and costs {_told(reason.cost_s)}, and it is called too "
-        "seldom to find out which while the program runs"
-    )
+    if reason.entering:
+        least = "may save only about"
+    found = f"correcting {kind} {least} {_told(reason.saved_s)} and costs {_told(reason.cost_s)}, and "
+    if reason.entering:
+        return f"{found}what being corrected at all costs a program cannot be taken back while it runs"
+    return f"{found}it is called too seldom to find out which while the program runs"
 
 
 def _told(seconds: float) -> str:
