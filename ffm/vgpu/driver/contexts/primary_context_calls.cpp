@@ -16,7 +16,13 @@ struct Retained {
     int users = 0;
     unsigned flags = 0;
 };
-std::map<CUdevice, Retained> retained;
+
+/* Never destroyed: runtimes release their contexts while the process ends, also after this library's destructors. */
+Retained &retained(CUdevice device)
+{
+    static auto *instance = new std::map<CUdevice, Retained>;
+    return (*instance)[device];
+}
 
 /* Destroys the primary context after its work. Whoever retained it must still release it. */
 CUresult reset_primary(CUdevice device)
@@ -40,7 +46,7 @@ CUresult release_primary(CUdevice device)
         return CUDA_ERROR_INVALID_DEVICE;
     {
         std::lock_guard<std::mutex> lock(primary_mutex);
-        int &users = retained[device].users;
+        int &users = retained(device).users;
         if (users == 0)
             return CUDA_ERROR_INVALID_CONTEXT;
         if (--users > 0)
@@ -57,7 +63,7 @@ CUresult set_primary_flags(CUdevice device, unsigned flags)
     if (!is_device(device))
         return CUDA_ERROR_INVALID_DEVICE;
     std::lock_guard<std::mutex> lock(primary_mutex);
-    retained[device].flags = flags;
+    retained(device).flags = flags;
     if (Context *context = primary_context(device, false))
         context->flags = flags;
     return CUDA_SUCCESS;
@@ -76,8 +82,8 @@ DRIVER_CALL(cuDevicePrimaryCtxRetain)(CUcontext *handle, CUdevice device)
         return CUDA_ERROR_INVALID_DEVICE;
     Context *context = primary_context(device, true);
     std::lock_guard<std::mutex> lock(primary_mutex);
-    context->flags = retained[device].flags;
-    ++retained[device].users;
+    context->flags = retained(device).flags;
+    ++retained(device).users;
     *handle = reinterpret_cast<CUcontext>(context);
     return CUDA_SUCCESS;
 }
@@ -117,7 +123,7 @@ DRIVER_CALL(cuDevicePrimaryCtxGetState)(CUdevice device, unsigned int *flags, in
     Context *context = primary_context(device, false);
     std::lock_guard<std::mutex> lock(primary_mutex);
     if (flags)
-        *flags = retained[device].flags;
+        *flags = retained(device).flags;
     if (active)
         *active = context != nullptr;
     return CUDA_SUCCESS;
