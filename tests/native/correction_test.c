@@ -214,11 +214,11 @@ static uint32_t actions_of(const ffm_function *called)
     }
 }
 
-/* Stands in place of ffm_call: as many of its frames are skipped. */
-static __attribute__((noinline)) uint64_t plan_call(uint32_t index, const uint64_t *arguments)
+/* Stands in place of ffm_call. */
+static uint64_t plan_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     bool truncated = false;
-    const uint8_t *key = ffm_stack_key(ffm_stack_here(2, &truncated));
+    const uint8_t *key = ffm_stack_key(ffm_stack_of_caller(frame, &truncated));
     const uint32_t actions = actions_of(&ffm_catalogue[index]);
     pthread_mutex_lock(&planning);
     uint32_t place = 0;

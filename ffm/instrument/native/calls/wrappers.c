@@ -1,8 +1,7 @@
 /* One function per entry of the catalogue, which replaces the driver function.
  *
  * Each takes six register arguments, or twelve words if the function has more than six: all driver functions in the
- * catalogue take integers and pointers, which the System V calling convention passes alike. Compiled without
- * sibling-call optimization, so that every stack has the same two frames of ours. */
+ * catalogue take integers and pointers, which the System V calling convention passes alike. */
 #include "wrappers.h"
 
 #include "catalogue.h"
@@ -20,7 +19,7 @@ void ffm_wrappers_lead_to(ffm_call_handler chosen)
     static word narrow_##index(word a, word b, word c, word d, word e, word f)                                         \
     {                                                                                                                  \
         const word arguments[6] = {a, b, c, d, e, f};                                                                  \
-        return handler(index, arguments);                                                                              \
+        return handler(index, arguments, __builtin_frame_address(0));                                                  \
     }
 
 #define WIDE(index)                                                                                                    \
@@ -28,7 +27,7 @@ void ffm_wrappers_lead_to(ffm_call_handler chosen)
                              word l)                                                                                   \
     {                                                                                                                  \
         const word arguments[FFM_MAX_ARGUMENTS] = {a, b, c, d, e, f, g, h, i, j, k, l};                                \
-        return handler(index, arguments);                                                                              \
+        return handler(index, arguments, __builtin_frame_address(0));                                                  \
     }
 
 #define FFM_FUNCTION(index, name, arity, ...) __attribute__((unused)) NARROW(index) __attribute__((unused)) WIDE(index)

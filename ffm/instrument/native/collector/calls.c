@@ -172,7 +172,7 @@ static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
     return result;
 }
 
-__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     if (ffm_detached())
         return ffm_call_forward(index, arguments);
@@ -190,7 +190,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
         return pass(index, arguments, thread);
     ffm_operation operation = {0};
     bool truncated;
-    operation.stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+    operation.stack = ffm_stack_of_caller(frame, &truncated);
     if (truncated)
         operation.flags |= FFM_OPERATION_TRUNCATED;
     ffm_dispatch_pause(); /* the driver's own system calls are not the program's */

@@ -9,7 +9,7 @@
 
 /* Run the function with the program's arguments, and record it unless it is part of another call: the ffm_call_handler
  * of the collector (wrappers.h). */
-uint64_t ffm_call(uint32_t index, const uint64_t *arguments);
+uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame);
 
 /* Record an operation of the calling thread. False if there is no room, or the recording is finished. */
 bool ffm_record_operation(const ffm_operation *operation, ffm_thread *thread);

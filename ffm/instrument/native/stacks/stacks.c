@@ -364,6 +364,30 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
     return number;
 }
 
+/* Where the caller's frame is in a stack that was captured within the function; its depth if it is not there. */
+static uint32_t place_of(uint64_t caller, const uint64_t *frames, uint32_t depth)
+{
+    uint32_t place = 0;
+    while (place < depth && frames[place] != caller)
+        place++;
+    return place;
+}
+
+/* The frames in between are ours and tell nothing: they are not unwound. */
+uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated)
+{
+    uint64_t frames[FFM_MAX_FRAMES];
+    ffm_unwinding_begin();
+    int depth = ffm_backtrace_at_entry((void **)frames, FFM_MAX_FRAMES, (uint64_t)(frame + 1), frame[0]);
+    if (__builtin_expect(depth < 2, 0))
+        depth = unw_backtrace((void **)frames, FFM_MAX_FRAMES);
+    *truncated = depth == FFM_MAX_FRAMES;
+    const uint32_t place = place_of(frame[1], frames, (uint32_t)depth);
+    uint32_t number = intern_here(frames + place, (uint32_t)depth - place, truncated);
+    ffm_unwinding_end();
+    return number;
+}
+
 uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth)
 {
     bool truncated = false;

@@ -18,6 +18,10 @@ void ffm_stacks_open(void);
  * `truncated` says whether it was deeper than FFM_MAX_FRAMES, or is one of too many and cut to its inner frames. */
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
+/* Number of the stack of a function's caller, for driver calls. `frame` is the function's own, as
+ * __builtin_frame_address(0) returns it there: the caller's %rbp, and behind that the address to which it returns. */
+uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated);
+
 /* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
 

@@ -78,7 +78,7 @@ static void deliver_for(const ffm_program_call *call)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
 
-__attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *arguments)
+uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     ffm_handler handler = handlers[index];
     if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
@@ -88,7 +88,7 @@ __attribute__((noinline)) uint64_t ffm_call(uint32_t index, const uint64_t *argu
     ffm_program_call call = {.index = index, .function = &ffm_catalogue[index], .arguments = arguments};
     if (ffm_plan_has_function(index)) {
         bool truncated;
-        uint32_t stack = ffm_stack_here(2, &truncated); /* without ffm_call and the wrapper */
+        uint32_t stack = ffm_stack_of_caller(frame, &truncated);
         FFM_COUNT(lookup_calls);
         call.site = truncated ? NULL : ffm_plan_site(index, stack);
         if (call.site != NULL) {
