@@ -1,5 +1,6 @@
 #include "python_frames.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -21,8 +22,10 @@ static struct {
     bool dedicated;
 } python;
 
-/* Identifies a function by its code object. */
+/* Identifies a function by its code object. The lock is taken in the handler of a sample as well, which interrupts
+ * nobody who holds it: they block all signals, or are such a handler. */
 static struct {
+    pthread_mutex_t lock;
     ffm_stream stream;
     uint32_t count;
     struct {
@@ -31,7 +34,7 @@ static struct {
         uint32_t number;
         bool used;
     } slots[CODES]; /* open addressing */
-} codes;
+} codes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline uint64_t word_at(const char *address, uint32_t offset)
 {
@@ -273,7 +276,7 @@ static size_t copy_text(const char *string, char *out, size_t room)
     return used;
 }
 
-/* Even if nothing is recorded, as in a corrected program, functions have hashes and numbers. */
+/* Locked. Even if nothing is recorded, as in a corrected program, functions have hashes and numbers. */
 static uint32_t record(const char *code, uint64_t *hash)
 {
     static char text[LONGEST_FILE + LONGEST_NAME];
@@ -294,6 +297,7 @@ static uint32_t record(const char *code, uint64_t *hash)
     return codes.count++;
 }
 
+/* Locked. */
 static uint32_t code_number(const uint64_t *words, uint64_t *hash)
 {
     uint32_t slot = (uint32_t)words[2] & (CODES - 1);
@@ -385,7 +389,9 @@ ffm_python_place ffm_python_place_of(const uint64_t *words)
     if (words[0] == 0)
         return place;
     const char *code = (const char *)words[0]; // NOLINT(performance-no-int-to-ptr)
+    pthread_mutex_lock(&codes.lock);
     place.frame.code = code_number(words, &place.identity[0]);
+    pthread_mutex_unlock(&codes.lock);
     locate(code, words[1] & ~(uint64_t)FFM_PYTHON_ENTRY, &place.frame.line, &place.frame.column);
     place.identity[1] = (uint64_t)place.frame.line << 32 | place.frame.column;
     return place;
@@ -400,8 +406,11 @@ bool ffm_python_is_interpreter(uint64_t module_base)
 
 void ffm_python_after_fork(void)
 {
+    pthread_mutex_init(&codes.lock, NULL); /* a thread that no longer exists may have held it */
     if (codes.count == 0)
         return;
     ffm_sink_release(&codes.stream);
-    memset(&codes, 0, sizeof codes);
+    codes.stream = (ffm_stream){0};
+    codes.count = 0;
+    memset(codes.slots, 0, sizeof codes.slots);
 }

@@ -52,8 +52,8 @@ typedef struct {
     uint64_t identity[2];
 } ffm_python_place;
 
-/* Describe a frame that ffm_python_walk just read in this thread; a new function is recorded. Not for the hot path; one
- * thread at a time. */
+/* Describe a frame that ffm_python_walk just read in this thread; a new function is recorded. Not for the hot path.
+ * Handlers of our signals alone may interrupt it. */
 ffm_python_place ffm_python_place_of(const uint64_t *words);
 
 /* Whether the native code at a module's base is the interpreter and nothing else. Takes the loader's lock. */
