@@ -18,14 +18,17 @@
 #include "blocks.h"
 #include "calls.h"
 #include "catalogue.h"
+#include "clock.h"
 #include "clock_reads.h"
 #include "collector.h"
 #include "kernels.h"
 #include "modes.h"
+#include "thread.h"
 #include "thread_memory.h"
 
 typedef int (*synchronize)(void);
 typedef int (*download)(void *, uint64_t, size_t);
+typedef int (*query)(uint64_t);
 typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*allocate)(uint64_t *, size_t);
 typedef int (*get_global)(uint64_t *, size_t *, uint64_t, const char *);
@@ -338,6 +341,68 @@ static void call_in_child(synchronize sync, pid_t child)
     assert(status == 0);
 }
 
+/* A clock that goes on by so many nanoseconds each time it is read. */
+static uint64_t clock_now, clock_step;
+
+static int stepping_clock(clockid_t clock, struct timespec *now)
+{
+    (void)clock;
+    clock_now += clock_step;
+    now->tv_sec = (time_t)(clock_now / 1000000000);
+    now->tv_nsec = (long)(clock_now % 1000000000);
+    return 0;
+}
+
+/* Makes calls up to the next one after which the time of the probe is measured; returns how long it was said to be
+ * after each of those before. */
+static uint32_t call_until_measured(query call)
+{
+    enum { EVERY = 16 }; /* operations of the thread */
+    const ffm_thread *thread = ffm_thread_self();
+    call(1);
+    const uint32_t told = thread->probe_after;
+    for (; thread->operations.stream.written % EVERY != EVERY - 1; call(1))
+        assert(thread->probe_after == told);
+    assert(thread->probe_after == told);
+    call(1);
+    return told;
+}
+
+/* What is only recorded takes as long after each call: the clock is read once in a while. */
+static void *probes_are_measured_at_times(void *wrapper)
+{
+    enum { USUAL = 10, LATER = 30, INTERRUPTED = 5000 };
+    const query call = (query)wrapper;
+    ffm_thread *thread = ffm_thread_self();
+    clock_step = USUAL;
+    call(1); /* makes room for records */
+    call(1);
+    assert(thread->probe_after == USUAL);
+    clock_step = LATER;
+    assert(call_until_measured(call) == USUAL);
+    assert(thread->probe_after == LATER);
+    clock_step = INTERRUPTED; /* as if the thread had lost its processor */
+    assert(call_until_measured(call) == LATER);
+    assert(thread->probe_after == INTERRUPTED);
+    assert(call_until_measured(call) == LATER);
+    return NULL;
+}
+
+static void measure_probes(void)
+{
+    pthread_t caller;
+    const uint32_t mode = ffm_call_mode();
+    int (*const clock)(clockid_t, struct timespec *) = ffm_clock;
+    void *wrapper = hook("cuEventQuery", (void *)driver_query);
+    clock_now = ffm_now();
+    ffm_call_set_mode(FFM_MODE_NAMES);
+    ffm_clock = stepping_clock;
+    pthread_create(&caller, NULL, probes_are_measured_at_times, wrapper);
+    pthread_join(caller, NULL);
+    ffm_clock = clock;
+    ffm_call_set_mode(mode);
+}
+
 int main(int count, char **arguments)
 {
     assert(count == 2);
@@ -362,6 +427,7 @@ int main(int count, char **arguments)
         pthread_create(&threads[i], NULL, synchronize_often, (void *)sync);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
+    measure_probes();
 
     call_in_child(sync, fork());
     call_in_child(sync, (pid_t)syscall(SYS_fork)); /* without the C library, so that nobody is notified */
