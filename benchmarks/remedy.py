@@ -37,7 +37,8 @@ from machine import description, watch_others
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.recording.reader import read_recordings
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import LIBRARY
 from ffm.remedy.layout import constant, extra_functions, read_counters
 from ffm.remedy.selection import Planned, write_plan

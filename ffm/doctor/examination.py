@@ -16,7 +16,8 @@ from ffm.driver.library import DriverFileError, read_library
 from ffm.driver.versions import form_of
 from ffm.errors import ConfinedError
 from ffm.instrument.recording.reader import read_recordings
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import run_instrumented
 
 VERSIONS = (
     *(2000, 3020, 4000, 5050, 6050, 7000, 8000, 9000, 9020, 10000, 10010, 10020, 11000, 11010, 11020, 11030, 11040),

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from ffm.driver.catalogue import Effect, Kind, load_catalogue
 from ffm.errors import ProgramError
+from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
 from ffm.instrument.session.program_end import await_end
-from ffm.instrument.session.runner import Instruments, Library, run_instrumented
+from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
 from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
 

@@ -18,9 +18,10 @@ from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.session.cut import Lasting
+from ffm.instrument.session.instruments import PAGES, Instruments
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
-from ffm.instrument.session.runner import PAGES, Instruments, Outcome, run_instrumented
+from ffm.instrument.session.runner import Outcome, run_instrumented
 from ffm.results.documents.run import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.paths import ResultsFolder

@@ -15,7 +15,8 @@ from ffm.driver.analysis import analyse
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
 from ffm.instrument.recording.reader import read_recordings
-from ffm.instrument.session.runner import Instruments, Outcome, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import Outcome, run_instrumented
 
 pytestmark = fetched_only
 

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from ffm.instrument.probing.remembered import wait_function
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import run_instrumented
 
 FORKS = 5
 LIMIT_S = 15.0

@@ -13,8 +13,9 @@ import pytest
 
 from ffm.errors import InstrumentError
 from ffm.instrument.session import program_end
+from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.program_end import await_end, status_of_taken
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.runner import run_instrumented
 
 WAIT = os.waitpid
 

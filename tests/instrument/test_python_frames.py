@@ -19,7 +19,8 @@ from ffm.evidence.stack_table import StackTable
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import RecordedStack, Recording, read_recordings
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import run_instrumented
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.notes import UnjoinedPython, UnreadPython
 from ffm.results.stored import open_results

@@ -10,7 +10,8 @@ import pytest
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.probing.remembered import wait_function
-from ffm.instrument.session.runner import PAGES, Instruments, run_instrumented
+from ffm.instrument.session.instruments import PAGES, Instruments
+from ffm.instrument.session.runner import run_instrumented
 from ffm.stages.memory import WATCH
 
 PROGRAMS = Path(__file__).parent / "programs"

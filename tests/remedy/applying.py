@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.instrument.recording.reader import read_recordings
-from ffm.instrument.session.runner import Instruments, run_instrumented
+from ffm.instrument.session.instruments import Instruments
+from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.selection import MEMORY_BYTES, Planned, Remedy

@@ -12,54 +12,34 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import frida
 
 from ffm import marks
-from ffm.driver.catalogue import DefaultStream, load_catalogue
 from ffm.driver.library import read_library
-from ffm.driver.versions import newest
 from ffm.errors import InstrumentError
-from ffm.instrument.library import COLLECTOR, RANGES, native_library
 from ffm.instrument.session.attaching import UnresponsiveError, attaching, scripted
-from ffm.instrument.session.cut import Cut, Lasting
+from ffm.instrument.session.cut import Cut
 from ffm.instrument.session.frida_home import home, local_device, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, Gate
 from ffm.instrument.session.held_times import Held, HeldTimes
+from ffm.instrument.session.instruments import (
+    FoundWait,
+    Instruments,
+    agent_script,
+    configuration_of,
+    telling_ranges,
+    told_of_marks,
+)
 from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
-from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.session.program_end import ProgramEnd, await_end
 from ffm.whole_file import fresh_file
-
-_ROOM = Path(__file__).parents[1]
-
-AGENT = _ROOM / "agent"
-AGENT_PARTS = (
-    "answers",
-    "collector",
-    "detours",
-    "library_patches",
-    "python",
-    "counters",
-    "driver_hooks",
-    "entry_points",
-    "trace",
-    "main",
-)
-"""One script, concatenated in this order."""
-
-TRANSLATOR = (
-    _ROOM / "native" / "watch" / "memory" / "trace_operand.h",
-    _ROOM / "trace_translator.c",
-)
-"""The trace watch, compiled inside the program."""
 
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
@@ -70,9 +50,6 @@ COLLECTOR_FAILURES = {
 }
 """What `ffm_collector_open` returns; see `native/collector/collector.h`."""
 
-
-NVTX_TOOL = "NVTX_INJECTION64_PATH"
-"""In a program's environment: the library that NVTX tells of ranges."""
 
 DYING_S = 2.0
 """Seconds until a process that was killed while it was instrumented has ended: Frida sees its connection close first.
@@ -95,63 +72,6 @@ _CUT_OFF = (
     "instruments, before it loaded the driver: it cannot be measured. Have it close them with close, close_range or "
     "closefrom of the C library, or load the driver first."
 )
-
-
-class FoundWait(Protocol):
-    """What the runner needs to know about a driver's internal wait function."""
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """Starts as offsets from the driver's base: several if the driver has more than one, none if unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """A compiled library for the measured program. It exports the functions in `collector.h` under its own prefix."""
-
-    file: str
-    prefix: str
-
-
-RECORDING = Library(COLLECTOR, "ffm_collector")
-
-PAGES = "libffm_pages.so"
-"""Preloaded for a watch that protects pages: gives large heap blocks their own (`pages.c`), and lets other processes
-reach protected ones (`neighbours.c`).
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruments:
-    """What to put into the program. `functions` are exported names in the catalogue."""
-
-    folder: Path
-    functions: list[str]
-    mode: int
-    """Flags `FFM_MODE_*` of `modes.h`."""
-    plan: Path | None
-    find_wait_function: Callable[[Path], FoundWait]
-    library: Library = RECORDING
-    extra_functions: tuple[str, ...] = ()
-    """Exported names outside the catalogue, for a library that knows them; their indices follow the catalogue's."""
-    guarded_functions: tuple[str, ...] = ()
-    """Names in the C library that the library replaces from the start; their indices follow those."""
-    preloaded: tuple[str, ...] = ()
-    """Our libraries that the program loads before its own."""
-    portion: Asked | None = None
-    """What to record of the run; None for all of it."""
-    last_s: float | None = None
-    """Keep only the last so many seconds of what is recorded; None for all. Not while memory is watched."""
-    trace: bool = False
-    """Watch memory by translating the program's code instead of protecting its pages."""
-    lasting: Lasting | None = None
-    """When to end the recordings, and then the program; None to let it run to its end."""
-    leave: bool = False
-    """Leave the program running, without instruments, after that, or when ffm is interrupted. Not while its memory is
-    watched.
-    """
-    ranges: bool = False
-    """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
 
 
 @dataclass(slots=True)
@@ -259,30 +179,6 @@ def _run_once(
     )
 
 
-def _told_of_marks(instruments: Instruments) -> dict[str, str]:
-    """Return the variable that names the library to which marks are told, if what is recorded depends on them."""
-    if not isinstance(instruments.portion, Iterations):
-        return {}
-    return {marks.COLLECTOR: str(native_library(instruments.library.file))}
-
-
-def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by base name, what the agent needs to match an answer of `cuGetProcAddress` with one of `functions`."""
-    catalogue = load_catalogue()
-    forms: dict[str, list[dict[str, Any]]] = {}
-    for name in functions:
-        function = catalogue[name]
-        per_thread = function.default_stream is DefaultStream.PER_THREAD
-        form = {"index": function.index, "name": name, "since": function.since, "perThread": per_thread}
-        forms.setdefault(function.base, []).append(form)
-    return forms
-
-
-def _telling_ranges(wanted: bool) -> dict[str, str]:
-    """Return what leads NVTX to us; what the program's environment says itself takes precedence."""
-    return {NVTX_TOOL: str(native_library(RANGES))} if wanted else {}
-
-
 class _Run:
     """The state of one run, shared by its threads."""
 
@@ -326,10 +222,10 @@ class _Run:
                 command,
                 executable=resolved,
                 env={
-                    **_telling_ranges(instruments.ranges),
+                    **telling_ranges(instruments),
                     **self.gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
                     marks.VARIABLE: str(instruments.folder.resolve()),
-                    **_told_of_marks(instruments),
+                    **told_of_marks(instruments),
                 },
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -451,30 +347,9 @@ class _Run:
                     self._fail(str(error))
 
     def _attach(self, process_id: int) -> None:
-        trace = self._instruments.trace
-        agent = "\n".join((AGENT / f"{part}.js").read_text() for part in AGENT_PARTS)
         process = Instrumented(process_id)
-        catalogue = load_catalogue()
-        guarded = len(catalogue) + len(self._instruments.extra_functions)
-        configuration = {
-            "collector": str(native_library(self._instruments.library.file)),
-            "prefix": self._instruments.library.prefix,
-            "folder": str(self._instruments.folder.resolve()),
-            "mode": self._instruments.mode,
-            "portion": None if self._instruments.portion is None else self._instruments.portion.configuration(),
-            "kept": 0 if self._instruments.last_s is None else round(self._instruments.last_s * 1e9),
-            "plan": None if self._instruments.plan is None else str(self._instruments.plan.resolve()),
-            "translator": "".join(part.read_text() for part in TRANSLATOR) if trace else None,
-            "functions": [
-                *([catalogue[name].index, name] for name in self._instruments.functions),
-                *([len(catalogue) + place, name] for place, name in enumerate(self._instruments.extra_functions)),
-            ],
-            "newest": newest(),
-            "forms": _forms(self._instruments.functions),
-            "guarded": [[guarded + place, name] for place, name in enumerate(self._instruments.guarded_functions)],
-        }
         with attaching(process_id):
-            session, script, messages = scripted(local_device(), process_id, agent)
+            session, script, messages = scripted(local_device(), process_id, agent_script())
             # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because
             # Frida's own thread must stay free to deliver the answer.
             threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
@@ -483,7 +358,7 @@ class _Run:
                 if process_id in self._sessions:
                     self._earlier.append(self._sessions[process_id])
                 self._sessions[process_id] = (session, script)
-            script.exports_sync.start(configuration)
+            script.exports_sync.start(configuration_of(self._instruments))
         if self._left:  # since the process came to the gate
             self._detach(process_id, session, script)
 

@@ -1,0 +1,150 @@
+"""What is put into a measured program: the compiled library, the agent's script, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ffm import marks
+from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.versions import newest
+from ffm.instrument.library import COLLECTOR, RANGES, native_library
+from ffm.instrument.session.cut import Lasting
+from ffm.instrument.session.portion import Asked, Iterations
+
+_ROOM = Path(__file__).parents[1]
+
+AGENT = _ROOM / "agent"
+AGENT_PARTS = (
+    "answers",
+    "collector",
+    "detours",
+    "library_patches",
+    "python",
+    "counters",
+    "driver_hooks",
+    "entry_points",
+    "trace",
+    "main",
+)
+"""One script, concatenated in this order."""
+
+TRANSLATOR = (
+    _ROOM / "native" / "watch" / "memory" / "trace_operand.h",
+    _ROOM / "trace_translator.c",
+)
+"""The trace watch, compiled inside the program."""
+
+NVTX_TOOL = "NVTX_INJECTION64_PATH"
+"""In a program's environment: the library that NVTX tells of ranges."""
+
+
+class FoundWait(Protocol):
+    """What the runner needs to know about a driver's internal wait function."""
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Starts as offsets from the driver's base: several if the driver has more than one, none if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A compiled library for the measured program. It exports the functions in `collector.h` under its own prefix."""
+
+    file: str
+    prefix: str
+
+
+RECORDING = Library(COLLECTOR, "ffm_collector")
+
+PAGES = "libffm_pages.so"
+"""Preloaded for a watch that protects pages: gives large heap blocks their own (`pages.c`), and lets other processes
+reach protected ones (`neighbours.c`).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What to put into the program. `functions` are exported names in the catalogue."""
+
+    folder: Path
+    functions: list[str]
+    mode: int
+    """Flags `FFM_MODE_*` of `modes.h`."""
+    plan: Path | None
+    find_wait_function: Callable[[Path], FoundWait]
+    library: Library = RECORDING
+    extra_functions: tuple[str, ...] = ()
+    """Exported names outside the catalogue, for a library that knows them; their indices follow the catalogue's."""
+    guarded_functions: tuple[str, ...] = ()
+    """Names in the C library that the library replaces from the start; their indices follow those."""
+    preloaded: tuple[str, ...] = ()
+    """Our libraries that the program loads before its own."""
+    portion: Asked | None = None
+    """What to record of the run; None for all of it."""
+    last_s: float | None = None
+    """Keep only the last so many seconds of what is recorded; None for all. Not while memory is watched."""
+    trace: bool = False
+    """Watch memory by translating the program's code instead of protecting its pages."""
+    lasting: Lasting | None = None
+    """When to end the recordings, and then the program; None to let it run to its end."""
+    leave: bool = False
+    """Leave the program running, without instruments, after that, or when ffm is interrupted. Not while its memory is
+    watched.
+    """
+    ranges: bool = False
+    """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
+
+
+def agent_script() -> str:
+    """Return the agent's text."""
+    return "\n".join((AGENT / f"{part}.js").read_text() for part in AGENT_PARTS)
+
+
+def configuration_of(instruments: Instruments) -> dict[str, Any]:
+    """Return what the agent is told when it starts."""
+    catalogue = load_catalogue()
+    guarded = len(catalogue) + len(instruments.extra_functions)
+    return {
+        "collector": str(native_library(instruments.library.file)),
+        "prefix": instruments.library.prefix,
+        "folder": str(instruments.folder.resolve()),
+        "mode": instruments.mode,
+        "portion": None if instruments.portion is None else instruments.portion.configuration(),
+        "kept": 0 if instruments.last_s is None else round(instruments.last_s * 1e9),
+        "plan": None if instruments.plan is None else str(instruments.plan.resolve()),
+        "translator": "".join(part.read_text() for part in TRANSLATOR) if instruments.trace else None,
+        "functions": [
+            *([catalogue[name].index, name] for name in instruments.functions),
+            *([len(catalogue) + place, name] for place, name in enumerate(instruments.extra_functions)),
+        ],
+        "newest": newest(),
+        "forms": _forms(instruments.functions),
+        "guarded": [[guarded + place, name] for place, name in enumerate(instruments.guarded_functions)],
+    }
+
+
+def told_of_marks(instruments: Instruments) -> dict[str, str]:
+    """Return the variable that names the library to which marks are told, if what is recorded depends on them."""
+    if not isinstance(instruments.portion, Iterations):
+        return {}
+    return {marks.COLLECTOR: str(native_library(instruments.library.file))}
+
+
+def telling_ranges(instruments: Instruments) -> dict[str, str]:
+    """Return what leads NVTX to us; what the program's environment says itself takes precedence."""
+    return {NVTX_TOOL: str(native_library(RANGES))} if instruments.ranges else {}
+
+
+def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by base name, what the agent needs to match an answer of `cuGetProcAddress` with one of `functions`."""
+    catalogue = load_catalogue()
+    forms: dict[str, list[dict[str, Any]]] = {}
+    for name in functions:
+        function = catalogue[name]
+        per_thread = function.default_stream is DefaultStream.PER_THREAD
+        form = {"index": function.index, "name": name, "since": function.since, "perThread": per_thread}
+        forms.setdefault(function.base, []).append(form)
+    return forms
