@@ -40,7 +40,7 @@ from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import LIBRARY
-from ffm.remedy.layout import constant, extra_functions, read_counters
+from ffm.remedy.layout import constant, read_counters
 from ffm.remedy.selection import Planned, write_plan
 
 RESULTS = Path(__file__).parent / "results" / "remedy.json"
@@ -129,7 +129,8 @@ def corrected(command: list[str], planned: list[Planned], folder: Path) -> tuple
     write_plan(planned, folder / "plan")
     with tempfile.TemporaryDirectory(dir=folder) as counts:
         find: Callable[[Path], NoWaitFunction] = lambda driver: NoWaitFunction()  # noqa: E731
-        instruments = Instruments(Path(counts), FUNCTIONS, 0, folder / "plan", find, LIBRARY, extra_functions())
+        extra = tuple(load_catalogue().extra.values())
+        instruments = Instruments(Path(counts), FUNCTIONS, 0, folder / "plan", find, LIBRARY, extra)
         wall_s = run_under(command, folder, instruments)
         (path,) = Path(counts).glob("remedy-*.ffm")
         return wall_s, sum(tally.calls for tally in read_counters(path).tallies)

@@ -285,6 +285,12 @@ class Catalogue:
     """Names of known functions that ffm does not watch."""
     own_calls: Mapping[str, tuple[str, ...]]
     """By purpose, the exported names of a function that ffm calls itself: the first one that the driver has."""
+    extra: Mapping[str, str]
+    """By purpose, the exported names of functions that only corrections replace; their indices follow the table's."""
+    same_as: Mapping[str, str]
+    """By call of another interface, the base name of the driver function that does the same."""
+    same_family: Mapping[str, tuple[str, str]]
+    """By how calls of the runtime begin, the base names of what does the same: as they are, and ending in `Async`."""
     digest: str
     """Hexadecimal SHA-256 of the expanded table; a recording names the table it was made with."""
     _by_name: dict[str, DriverFunction] = field(repr=False, compare=False)
@@ -343,8 +349,15 @@ def _load(path: Path) -> Catalogue:
     unknown = sorted({name for names in own_calls.values() for name in names} - left_out - by_name.keys())
     if unknown:
         raise CatalogueError(f"{path}: called but not in the table: {', '.join(unknown)}.")
+    extra = dict(document.get("extra", {}))
+    same_as = {call: base for base, calls in document.get("same_as", {}).items() for call in calls}
+    same_family = {start: (now, later) for start, (now, later) in document.get("same_family", {}).items()}
+    bases = {function.base for function in functions}
+    meant = {*same_as.values(), *(base for both in same_family.values() for base in both)}
+    if unknown := sorted((set(extra.values()) - left_out - by_name.keys()) | (meant - bases)):
+        raise CatalogueError(f"{path}: replaced, or the same as a call, but not in the table: {', '.join(unknown)}.")
     digest = hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
-    return Catalogue(tuple(functions), left_out, own_calls, digest, by_name)
+    return Catalogue(tuple(functions), left_out, own_calls, extra, same_as, same_family, digest, by_name)
 
 
 def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:

@@ -17,7 +17,7 @@ from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
 from ffm.instrument.session.program_end import await_end
 from ffm.instrument.session.runner import run_instrumented
-from ffm.remedy.layout import Counted, extra_functions, guarded_functions, read_counters
+from ffm.remedy.layout import Counted, guarded_functions, read_counters
 from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
@@ -179,7 +179,7 @@ def _run_corrected(
         folder / "plan",
         lambda driver: _NoWaitFunction(),
         LIBRARY,
-        extra_functions(),
+        tuple(catalogue.extra.values()),
         guarded_functions() if closing else (),
         preloaded=(HEAP,) if late else (),
     )

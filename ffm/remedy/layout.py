@@ -15,7 +15,6 @@ from ffm.errors import FfmError
 
 NATIVE = Path(__file__).parents[1] / "instrument" / "native" / "correction" / "foundation"
 DECLARATIONS = NATIVE / "remedy_layout.h"
-EXTRA_FUNCTIONS = NATIVE / "extra_functions.def"
 GUARDED_FUNCTIONS = NATIVE / "guarded_functions.def"
 
 PLAN_MAGIC = b"FFMSITES"
@@ -47,12 +46,6 @@ def costs(library: Path) -> tuple[float, float] | None:
     found: Any = parser.new("ffm_remedy_costs *")
     native: Any = parser.dlopen(str(library))
     return (found.hash, found.copy) if native.ffm_remedy_measure(found) else None
-
-
-@cache
-def extra_functions() -> tuple[str, ...]:
-    """Return the driver functions outside the catalogue that the library replaces, in its order."""
-    return tuple(re.findall(r"^EXTRA\((\w+)\)", EXTRA_FUNCTIONS.read_text(), re.MULTILINE))
 
 
 @cache

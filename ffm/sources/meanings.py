@@ -7,48 +7,16 @@ from functools import cache
 
 from ffm.driver.catalogue import DriverFunction, load_catalogue
 
-_RENAMED = {
-    "cudaDeviceSynchronize": "cuCtxSynchronize",
-    "cudaThreadSynchronize": "cuCtxSynchronize",
-    "cudaMalloc": "cuMemAlloc",
-    "cudaMalloc3D": "cuMemAllocPitch",
-    "cudaMallocPitch": "cuMemAllocPitch",
-    "cudaMallocHost": "cuMemAllocHost",
-    "cudaMallocManaged": "cuMemAllocManaged",
-    "cudaMallocAsync": "cuMemAllocAsync",
-    "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync",
-    "cudaHostAlloc": "cuMemHostAlloc",
-    "cudaHostRegister": "cuMemHostRegister",
-    "cudaHostUnregister": "cuMemHostUnregister",
-    "cudaFree": "cuMemFree",
-    "cudaFreeHost": "cuMemFreeHost",
-    "cudaFreeAsync": "cuMemFreeAsync",
-    "cudaLaunch": "cuLaunch",
-    "cudaLaunchKernelExC": "cuLaunchKernelEx",
-    "cudaLaunchHostFunc": "cuLaunchHostFunc",
-    "cudaMemPrefetchAsync": "cuMemPrefetchAsync",
-    "clFinish": "cuStreamSynchronize",
-    "clWaitForEvents": "cuEventSynchronize",
-    "clEnqueueNDRangeKernel": "cuLaunchKernel",
-    "clEnqueueReadBuffer": "cuMemcpyDtoHAsync",
-    "clEnqueueWriteBuffer": "cuMemcpyHtoDAsync",
-}
-"""The runtime's functions whose driver functions have other names (the pages of both in CUDA's API references), and
-those of OpenCL that do the same.
-"""
-
-_COPY = re.compile(r"cudaMemcpy\w*?(Async)?(_ptsz|_ptds)?")
-_SET = re.compile(r"cudaMemset\w*?(Async)?(_ptsz|_ptds)?")
-
 
 @cache
 def meaning(name: str) -> DriverFunction | None:
     """Return the driver function that does the same as a call; None if it is in no table."""
-    if copy := _COPY.fullmatch(name):
-        return _driver_function("cuMemcpyAsync" if copy[1] else "cuMemcpy")
-    if set_ := _SET.fullmatch(name):
-        return _driver_function("cuMemsetD8Async" if set_[1] else "cuMemsetD8")
-    return _driver_function(_RENAMED.get(name, re.sub(r"^cuda(?=[A-Z])", "cu", name)))
+    catalogue = load_catalogue()
+    plain = re.sub(r"_(ptsz|ptds)$", "", name)
+    for start, (now, later) in catalogue.same_family.items():
+        if plain.startswith(start):
+            return _driver_functions()[later if plain.endswith("Async") else now]
+    return _driver_functions().get(catalogue.same_as.get(name, re.sub(r"^cuda(?=[A-Z])", "cu", name)))
 
 
 @cache
@@ -58,7 +26,3 @@ def _driver_functions() -> dict[str, DriverFunction]:
         found[function.name] = function
         found.setdefault(re.sub(r"_v\d+$", "", function.name), function)
     return found
-
-
-def _driver_function(name: str) -> DriverFunction | None:
-    return _driver_functions().get(name)

@@ -26,11 +26,11 @@ typedef int (*function)();
 
 enum { THREADS = 4, ITERATIONS = 100, ROUNDS = 2, WORDS = 5 * 1024, BYTES = WORDS * sizeof(uint32_t), PLANNED = 64 };
 
-/* In the order of extra_functions.def, after the catalogue. */
+/* After the catalogue's rows. */
 static const char *const extras[] = {
-#define EXTRA(name) #name,
-#include "extra_functions.def"
-#undef EXTRA
+#define FFM_EXTRA_FUNCTION(purpose, name) [purpose] = #name,
+#include "catalogue.inc"
+#undef FFM_EXTRA_FUNCTION
 };
 
 /* After those. */

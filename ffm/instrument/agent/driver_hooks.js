@@ -73,28 +73,8 @@ function tellCollector(module) {
   }
   const orNull = (name) => module.findExportByName(name) ?? NULL;
   collector.foreign(module.base, module.size, 1);
-  collector.ask(
-    orNull("cuPointerGetAttribute"),
-    orNull("cuDeviceGetAttribute"),
-    orNull("cuFuncGetParamInfo"),
-    orNull("cuKernelGetParamInfo"),
-    orNull("cuCtxGetCurrent"),
-    orNull("cuCtxGetDevice"),
-    orNull("cuDeviceGetUuid"),
-    orNull("cuFuncGetName"),
-    orNull("cuKernelGetName"),
-  );
-  collector.askGraphs(
-    orNull("cuStreamIsCapturing"),
-    orNull("cuGraphGetNodes"),
-    orNull("cuGraphNodeGetType"),
-    orNull("cuGraphMemcpyNodeGetParams"),
-    orNull("cuGraphMemsetNodeGetParams"),
-    orNull("cuGraphKernelNodeGetParams_v2"),
-    orNull("cuGraphKernelNodeGetParams"),
-    orNull("cuGraphChildGraphNodeGetGraph"),
-    orNull("cuGraphKernelNodeGetAttribute"),
-  );
+  collector.ask(...configuration.asked.map(orNull));
+  collector.askGraphs(...configuration.askedOfGraphs.map(orNull));
 }
 
 // Returns the outcome as [how, reason].

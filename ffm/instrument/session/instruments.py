@@ -37,6 +37,32 @@ TRANSLATOR = (
 )
 """The trace watch, compiled inside the program."""
 
+ASKED = (
+    "pointer_attribute",
+    "device_attribute",
+    "function_parameter",
+    "kernel_parameter",
+    "current_context",
+    "context_device",
+    "device_uuid",
+    "function_name",
+    "kernel_name",
+)
+ASKED_OF_GRAPHS = (
+    "is_capturing",
+    "graph_nodes",
+    "node_type",
+    "node_copy",
+    "node_set",
+    "node_kernel",
+    "node_kernel_before_12",
+    "node_child",
+    "kernel_attribute",
+)
+"""What the collector asks the driver, as purposes of the catalogue's `own_calls`, in the order of the parameters of
+`ffm_collector_ask` and `ffm_collector_ask_graphs`.
+"""
+
 NVTX_TOOL = "NVTX_INJECTION64_PATH"
 """In a program's environment: the library that NVTX tells of ranges."""
 
@@ -120,6 +146,8 @@ def configuration_of(instruments: Instruments) -> dict[str, Any]:
             *([catalogue[name].index, name] for name in instruments.functions),
             *([len(catalogue) + place, name] for place, name in enumerate(instruments.extra_functions)),
         ],
+        "asked": [catalogue.own_calls[purpose][0] for purpose in ASKED],
+        "askedOfGraphs": [catalogue.own_calls[purpose][0] for purpose in ASKED_OF_GRAPHS],
         "newest": newest(),
         "forms": _forms(instruments.functions),
         "guarded": [[guarded + place, name] for place, name in enumerate(instruments.guarded_functions)],

@@ -68,7 +68,7 @@ static void batch(const ffm_function *function, const uint64_t *arguments, ffm_o
 void ffm_arguments_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation)
 {
     operation->destination = at(arguments, function->destination);
-    operation->source = at(arguments, function->source);
+    operation->source = at(arguments, function->kind == FFM_KIND_STREAM ? function->flags : function->source);
     operation->bytes = at(arguments, function->bytes);
     operation->stream = at(arguments, function->stream);
     operation->handle = at(arguments, function->handle);

@@ -64,16 +64,13 @@ FFM_EXPORT void ffm_collector_instrument(const void *start, uint64_t bytes);
 /* Code that is not the program's: the driver, or the instruments. */
 FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
 
-/* Functions of the driver that the collector itself calls: cuPointerGetAttribute, cuDeviceGetAttribute,
- * cuFuncGetParamInfo, cuKernelGetParamInfo, cuCtxGetCurrent, cuCtxGetDevice, cuDeviceGetUuid, cuFuncGetName,
- * cuKernelGetName; NULL if the driver lacks one. */
+/* Functions of the driver that the collector itself calls, by their purpose in the catalogue (`own_calls`); NULL if the
+ * driver lacks one. */
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
                                   void *kernel_parameter, void *current_context, void *context_device,
                                   void *device_uuid, void *function_name, void *kernel_name);
 
-/* The same for streams and graphs: cuStreamIsCapturing, cuGraphGetNodes, cuGraphNodeGetType,
- * cuGraphMemcpyNodeGetParams, cuGraphMemsetNodeGetParams, both forms of cuGraphKernelNodeGetParams starting with the
- * newer one, cuGraphChildGraphNodeGetGraph, cuGraphKernelNodeGetAttribute. */
+/* The same for streams and graphs. */
 FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,
                                          void *kernel_before_12, void *child, void *kernel_attribute);
 

@@ -108,7 +108,7 @@ typedef struct {
     uint64_t wait; /* part of duration inside the driver's internal wait function */
     uint64_t bytes;
     uint64_t destination; /* or the address allocated, freed, set */
-    uint64_t source;
+    uint64_t source;      /* or the flags of a stream that is made, or the later one of two events */
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t probe;  /* nanoseconds spent in the probe since the thread's previous call */

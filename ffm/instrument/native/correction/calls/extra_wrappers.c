@@ -7,12 +7,12 @@
 #include "held.h"
 #include "pool.h"
 
-#define ORIGINAL(name, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##name))
+#define ORIGINAL(purpose, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##purpose))
 
 /* The program sees pooled and cached memory as free. */
 static CUresult memory_info(size_t *free, size_t *total)
 {
-    CUresult result = ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(free, total);
+    CUresult result = ORIGINAL(MEMORY_INFO, (size_t *, size_t *))(free, total);
     if (result == CUDA_SUCCESS && free != NULL)
         *free += ffm_pool_hidden_bytes() + ffm_cache_bytes();
     return result;
@@ -21,7 +21,7 @@ static CUresult memory_info(size_t *free, size_t *total)
 /* A pooled block may be larger than the program requested. */
 static CUresult address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
-    CUresult result = ORIGINAL(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr))(base, bytes, address);
+    CUresult result = ORIGINAL(ADDRESS_RANGE, (CUdeviceptr *, size_t *, CUdeviceptr))(base, bytes, address);
     uint64_t asked_base;
     size_t asked_bytes;
     if (result == CUDA_SUCCESS && bytes != NULL && ffm_pool_range(address, &asked_base, &asked_bytes))
@@ -40,7 +40,7 @@ static void correct_attribute(CUpointer_attribute attribute, void *value, CUdevi
 static CUresult pointer_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
     CUresult result =
-        ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+        ORIGINAL(POINTER_ATTRIBUTE, (void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
     if (result == CUDA_SUCCESS)
         correct_attribute(attribute, value, address);
     return result;
@@ -48,7 +48,7 @@ static CUresult pointer_attribute(void *value, CUpointer_attribute attribute, CU
 
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr address)
 {
-    CUresult result = ORIGINAL(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))(
+    CUresult result = ORIGINAL(POINTER_ATTRIBUTES, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))(
         count, attributes, values, address);
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
         correct_attribute(attributes[i], values[i], address);
@@ -66,65 +66,65 @@ static void share(CUdeviceptr address)
 static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
     share(address);
-    return ORIGINAL(cuPointerSetAttribute, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+    return ORIGINAL(SET_POINTER_ATTRIBUTE, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
 }
 
 /* Another process or device keeps a handle to the memory. */
 static CUresult share_memory(CUipcMemHandle *handle, CUdeviceptr address)
 {
     share(address);
-    return ORIGINAL(cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))(handle, address);
+    return ORIGINAL(SHARE_MEMORY, (CUipcMemHandle *, CUdeviceptr))(handle, address);
 }
 
 static CUresult share_range(void *handle, CUdeviceptr address, size_t bytes, CUmemRangeHandleType type,
                             unsigned long long flags)
 {
     share(address);
-    return ORIGINAL(cuMemGetHandleForAddressRange, (void *, CUdeviceptr, size_t, CUmemRangeHandleType,
-                                                    unsigned long long))(handle, address, bytes, type, flags);
+    return ORIGINAL(SHARE_RANGE, (void *, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long))(
+        handle, address, bytes, type, flags);
 }
 
 static CUresult export_pointer(CUmemPoolPtrExportData *data, CUdeviceptr address)
 {
     share(address);
-    return ORIGINAL(cuMemPoolExportPointer, (CUmemPoolPtrExportData *, CUdeviceptr))(data, address);
+    return ORIGINAL(EXPORT_POINTER, (CUmemPoolPtrExportData *, CUdeviceptr))(data, address);
 }
 
 static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    return ORIGINAL(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))(value, attribute, device);
+    return ORIGINAL(DEVICE_ATTRIBUTE, (int *, CUdevice_attribute, CUdevice))(value, attribute, device);
 }
 
 static CUresult primary_state(CUdevice device, unsigned *flags, int *active)
 {
-    return ORIGINAL(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))(device, flags, active);
+    return ORIGINAL(PRIMARY_STATE, (CUdevice, unsigned *, int *))(device, flags, active);
 }
 
 static CUresult function_parameter(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
-    return ORIGINAL(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))(function, index, offset, bytes);
+    return ORIGINAL(FUNCTION_PARAMETER, (CUfunction, size_t, size_t *, size_t *))(function, index, offset, bytes);
 }
 
 static CUresult kernel_parameter(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
 {
-    return ORIGINAL(cuKernelGetParamInfo, (CUkernel, size_t, size_t *, size_t *))(kernel, index, offset, bytes);
+    return ORIGINAL(KERNEL_PARAMETER, (CUkernel, size_t, size_t *, size_t *))(kernel, index, offset, bytes);
 }
 
 void *ffm_extra_wrapper(uint32_t extra)
 {
     static void *const wrappers[FFM_EXTRA_COUNT] = {
-        [FFM_EXTRA_cuMemGetInfo_v2] = memory_info,
-        [FFM_EXTRA_cuMemGetAddressRange_v2] = address_range,
-        [FFM_EXTRA_cuPointerGetAttribute] = pointer_attribute,
-        [FFM_EXTRA_cuPointerGetAttributes] = pointer_attributes,
-        [FFM_EXTRA_cuPointerSetAttribute] = set_pointer_attribute,
-        [FFM_EXTRA_cuIpcGetMemHandle] = share_memory,
-        [FFM_EXTRA_cuMemGetHandleForAddressRange] = share_range,
-        [FFM_EXTRA_cuMemPoolExportPointer] = export_pointer,
-        [FFM_EXTRA_cuDeviceGetAttribute] = device_attribute,
-        [FFM_EXTRA_cuDevicePrimaryCtxGetState] = primary_state,
-        [FFM_EXTRA_cuFuncGetParamInfo] = function_parameter,
-        [FFM_EXTRA_cuKernelGetParamInfo] = kernel_parameter,
+        [FFM_EXTRA_MEMORY_INFO] = memory_info,
+        [FFM_EXTRA_ADDRESS_RANGE] = address_range,
+        [FFM_EXTRA_POINTER_ATTRIBUTE] = pointer_attribute,
+        [FFM_EXTRA_POINTER_ATTRIBUTES] = pointer_attributes,
+        [FFM_EXTRA_SET_POINTER_ATTRIBUTE] = set_pointer_attribute,
+        [FFM_EXTRA_SHARE_MEMORY] = share_memory,
+        [FFM_EXTRA_SHARE_RANGE] = share_range,
+        [FFM_EXTRA_EXPORT_POINTER] = export_pointer,
+        [FFM_EXTRA_DEVICE_ATTRIBUTE] = device_attribute,
+        [FFM_EXTRA_PRIMARY_STATE] = primary_state,
+        [FFM_EXTRA_FUNCTION_PARAMETER] = function_parameter,
+        [FFM_EXTRA_KERNEL_PARAMETER] = kernel_parameter,
     };
     return extra < FFM_EXTRA_COUNT ? wrappers[extra] : NULL;
 }

@@ -16,9 +16,9 @@ enum { NON_BLOCKING = 1 }; /* CU_STREAM_NON_BLOCKING */
 static uint64_t make_stream(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
-    if (result == 0) /* `source` is the flags */
+    if (result == 0)
         ffm_order_stream_made(*(const uint64_t *)ffm_argument(call, call->function->result),
-                              ffm_argument(call, call->function->source) & NON_BLOCKING);
+                              ffm_argument(call, call->function->flags) & NON_BLOCKING);
     return result;
 }
 

@@ -20,7 +20,7 @@ static bool is_known(uint32_t extra)
     return __atomic_load_n(&originals[extra], __ATOMIC_ACQUIRE) != NULL;
 }
 
-#define ORIGINAL(name, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##name))
+#define ORIGINAL(purpose, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##purpose))
 
 void ffm_extra_bind(uint32_t extra, const void *address, void *code)
 {
@@ -40,9 +40,8 @@ bool ffm_primary_active(uint64_t device)
 {
     unsigned flags;
     int active = 1;
-    if (!is_known(FFM_EXTRA_cuDevicePrimaryCtxGetState) ||
-        ORIGINAL(cuDevicePrimaryCtxGetState, (CUdevice, unsigned *, int *))((CUdevice)device, &flags, &active) !=
-            CUDA_SUCCESS)
+    if (!is_known(FFM_EXTRA_PRIMARY_STATE) ||
+        ORIGINAL(PRIMARY_STATE, (CUdevice, unsigned *, int *))((CUdevice)device, &flags, &active) != CUDA_SUCCESS)
         return true;
     return active != 0;
 }
@@ -50,8 +49,8 @@ bool ffm_primary_active(uint64_t device)
 bool ffm_is_managed(uint64_t address)
 {
     unsigned managed = 0;
-    return is_known(FFM_EXTRA_cuPointerGetAttribute) &&
-           ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
+    return is_known(FFM_EXTRA_POINTER_ATTRIBUTE) &&
+           ORIGINAL(POINTER_ATTRIBUTE, (void *, CUpointer_attribute, CUdeviceptr))(
                &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
            managed != 0;
 }
@@ -59,9 +58,9 @@ bool ffm_is_managed(uint64_t address)
 ffm_place ffm_place_of(uint64_t address)
 {
     unsigned type = 0;
-    if (!is_known(FFM_EXTRA_cuPointerGetAttribute))
+    if (!is_known(FFM_EXTRA_POINTER_ATTRIBUTE))
         return FFM_PLACE_UNKNOWN;
-    CUresult result = ORIGINAL(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))(
+    CUresult result = ORIGINAL(POINTER_ATTRIBUTE, (void *, CUpointer_attribute, CUdeviceptr))(
         &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
     if (result == CUDA_ERROR_INVALID_VALUE)
         return FFM_PLACE_PAGEABLE;
@@ -74,12 +73,12 @@ ffm_place ffm_place_of(uint64_t address)
 
 bool ffm_ordinary_memory_is_read_later(void)
 {
-    if (!is_known(FFM_EXTRA_cuDeviceGetAttribute))
+    if (!is_known(FFM_EXTRA_DEVICE_ATTRIBUTE))
         return true;
     int value = 0;
     for (CUdevice device = 0;
          value == 0 &&
-         ORIGINAL(cuDeviceGetAttribute, (int *, CUdevice_attribute, CUdevice))(
+         ORIGINAL(DEVICE_ATTRIBUTE, (int *, CUdevice_attribute, CUdevice))(
              &value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, device) == CUDA_SUCCESS;
          device++)
         continue;
@@ -89,22 +88,21 @@ bool ffm_ordinary_memory_is_read_later(void)
 size_t ffm_free_device_memory(void)
 {
     size_t free = 0, total = 0;
-    if (!is_known(FFM_EXTRA_cuMemGetInfo_v2) ||
-        ORIGINAL(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
+    if (!is_known(FFM_EXTRA_MEMORY_INFO) || ORIGINAL(MEMORY_INFO, (size_t *, size_t *))(&free, &total) != CUDA_SUCCESS)
         return 0;
     return free;
 }
 
 bool ffm_parameters_known(void)
 {
-    return is_known(FFM_EXTRA_cuFuncGetParamInfo) && is_known(FFM_EXTRA_cuKernelGetParamInfo);
+    return is_known(FFM_EXTRA_FUNCTION_PARAMETER) && is_known(FFM_EXTRA_KERNEL_PARAMETER);
 }
 
 int ffm_parameter(uint64_t function, bool kernel, size_t index, size_t *offset, size_t *bytes)
 {
     if (kernel)
-        return (int)ORIGINAL(cuKernelGetParamInfo, (CUkernel, size_t, size_t *, size_t *))((CUkernel)function, index,
-                                                                                           offset, bytes);
-    return (int)ORIGINAL(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *))((CUfunction)function, index,
+        return (int)ORIGINAL(KERNEL_PARAMETER, (CUkernel, size_t, size_t *, size_t *))((CUkernel)function, index,
+                                                                                       offset, bytes);
+    return (int)ORIGINAL(FUNCTION_PARAMETER, (CUfunction, size_t, size_t *, size_t *))((CUfunction)function, index,
                                                                                        offset, bytes);
 }

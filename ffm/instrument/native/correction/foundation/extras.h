@@ -1,4 +1,4 @@
-/* Driver functions outside the catalogue; see extra_functions.def. */
+/* Driver functions that corrections replace besides the catalogue's rows: its `extra`. */
 #ifndef FFM_REMEDY_EXTRAS_H
 #define FFM_REMEDY_EXTRAS_H
 
@@ -6,12 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-#define EXTRA(name) FFM_EXTRA_##name,
-#include "extra_functions.def"
-#undef EXTRA
-    FFM_EXTRA_COUNT
-};
+#include "catalogue.h"
 
 void ffm_extra_bind(uint32_t extra, const void *address, void *original);
 bool ffm_extra_is_bound(const void *address);
