@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.device_work import device_work
@@ -144,6 +145,25 @@ def test_events_are_known_by_their_handles() -> None:
     ]
     assert work.event.tolist() == [0, 0, 1]
     assert work.events == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "known"),
+    [
+        ("cuMemcpyWithAttributesAsync", "cuMemcpyAsync"),
+        ("cuMemHostRegister", "cuMemHostRegister_v2"),
+        ("cuLaunchCooperativeKernel", "cuLaunchKernel"),
+    ],
+)
+def test_other_forms_of_a_call_do_the_same(form: str, known: str) -> None:
+    def done(function: str) -> DeviceWork:
+        launch = {"function": "cuLaunchKernel", "stream": 9}
+        call = {"function": function, "stream": 9, "destination": 0x500, "bytes": 64, "flags": UPLOAD}
+        return work_of(launch, call, {"function": "cuMemHostUnregister", "destination": 0x500}, call)
+
+    one, other = done(form), done(known)
+    assert (one.action.tolist(), one.partner.tolist()) == (other.action.tolist(), other.partner.tolist())
+    assert load_catalogue()[form].memory == load_catalogue()[known].memory
 
 
 def test_a_free_serves_the_next_allocation_of_its_place() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.program_order import operations_of
@@ -38,11 +39,12 @@ def test_each_wait_covers_what_it_names() -> None:
     assert found.action.tolist() == [Action.RECORD, Action.NOTHING, Action.NOTHING, Action.NOTHING]
 
 
-def test_an_event_that_a_whole_context_recorded_covers_more_than_its_stream() -> None:
+@pytest.mark.parametrize("recorded", ["cuCtxRecordEvent", "cuGreenCtxRecordEvent"])
+def test_an_event_that_a_whole_context_recorded_covers_more_than_its_stream(recorded: str) -> None:
     found = order_of(
         {"function": "cuEventRecord", "handle": 9, "stream": 4096},
         {"function": "cuEventSynchronize", "handle": 9},
-        {"function": "cuCtxRecordEvent", "handle": 9},
+        {"function": recorded, "handle": 9},
         {"function": "cuEventSynchronize", "handle": 9},
     )
     assert [Scope(scope) for scope in found.scope.tolist()] == [Scope.NONE, Scope.EVENT, Scope.NONE, Scope.UNKNOWN]

@@ -114,13 +114,14 @@ def test_a_program_ends_after_the_work_that_it_waited_for(play: Play) -> None:
     assert play("prints_at_the_end").counts["synchronizations"] == 1
 
 
+@pytest.mark.parametrize("scene", ["unified_addresses", "cooperative_launch"])
 def test_a_kernel_that_is_given_pinned_memory_keeps_its_wait(
-    build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: str, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configuration = tmp_path / "slow.vgpu"
     configuration.write_text(CONFIGURATION)
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
-    corrected = correct([str(build_program(PROGRAMS / "edges.cu")), "unified_addresses"], tmp_path)
+    corrected = correct([str(build_program(PROGRAMS / "edges.cu")), scene], tmp_path)
     if corrected.counts["launches_unread"]:
         pytest.skip("this driver does not tell the parameters of kernels (cuFuncGetParamInfo)")
     assert corrected.differences == []

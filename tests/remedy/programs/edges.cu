@@ -30,6 +30,7 @@ const struct {
     {"managed_memory", managed_memory},
     {"mapped_memory", mapped_memory},
     {"unified_addresses", unified_addresses},
+    {"cooperative_launch", cooperative_launch},
     {"source_is_overwritten", source_is_overwritten},
     {"transfers_under_way", transfers_under_way},
     {"rows_lie_apart", rows_lie_apart},

@@ -69,6 +69,17 @@ void unified_addresses()
     std::printf("%d\n", sum(memory));
 }
 
+void cooperative_launch()
+{
+    int *memory = nullptr, value = 7, n = count;
+    REQUIRE(cudaMallocHost(reinterpret_cast<void **>(&memory), bytes));
+    void *arguments[] = {&memory, &value, &n};
+    REQUIRE(cudaLaunchCooperativeKernel(reinterpret_cast<void *>(fill), dim3(count / 256), dim3(256), arguments, 0,
+                                        nullptr));
+    REQUIRE(cudaDeviceSynchronize());
+    std::printf("%d\n", sum(memory));
+}
+
 void threads_at_once()
 {
     int sums[4] = {};
