@@ -1,5 +1,5 @@
 // A child that never uses CUDA, forked before its parent does, reads a result in its parent's memory and writes there
-// by process_vm_readv and process_vm_writev; and asks for memory that is not mapped.
+// by process_vm_readv and process_vm_writev; and asks for memory that is not mapped, and with a list that is not.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +36,8 @@ static void child(int told)
     iovec nowhere = {absent, 50};
     const ssize_t none = process_vm_readv(parent, here, 1, &nowhere, 1, 0);
     std::printf("some %zd, none %zd %s\n", some, none, std::strerror(errno));
+    const ssize_t unlisted = process_vm_readv(parent, reinterpret_cast<iovec *>(absent), 1, there, 2, 0);
+    std::printf("no list %zd %s\n", unlisted, std::strerror(errno));
     std::fflush(stdout);
     _exit(0);
 }

@@ -20,6 +20,11 @@ enum { PATH = 32 };
 typedef ssize_t (*transfer)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                             unsigned long);
 
+static transfer next_of(const char *name)
+{
+    return (transfer)(uintptr_t)dlsym(RTLD_NEXT, name);
+}
+
 /* A place in a list of parts of memory. */
 typedef struct {
     const struct iovec *parts;
@@ -63,6 +68,20 @@ static size_t bytes_of(const struct iovec *parts, unsigned long count)
     return bytes;
 }
 
+/* Whether the kernel can read a list of the calling process: it gives the same answer where it cannot. */
+static bool can_read(const struct iovec *parts, unsigned long count)
+{
+    const transfer from_own = next_of("process_vm_readv");
+    struct iovec copy;
+    const struct iovec here = {&copy, sizeof copy};
+    for (unsigned long i = 0; i < count; i++) {
+        const struct iovec there = {(void *)(parts + i), sizeof copy};
+        if (from_own(getpid(), &here, 1, &there, 1, 0) != (ssize_t)sizeof copy)
+            return false;
+    }
+    return true;
+}
+
 /* All that was asked for, again; `before` is what the call answered. */
 static ssize_t again(ssize_t before, pid_t process, place here, place there, bool writing)
 {
@@ -82,11 +101,13 @@ static ssize_t again(ssize_t before, pid_t process, place here, place there, boo
 
 static ssize_t call(const char *name, pid_t process, place here, place there, unsigned long flags, bool writing)
 {
-    const transfer next = (transfer)(uintptr_t)dlsym(RTLD_NEXT, name);
-    const ssize_t done = next(process, here.parts, here.left, there.parts, there.left, flags);
+    const ssize_t done = next_of(name)(process, here.parts, here.left, there.parts, there.left, flags);
     if (process == getpid() || (done < 0 && errno != EFAULT))
         return done;
-    /* The kernel has read both lists. */
+    if (done < 0 && !(can_read(here.parts, here.left) && can_read(there.parts, there.left))) {
+        errno = EFAULT;
+        return done;
+    }
     const size_t mine = bytes_of(here.parts, here.left), theirs = bytes_of(there.parts, there.left);
     if (done >= 0 && (size_t)done == (mine < theirs ? mine : theirs))
         return done;
