@@ -12,6 +12,7 @@ from typing import Any
 import cffi
 
 from ffm.errors import FfmError
+from ffm.instrument.declarations import constant_in, declarations_in
 
 NATIVE = Path(__file__).parents[1] / "instrument" / "native" / "correction" / "foundation"
 DECLARATIONS = NATIVE / "remedy_layout.h"
@@ -25,18 +26,15 @@ SITE = struct.Struct("<16sIIII")
 """`ffm_remedy_site`."""
 
 
-@cache
 def declarations() -> cffi.FFI:
-    """Parse the declarations of `remedy_layout.h`."""
-    parser = cffi.FFI()
-    parser.cdef(DECLARATIONS.read_text())
-    return parser
+    """Return the declarations of `remedy_layout.h`."""
+    return declarations_in(DECLARATIONS)
 
 
 @cache
 def constant(name: str) -> int:
     """Return the value of an enumerator, such as `FFM_REMEDY_SKIP`."""
-    return int(getattr(declarations().dlopen(None), name))
+    return constant_in(DECLARATIONS, name)
 
 
 def costs(library: Path) -> tuple[float, float] | None:

@@ -9,21 +9,20 @@ from typing import Any
 import cffi
 import numpy as np
 
+from ffm.instrument.declarations import constant_in, declarations_in
+
 DECLARATIONS = Path(__file__).parents[1] / "native" / "record" / "layout.h"
 
 
-@cache
 def declarations() -> cffi.FFI:
-    """Parse the declarations of `layout.h`."""
-    parser = cffi.FFI()
-    parser.cdef(DECLARATIONS.read_text())
-    return parser
+    """Return the declarations of `layout.h`."""
+    return declarations_in(DECLARATIONS)
 
 
 @cache
 def constant(name: str) -> int:
     """Return the value of an enumerator, such as `FFM_CHUNK_OPERATIONS`."""
-    return int(getattr(declarations().dlopen(None), name))
+    return constant_in(DECLARATIONS, name)
 
 
 @cache
