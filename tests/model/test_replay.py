@@ -365,6 +365,19 @@ def test_without_the_probes_the_program_ran_as_if_there_were_none(calls: list[Ca
     assert found.wait.tolist() == expected.wait
 
 
+@given(programs(streams=4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_probes_that_seem_longer_than_the_time_between_calls_turn_no_time_back(
+    calls: list[Call], data: st.DataObject
+) -> None:
+    """What they cost is known on average only."""
+    timeline, work, gpu = traced(calls)
+    probe = np.array([data.draw(st.integers(0, 100_000)) for _ in calls], np.int64)
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).without_probes(probe)
+    assert (np.diff(found.start) >= 0).all()
+    assert (found.wait >= 0).all() and (found.gap >= 0).all()
+
+
 def test_threads_are_not_moved_against_each_other_for_the_probes() -> None:
     timeline, work, gpu = traced([Call(Action.ENQUEUE, Kind.LAUNCH, own=5, gpu=10, gap=1000)] * 4)
     timeline = dataclasses.replace(timeline, thread=np.array([0, 0, 1, 1], np.int32))

@@ -373,6 +373,10 @@ class Replay:
         timeline, process = self._timeline, self._work.process_of_thread
         alone = (np.bincount(process)[process] == 1)[timeline.thread]
         start, wait = timeline.start.copy(), timeline.wait.copy()
+        following = timeline.thread[1:] == timeline.thread[:-1]
+        # What a probe costs is known on average: now and then it took less, at most the time between two calls.
+        most = (timeline.start[1:] - (timeline.start + timeline.duration)[:-1]).clip(0)
+        probe = np.append(probe[:1], np.where(following, np.minimum(probe[1:], most), probe[1:]))
         probes = replay_kernels.Probes(np.where(alone, probe, 0), start, wait)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, _NOTHING, manner, probes)
@@ -380,7 +384,6 @@ class Replay:
         wait, start = np.where(alone, wait, timeline.wait), np.where(alone, start, timeline.start)
         duration = timeline.duration - timeline.wait + wait
         gap = timeline.gap.copy()
-        following = timeline.thread[1:] == timeline.thread[:-1]
         between = start[1:] - (start + duration)[:-1] - np.where(alone, 0, probe)[1:]
         gap[:-1] = np.where(following, np.maximum(between, 0), gap[:-1])
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
