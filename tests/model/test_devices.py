@@ -13,6 +13,7 @@ from ffm.model import compiled
 from ffm.model.device import IDLE, Action, DeviceWork, stream_of_device
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import build_graph
 from tests.model.given_times import given_gpu_times
@@ -56,7 +57,8 @@ def test_a_wait_for_a_device_is_for_its_own_work() -> None:
 
 def test_a_wait_for_a_device_bounds_no_work_of_another_one() -> None:
     timeline, work, gpu = on_own_devices(TURNS)
-    assert infer_gpu_times(timeline, work).likely.gpu.tolist() == gpu
+    # The second launch comes at the very moment in which its stream becomes idle, so that it could be queued.
+    assert infer_gpu_times(timeline, work).likely.gpu.tolist() == pytest.approx(gpu, abs=PAUSE_NS)
 
 
 def test_a_wait_for_a_device_that_goes_moves_into_no_wait_for_another_one() -> None:

@@ -14,6 +14,7 @@ from ffm.model import compiled, grouping
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import Inference, infer_gpu_times, infer_likely_times
+from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.timeline import Kind, Problem
 
 MICROSECOND = 1_000
@@ -61,7 +62,7 @@ def test_equal_work_elsewhere_tells_of_work_that_nobody_waited_for() -> None:
 
 def test_several_operations_share_what_was_waited_for() -> None:
     found = infer([launch(100), launch(200), launch(300), wait()])
-    assert found.likely.gpu.sum() == 600_000
+    assert found.likely.gpu.sum() == 600_000 - 2 * PAUSE_NS
 
 
 def test_the_shortest_of_many_equal_waits_is_the_work_and_the_rest_latency() -> None:
@@ -214,7 +215,7 @@ def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
     timeline, work, _ = traced([launch(300), launch(100), launch(300), wait()])
     work = dataclasses.replace(work, copied=np.array([0, 4096, 0, 0]))
     found = infer_gpu_times(timeline, work)
-    assert found.likely.gpu.tolist() == [348_000, 4_000, 348_000, 0]
+    assert found.likely.gpu.tolist() == [348_000 - PAUSE_NS, 4_000, 348_000 - PAUSE_NS, 0]
 
 
 def test_a_gpu_that_keeps_up_is_idle_between_short_kernels() -> None:
@@ -240,7 +241,7 @@ def test_a_gpu_that_keeps_up_is_idle_between_short_kernels() -> None:
 def test_queued_work_keeps_the_gpu_busy_from_the_first_call_on() -> None:
     """Each call takes 10 us and enqueues 100 us: the wait shows all of it."""
     found = infer([launch(100, own=10) for _ in range(5)] + [wait()])
-    assert found.likely.gpu.sum() == 500_000
+    assert found.likely.gpu.sum() == 500_000 - 4 * PAUSE_NS
 
 
 def test_how_much_of_a_short_read_back_is_the_gpu_s_is_unknown() -> None:
@@ -288,7 +289,7 @@ def test_measured_work_leaves_the_rest_of_a_wait_to_latency() -> None:
 def test_what_was_not_measured_gets_what_measured_work_and_the_usual_latency_leave() -> None:
     calls = [launch(300), wait(gap=50)] * 4 + [launch(200), launch(500), wait()]
     found = measured(calls, known=[0, 2, 4, 6, 8], late=40)
-    assert found.likely.gpu[[8, 9]].tolist() == [200_000, 500_000]
+    assert found.likely.gpu[[8, 9]].tolist() == [200_000, 500_000 - PAUSE_NS]
 
 
 def test_equal_work_takes_as_long_as_what_was_measured_of_it() -> None:

@@ -408,7 +408,7 @@ class Replay:
             replay_kernels.replay_group,
             4 * self._expected * visits,
             self._trace if trace is None else trace,
-            replay_kernels.Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns),
+            replay_kernels.Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause),
             self._family,
             fix,
             manner,

@@ -77,6 +77,8 @@ class Gpu(NamedTuple):
     """For each site, the latency from which on a wait of it was late by chance (`ffm.model.estimators.lateness`)."""
     usual: int
     """The usual latency."""
+    pause: int
+    """Between a stream's work and the next if that is queued."""
 
 
 class Fix(NamedTuple):
@@ -403,10 +405,12 @@ def is_legacy(trace: Trace, row: int) -> bool:
 
 @inner
 def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
-    """Let the GPU do a row's work after what comes before it."""
+    """Let the GPU do a row's work after what comes before it, and the pause after that."""
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     legacy = trace.legacy[process]
-    first = max(now, state.over[lane], state.ordered[process])
+    first = max(now, state.ordered[process])
+    if state.over[lane] > 0:
+        first = max(first, state.over[lane] + (times.pause if times.gpu[row] > 0 else 0))
     if is_legacy(trace, row):
         first = max(first, state.legacy_latest[process])
     elif legacy >= 0 and not trace.apart[lane]:
@@ -585,7 +589,7 @@ def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: in
         return True
     # The GPU is early by as much, or as idle as before.
     start, ready = trace.start[following], times.ready[following]
-    idle = state.latest[process] <= start - early and ready <= start
+    idle = state.latest[process] + times.pause <= start - early and ready + times.pause <= start
     alike = idle or ready - state.latest[process] == early
     return bool(alike and state.removed.over[process] <= start - early)
 

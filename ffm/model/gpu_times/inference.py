@@ -16,6 +16,9 @@ excess of the others is latency too, which disappears with the wait. The same ho
 much longer: then the thread came late to a busy CPU. If the times differ too much for that, the work itself differs,
 and each time counts as it is, less the usual latency.
 
+Between queued pieces of work, the GPU pauses (`ffm.model.gpu_times.pauses`). That is no work, except in the slow
+timeline.
+
 There are three timelines: the likely one; a *slow* one, in which everything waited for was GPU work, and work that
 nothing waited for took as long as it could; and a *fast* one, in which latency was as large, and the GPU as idle, as
 the waits allow. A removed wait saves least in the slow one and most in the fast one.
@@ -32,6 +35,7 @@ from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, segments
+from ffm.model.gpu_times.pauses import usual_pause
 from ffm.model.gpu_times.unseen_work import FEW, brief_transfers, by_segment, guess_unseen
 from ffm.model.grouping import numbered, parts, sorted_within
 from ffm.model.timeline import Timeline
@@ -99,6 +103,8 @@ class GpuTimes:
     """How much of all waiting this timeline explains."""
     waited: int
     """All waiting."""
+    pause: int = 0
+    """From the end of a stream's work to the begin of the next if that is queued."""
 
     def work_alone(self) -> GpuTimes:
         """Return the same without what only a replay needs, which takes two thirds of the memory."""
@@ -149,6 +155,8 @@ class _Expected:
     gpu: NDArray[np.int64]
     firm: NDArray[np.bool_]
     sure: NDArray[np.bool_]
+    seldom: NDArray[np.bool_]
+    """Whether equal work was seen less than `OFTEN` times, and this not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,8 @@ class _Shown:
     """The usual latency."""
     least: int
     """The least latency of a wait for an idle GPU."""
+    pause: int
+    """The usual pause between queued operations."""
 
     @property
     def most(self) -> int:
@@ -179,7 +189,8 @@ class _Shown:
     @property
     def likely_length(self) -> NDArray[np.int64]:
         """How long each segment's work likely takes."""
-        length = np.where(self.same.alike, self.same.least - self.hidden, self.length - self.usual).clip(0)
+        length = np.where(self.same.alike, self.same.least - self.hidden, self.length - self.usual)
+        length = (length - (self.size - 1) * self.pause).clip(0)
         return np.where(self.brief, (length + self.hidden - self.least).clip(0) // 2, length)
 
 
@@ -241,7 +252,8 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
     )
     length, key, size = length.copy(), key.copy(), size.copy()  # there was room for as many as rows
     same = _compare(length, key)
-    left = _latencies(length, size, segment, work.measured, latency_ns)
+    pause = usual_pause(timeline, work, segment, length, latency_ns)
+    left = _latencies(length - (size - 1) * pause, size, segment, work.measured, latency_ns)
     if len(left) >= max(OFTEN, SEEN_SHARE * len(length)):
         hidden = latency_ns = int(np.quantile(left, FEW))
         usual = int(np.median(left))
@@ -249,7 +261,7 @@ def _find_segments(timeline: Timeline, work: DeviceWork, latency_ns: int) -> tup
         hidden = int(HIDDEN_SHARE * latency_ns)
         usual = same.usual + hidden
     brief = brief_transfers(segment, size, work)
-    return _Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns), room
+    return _Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns, pause), room
 
 
 def _slow(timeline: Timeline, work: DeviceWork, shown: _Shown, works: _Works, likely: _Expected) -> GpuTimes:
@@ -257,7 +269,7 @@ def _slow(timeline: Timeline, work: DeviceWork, shown: _Shown, works: _Works, li
     most = _longest(work)
     gpu = _expect(timeline, most, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
     gpu.clip(0, out=gpu)
-    gpu[works.rows[likely.gpu[works.rows] < 0]] = ENDLESS_NS
+    gpu[works.rows[(likely.gpu[works.rows] < 0) | likely.seldom[works.rows]]] = ENDLESS_NS
     return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
 
 
@@ -285,12 +297,13 @@ def _likely(
         most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
         gpu[unseen] = guess_unseen(timeline.site, work, room, unseen, most, expected.gpu)
     allowed = _allowed(work, shown, expected)
-    first = fit_times(timeline, work, shown.order, gpu.copy(), shown.usual, allowed)
+    first = fit_times(timeline, work, shown.order, gpu.copy(), shown.usual, allowed, pause=shown.pause)
     late = _often_late(timeline, first.latency, ALIKE_TIMES * shown.usual)
     if not late.any():
         return first
     del first
-    return fit_times(timeline, work, shown.order, gpu, shown.usual, allowed, np.where(late, shown.usual, ENDLESS_NS))
+    excused = np.where(late, shown.usual, ENDLESS_NS)
+    return fit_times(timeline, work, shown.order, gpu, shown.usual, allowed, excused, pause=shown.pause)
 
 
 def _fast(
@@ -311,13 +324,14 @@ def _fast(
     for part in parts(len(timeline)):
         measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
         queued = before_last[shown.segment[part]]
-        passing = np.where(queued > 0, shown.least, shown.least - shown.hidden)
+        passing = np.where(queued > 0, max(shown.least - shown.pause, 0), shown.least - shown.hidden)
         shorter = np.where(measured >= 0, measured, (likely - passing).clip(0))
         shorter[brief[shown.segment[part]] & (measured < 0)] = 0
-        gpu[part] = np.where(likely < 0, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
+        unseen = (likely < 0) | expected.seldom[part]
+        gpu[part] = np.where(unseen, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
         late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
         allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
-    return fit_times(timeline, work, shown.order, gpu, shown.most, allowed)
+    return fit_times(timeline, work, shown.order, gpu, shown.most, allowed, pause=shown.pause)
 
 
 def _allowed(work: DeviceWork, shown: _Shown, expected: _Expected) -> NDArray[np.int64]:
@@ -360,8 +374,9 @@ def _latencies(
 ) -> NDArray[np.int64]:
     """Return the latencies that the segments show whose work was completely measured, in nanoseconds.
 
-    What the work leaves over of a segment is also time between its operations, which grows with their number. So of a
-    longer segment, only an equal share is latency, unless even the `least` latency is more.
+    What the work and the pauses leave over of a segment, whose `length` is without pauses, may still be time between
+    its operations, which grows with their number. So of a longer segment, only an equal share is latency, unless even
+    the `least` latency is more.
     """
     known = np.flatnonzero((segment >= 0) & (measured >= 0))
     number = segment[known]
@@ -441,10 +456,11 @@ def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, 
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
     rows, equal, same = works.rows, works.equal, shown.same
     gpu = np.full(len(timeline), -1, np.int64)
-    firm, sure = np.zeros(len(timeline), bool), np.zeros(len(timeline), bool)
+    firm, sure, seldom = np.zeros((3, len(timeline)), bool)
     if not len(rows):
-        return _Expected(gpu, firm, sure)
+        return _Expected(gpu, firm, sure, seldom)
     number = shown.segment[rows]
+    inside = number >= 0
     several = by_segment(shown.size > 1)[number]
     told = work.measured[rows] >= 0
     single = told | by_segment(shown.size == 1)[number]
@@ -461,10 +477,12 @@ def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, 
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)
+    seen = np.bincount(equal[inside | told], minlength=len(works.total))
+    seldom[rows] = ~inside & ~told & (work.copied[rows] == 0) & (seen[equal] < OFTEN)
     gpu[rows] = np.maximum(value, -1).astype(np.int64)
     firm[rows] = told | by_segment(same.alike)[number]
     sure[rows] = told | by_segment(same.sure)[number]
-    return _Expected(gpu, firm, sure)
+    return _Expected(gpu, firm, sure, seldom)
 
 
 def _usual(work: DeviceWork, works: _Works) -> NDArray[np.float64]:
@@ -530,6 +548,8 @@ def fit_times(
     tolerance: int,
     allowed: NDArray[np.int64],
     excused: NDArray[np.int64] | None = None,
+    *,
+    pause: int = 0,
 ) -> GpuTimes:
     """Fit the GPU's times to the waits. Arguments as for the kernel; `gpu` and `allowed` have shape (n,),
     `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` becomes the result's.
@@ -544,10 +564,10 @@ def fit_times(
             kernels.fit,
             len(timeline),
             _trace(timeline, work, order),
-            kernels.Rules(WAITED_NS, tolerance, allowed, excused),
+            kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause),
             kernels.Fitted(gpu, ready, latency),
         )
-    return GpuTimes(gpu, ready, latency, int(explained), int(waited))
+    return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)
 
 
 def _trace(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:

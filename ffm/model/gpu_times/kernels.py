@@ -71,6 +71,8 @@ class Rules(NamedTuple):
     """By row."""
     excused: Columns
     """By site."""
+    pause: int
+    """Between a stream's work and the next if that is queued."""
 
 
 class Fitted(NamedTuple):
@@ -125,13 +127,14 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
         fitted.latency[row] = -1 - trace.wait[row]
         waited += trace.wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
-            enqueue(state, trace, fitted.gpu, row, trace.start[row] + trace.duration[row] - trace.wait[row])
+            arrival = trace.start[row] + trace.duration[row] - trace.wait[row]
+            enqueue(state, trace, rules.pause, fitted.gpu, row, arrival)
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(state, trace, row)
         elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
             explained += fit_wait(state, trace, rules, fitted, row)
         if does == WAIT_AND_ENQUEUE:
-            enqueue(state, trace, fitted.gpu, row, trace.start[row] + trace.duration[row])
+            enqueue(state, trace, rules.pause, fitted.gpu, row, trace.start[row] + trace.duration[row])
     return explained, waited
 
 
@@ -194,11 +197,13 @@ def work_until(state: State, trace: Trace, process: int, stream: int, end: int) 
 
 
 @inner
-def enqueue(state: State, trace: Trace, gpu: Columns, row: int, arrival: int) -> None:
-    """Let the GPU do a row's work, which arrives then, after what comes before it."""
+def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arrival: int) -> None:
+    """Let the GPU do a row's work, which arrives then, after what comes before it, and the pause after that."""
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     legacy = trace.legacy[process]
-    first = max(arrival, state.over[lane])
+    first = arrival
+    if state.over[lane] > 0:
+        first = max(first, state.over[lane] + (pause if gpu[row] > 0 else 0))
     if is_legacy(trace, row):
         first = max(first, ordered_of(state, trace, process))
     elif legacy >= 0 and not trace.apart[lane]:

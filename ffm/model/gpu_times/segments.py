@@ -12,34 +12,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner, zero
-from ffm.model.gpu_times.kernels import Trace, gpu_of, waited_gpus
+from ffm.model.gpu_times.kernels import Trace, gpu_of, is_legacy, waited_gpus
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
+    RECORD_EVENT,
     SET_AND_WAIT,
+    STREAM_WAIT_EVENT,
     WAIT_AND_ENQUEUE,
     WAIT_CONTEXT,
+    WAIT_EVENT,
     WAIT_STREAM,
 )
 
 Columns = NDArray[Any]
 
-NONE, SEVERAL = -1, -2
-"""Instead of a stream: of no stream, of several ones."""
+NONE = -1
+
+BESIDE = 0.05
+"""At most this share of a segment's operations may run beside others. What all of them took is then about that share
+longer than the segment.
+"""
+
+
+class Tails(NamedTuple):
+    """The last operation before something: a number among those of its device that nothing has waited for."""
+
+    last: Columns
+    round: Columns
+    """It is one of these only as long as the device's `Pending.round` is this."""
+    gpu: Columns
 
 
 class Pending(NamedTuple):
-    """The operations of each device that nothing has waited for. Columns with one entry for each device."""
+    """The operations of each device that nothing has waited for. Columns with one entry for each device, if not said
+    otherwise.
+    """
 
     number: Columns
-    stream: Columns
-    """The stream of all of them, `NONE` or `SEVERAL`."""
+    round: Columns
+    """How often its operations were waited for."""
+    unnamed: Columns
+    """Whether some of them are of no known stream."""
+    deepest: Columns
+    """The last of the longest chain of operations that come after each other; -1 if there is none."""
+    deepest_ordered: Columns
+    """The same of those that the legacy stream orders."""
     idle_since: Columns
     """When the device was last seen to be idle."""
     first: Columns
-    """Where its operations begin in `row` and `arrival`. One entry more."""
+    """Where its operations begin in the next four columns. One entry more."""
     row: Columns
     arrival: Columns
+    depth: Columns
+    """How long the longest chain is that ends with the operation."""
+    before: Columns
+    """The operation before it in that chain; -1 for the first."""
+    of_stream: Tails
+    """After which operation the next one of each stream comes."""
+    of_event: Tails
+    """After which operation each event comes."""
 
 
 class Segments(NamedTuple):
@@ -57,15 +89,16 @@ def find_segments(
 ) -> tuple[Columns, Columns, Columns]:
     """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
 
-    A segment is the work of one stream from when the stream was known to be idle to the end of a wait for all of it,
-    while no other stream of the device had work. Returns for each segment the nanoseconds from the arrival of its
-    first work to the end of the wait, a hash of its operations, and their number. If operations came one by one, so
-    that the GPU may have been idle between them, only those after the last such pause count. A wait must last
-    `threshold` nanoseconds to show that it waited for something, and lasts at least `latency` beyond the work. Rows in
-    no segment get -1. `room` receives, for work of a stream that was waited for, the nanoseconds until the stream's
-    next work arrived or the stream was seen to be idle; -1 if neither is known.
+    A segment is work of a device from when that was known to be idle to the end of a wait for all of it, if each piece
+    of it comes after the one before: because they are on one stream, or because events or the legacy stream order their
+    streams. Returns for each segment the nanoseconds from the arrival of its first work to the end of the wait, a hash
+    of its operations, and their number. If operations came one by one, so that the GPU may have been idle between them,
+    only those after the last such pause count. A wait must last `threshold` nanoseconds to show that it waited for
+    something, and lasts at least `latency` beyond the work. Rows in no segment get -1. `room` receives, for work in
+    such an order that was waited for, the nanoseconds until the next work arrived or the device was seen to be idle; -1
+    if neither is known.
     """
-    start, duration, wait, stream = trace.start, trace.duration, trace.wait, trace.stream
+    start, duration, wait = trace.start, trace.duration, trace.wait
     pending = nothing_pending(trace)
     # What is not written to takes no memory.
     rows = len(trace.order)
@@ -73,23 +106,23 @@ def find_segments(
     number = zero()
     for place in range(rows):
         row = trace.order[place]
-        process = trace.process_of_thread[trace.thread[row]]
         segment[row] = -1
         room[row] = -1
         does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM)
+        waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
             add_pending(trace, pending, row, start[row] + duration[row] - wait[row])
+        elif does in (RECORD_EVENT, STREAM_WAIT_EVENT):
+            order_by_event(trace, pending, row)
         if does == ENQUEUE_AND_WAIT or waits_first:
             end = start[row] + wait[row] if waits_first else start[row] + duration[row]
             done = start[row] if waits_first and wait[row] <= threshold else -1
-            gpus = waited_gpus(trace, process, stream[row])
+            gpus = shown_gpus(trace, pending, row)
             busy = 0
             for gpu in gpus:
                 busy += pending.number[gpu] > 0
             for gpu in gpus:
-                everything = does == WAIT_CONTEXT or (pending.stream[gpu] >= 0 and stream[row] == pending.stream[gpu])
-                if pending.number[gpu] > 0 and everything:
+                if pending.number[gpu] > 0 and waits_for_all(trace, pending, gpu, row):
                     # Of several devices that had work, the wait shows when the last was done: which, is not known.
                     shows = wait[row] > threshold and busy == 1
                     number += waited_for(trace, pending, found, gpu, number, end, done, latency if shows else -1)
@@ -110,25 +143,126 @@ def nothing_pending(trace: Trace) -> Pending:
             first[1 + gpu_of(trace, trace.process_of_thread[trace.thread[row]], trace.stream[row])] += 1
     for gpu in range(gpus):
         first[gpu + 1] += first[gpu]
+    streams, events = len(trace.gpu_of_stream), trace.events + 1
     return Pending(
         number=np.zeros(gpus, np.int64),
-        stream=np.full(gpus, NONE, np.int64),
+        round=np.zeros(gpus, np.int64),
+        unnamed=np.zeros(gpus, np.bool_),
+        deepest=np.full(gpus, NONE, np.int64),
+        deepest_ordered=np.full(gpus, NONE, np.int64),
         idle_since=np.zeros(gpus, np.int64),
         first=first,
         row=np.empty(rows, np.int32),
         arrival=np.empty(rows, np.int64),
+        depth=np.empty(rows, np.int32),
+        before=np.empty(rows, np.int32),
+        of_stream=Tails(np.full(streams, NONE, np.int64), np.zeros(streams, np.int64), np.zeros(streams, np.int32)),
+        of_event=Tails(np.full(events, NONE, np.int64), np.zeros(events, np.int64), np.zeros(events, np.int32)),
     )
 
 
 @inner
 def add_pending(trace: Trace, pending: Pending, row: int, arrival: int) -> None:
     """Add a row's work, which arrives then, to what nothing has waited for."""
-    gpu = gpu_of(trace, trace.process_of_thread[trace.thread[row]], trace.stream[row])
-    count = pending.number[gpu]
-    pending.stream[gpu] = common_stream(count, pending.stream[gpu], trace.stream[row])
-    pending.row[pending.first[gpu] + count] = row
-    pending.arrival[pending.first[gpu] + count] = arrival
+    lane = trace.stream[row]
+    gpu = gpu_of(trace, trace.process_of_thread[trace.thread[row]], lane)
+    count, first = pending.number[gpu], pending.first[gpu]
+    before = NONE
+    if lane < 0:
+        pending.unnamed[gpu] = True
+    else:
+        before = last_before(trace, pending, gpu, row)
+        set_tail(pending, pending.of_stream, lane, gpu, count)
+    pending.row[first + count] = row
+    pending.arrival[first + count] = arrival
+    pending.before[first + count] = before
+    pending.depth[first + count] = 1 + depth_of(pending, gpu, before)
+    pending.deepest[gpu] = deeper(pending, gpu, pending.deepest[gpu], count)
+    if not trace.apart[lane]:
+        pending.deepest_ordered[gpu] = deeper(pending, gpu, pending.deepest_ordered[gpu], count)
     pending.number[gpu] = count + 1
+
+
+@inner
+def order_by_event(trace: Trace, pending: Pending, row: int) -> None:
+    """Record an event, or let the later work of a stream come after it."""
+    lane, event = trace.stream[row], trace.event[row]
+    if lane < 0 or event < 0:
+        return
+    gpu = trace.gpu_of_stream[lane]
+    last = tail(pending, pending.of_stream, lane, gpu)
+    if trace.action[row] == STREAM_WAIT_EVENT:
+        after = deeper(pending, gpu, last, tail(pending, pending.of_event, event, gpu))
+        set_tail(pending, pending.of_stream, lane, gpu, after)
+    else:
+        if is_legacy(trace, row):
+            last = pending.deepest_ordered[gpu]
+        set_tail(pending, pending.of_event, event, gpu, last)
+
+
+@inner
+def tail(pending: Pending, tails: Tails, number: int, gpu: int) -> int:
+    """Return the last operation of a device before something, that nothing has waited for; -1 if there is none."""
+    if tails.gpu[number] != gpu or tails.round[number] != pending.round[gpu]:
+        return NONE
+    return int(tails.last[number])
+
+
+@inner
+def set_tail(pending: Pending, tails: Tails, number: int, gpu: int, last: int) -> None:
+    """Remember the last operation of a device before something."""
+    tails.last[number] = last
+    tails.round[number] = pending.round[gpu]
+    tails.gpu[number] = gpu
+
+
+@inner
+def depth_of(pending: Pending, gpu: int, operation: int) -> int:
+    """Return how many operations come after each other up to this one; 0 for none."""
+    return int(pending.depth[pending.first[gpu] + operation]) if operation >= 0 else 0
+
+
+@inner
+def deeper(pending: Pending, gpu: int, one: int, other: int) -> int:
+    """Return which of two operations ends the longer chain, the first one if both are as long."""
+    return other if depth_of(pending, gpu, other) > depth_of(pending, gpu, one) else one
+
+
+@inner
+def last_before(trace: Trace, pending: Pending, gpu: int, row: int) -> int:
+    """Return the operation that the work of a row comes after; -1 if there is none."""
+    lane, legacy = trace.stream[row], trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    last = tail(pending, pending.of_stream, lane, gpu)
+    if legacy == lane:
+        last = deeper(pending, gpu, last, pending.deepest_ordered[gpu])
+    elif legacy >= 0 and not trace.apart[lane]:
+        last = deeper(pending, gpu, last, tail(pending, pending.of_stream, legacy, gpu))
+    return last
+
+
+@inner
+def shown_gpus(trace: Trace, pending: Pending, row: int) -> range:
+    """Return the devices whose work a row's wait may show."""
+    event = trace.event[row]
+    if trace.action[row] != WAIT_EVENT:
+        return waited_gpus(trace, trace.process_of_thread[trace.thread[row]], trace.stream[row])
+    if event < 0:
+        return range(0, 0)
+    return range(pending.of_event.gpu[event], pending.of_event.gpu[event] + 1)
+
+
+@inner
+def waits_for_all(trace: Trace, pending: Pending, gpu: int, row: int) -> bool:
+    """Return whether a row waits for all work of a device that has some."""
+    if trace.action[row] == WAIT_CONTEXT:
+        return True
+    if trace.action[row] == WAIT_EVENT:
+        last = tail(pending, pending.of_event, trace.event[row], gpu)
+    elif is_legacy(trace, row):
+        last = pending.deepest_ordered[gpu]
+    else:
+        last = tail(pending, pending.of_stream, trace.stream[row], gpu) if trace.stream[row] >= 0 else NONE
+    return bool(depth_of(pending, gpu, last) == pending.number[gpu])
 
 
 @inner
@@ -142,24 +276,45 @@ def waited_for(
     first, count = pending.first[gpu], pending.number[gpu]
     members, arrivals = pending.row[first : first + count], pending.arrival[first : first + count]
     shown = 0
-    if pending.stream[gpu] >= 0:
-        make_room(members, arrivals, count, done, found.room)
-    if latency >= 0 and pending.stream[gpu] >= 0:
-        begin = busy_since(arrivals, count, end, latency)
-        found.key[number] = number_segment(members, begin, count, number, trace.site, trace.copied, found.segment)
-        found.length[number] = max(end - max(arrivals[begin], pending.idle_since[gpu]), 0)
-        found.size[number] = count - begin
-        shown = 1
-    pending.number[gpu], pending.stream[gpu], pending.idle_since[gpu] = 0, NONE, end
+    if not pending.unnamed[gpu]:
+        if depth_of(pending, gpu, pending.deepest[gpu]) == count:
+            make_room(members, arrivals, count, done, found.room)
+        begin = busy_since(arrivals, count, end, latency) if latency >= 0 else count
+        if begin < count and in_sequence(pending, gpu, begin, end):
+            found.key[number] = number_segment(members, begin, count, number, trace.site, trace.copied, found.segment)
+            found.length[number] = max(end - max(arrivals[begin], pending.idle_since[gpu]), 0)
+            found.size[number] = count - begin
+            shown = 1
+    pending.number[gpu], pending.deepest[gpu], pending.deepest_ordered[gpu] = 0, NONE, NONE
+    pending.round[gpu] += 1
+    pending.unnamed[gpu] = False
+    pending.idle_since[gpu] = end
     return shown
 
 
 @inner
-def common_stream(count: int, pending: int, stream: int) -> int:
-    """Return the stream of `count` operations, all of the stream `pending`, and one of `stream`."""
-    if count == 0 or pending == stream:
-        return stream
-    return SEVERAL
+def in_sequence(pending: Pending, gpu: int, begin: int, end: int) -> bool:
+    """Return whether a device did its work from an operation on, until `end`, one after the other, and nothing else.
+
+    Earlier work came before that in the same sequence, or the pause after it was as long as all the rest: what takes
+    about as long as that was over.
+    """
+    first, count = pending.first[gpu], pending.number[gpu]
+    whole = depth_of(pending, gpu, pending.deepest[gpu])
+    if whole == count:
+        return True
+    last = begin
+    for operation in range(begin + 1, count):
+        last = deeper(pending, gpu, last, operation)
+    length = 0
+    while last >= begin:
+        length += 1
+        last = pending.before[first + last]
+    if count - begin - length > BESIDE * (count - begin):
+        return False
+    arrivals = pending.arrival[first : first + count]
+    paused = begin == 0 or arrivals[begin] - arrivals[begin - 1] >= end - arrivals[begin]
+    return bool(paused or count - whole <= BESIDE * count)
 
 
 @inner

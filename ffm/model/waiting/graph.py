@@ -114,6 +114,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         stream=work.stream,
         event=work.event,
         gpu=np.where(began >= 0, work.measured.clip(0), times.gpu) if known else times.gpu,
+        pause=times.pause,
         began=began,
         process_of_thread=work.process_of_thread,
         legacy=work.legacy,

@@ -45,6 +45,8 @@ class Calls(NamedTuple):
     event: Columns
     gpu: Columns
     """Nanoseconds of each row's GPU work."""
+    pause: int
+    """Between a stream's work and the next if that is queued."""
     began: Columns
     """When that began, or -1 if that follows from the order of streams."""
     process_of_thread: Columns
@@ -115,8 +117,9 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
         # A dependency that was over only later was none: the profiler knows when the work began.
         if before < 0 or places.row[before] < 0 or (given and places.over[before] > began):
             continue
-        if places.over[before] > ready:
-            ready = places.over[before]
+        begin = places.over[before] + (calls.pause if kind == 0 and not given else 0)
+        if begin > ready:
+            ready = begin
             after = places.row[before]
             reason = int(places.reason[lane]) if kind == 0 else BY_LEGACY
     first = began if given else ready

@@ -18,7 +18,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import StoredError, edited
 
 GPU_TIMES_FILE = "gpu-times.arrow"
-VERSION = b"1"
+VERSION = b"2"
 
 TIMELINES = ("likely", "slow", "fast")
 FASTEST = "fastest"
@@ -40,6 +40,7 @@ class _Totals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     explained: list[int]
     waited: list[int]
+    pause: list[int]
     latency_ns: int
     waking_ns: int
 
@@ -63,6 +64,7 @@ def save_gpu_times(inference: Inference | None, path: Path) -> None:
     totals = _Totals(
         explained=[times.explained for times in found.values()],
         waited=[times.waited for times in found.values()],
+        pause=[times.pause for times in found.values()],
         latency_ns=0 if inference is None else inference.latency_ns,
         waking_ns=0 if inference is None else inference.waking_ns,
     )
@@ -93,7 +95,8 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
         columns = read_columns(batches, table)
     except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
         raise edited(Analysis, path) from error
-    if not len(totals.explained) == len(totals.waited) == len(names) or len(columns["likely_gpu"]) != len(timeline):
+    counts = {len(each) for each in (totals.explained, totals.waited, totals.pause)}
+    if counts != {len(names)} or len(columns["likely_gpu"]) != len(timeline):
         raise edited(Analysis, path)
     try:
         table.check(columns, {})
@@ -104,6 +107,7 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
             **{column: columns[f"{name}_{column}"] for column in _COLUMNS},
             explained=totals.explained[number],
             waited=totals.waited[number],
+            pause=totals.pause[number],
         )
         for number, name in enumerate(names)
     }
