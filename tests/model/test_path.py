@@ -150,6 +150,33 @@ def test_work_waits_for_another_stream_that_has_the_engine() -> None:
     assert Reason(graph.gpu_reason[1]) is Reason.ENGINE
 
 
+def test_work_begins_beside_the_last_blocks_of_another_stream() -> None:
+    """The second kernel began in the last 0.03 of 4 ms of the first: before, there was no room for it."""
+    assert after_what(began=4 * MS - 30_000) == (0, Reason.ENGINE)
+
+
+def test_work_beside_half_of_other_work_waited_for_something_else() -> None:
+    assert after_what(began=2 * MS) == (-1, Reason.LAUNCH)
+
+
+def test_the_gpu_may_run_first_what_was_launched_last() -> None:
+    """Of two kernels that each fill the GPU, it began with the second."""
+    timeline, work, gpu = traced([launch(5), launch(4, stream=2), wait()])
+    began = np.array([4 * MS - 30_000, 0, -1])
+    work = dataclasses.replace(work, measured=gpu, began=began, independent=np.array([False, False, True]))
+    assert graph_of(timeline, work, gpu).gpu_after.tolist()[:2] == [1, -1]
+
+
+def after_what(began: int) -> tuple[int, Reason]:
+    """Return what the second of two kernels came after, which are on two streams, and when the first takes 4 ms."""
+    timeline, work, gpu = traced([launch(4), launch(5, stream=2), wait()])
+    work = dataclasses.replace(
+        work, measured=gpu, began=np.array([0, began, -1]), independent=np.array([False, False, True])
+    )
+    graph = graph_of(timeline, work, gpu)
+    return int(graph.gpu_after[1]), Reason(graph.gpu_reason[1])
+
+
 def test_a_kernel_and_the_host_after_it_share_the_path() -> None:
     """Dietrich 2019, 6.5.1: twice a kernel of 0.6 s, 0.3 s of the CPU beside it, a wait, and 0.3 s of the CPU while the
     GPU is idle. To the end of the last wait these are 1.5 s, of them 1.2 on the GPU.

@@ -31,6 +31,10 @@ WORTH_FOLLOWING_NS = 20_000
 """Shorter gaps and waits do not show which thread waits for which: waking a thread takes about as long."""
 
 
+LAST_BLOCKS_SHARE = 0.1
+"""When at most this share of a kernel is left, its last blocks may leave room for the next kernel."""
+
+
 class Reason(IntEnum):
     """Why a piece of GPU work could not begin earlier."""
 
@@ -44,7 +48,8 @@ class Reason(IntEnum):
     """The legacy default stream, which orders all streams of a process."""
     ENGINE = 4
     """Work of another stream, launched before, that ended closer to its start than anything else: both need the same
-    part of the GPU (there, 6.3.3). Told only where a profiler recorded when the work began.
+    part of the GPU (there, 6.3.3); or, if nothing else accounts for the start, work that was about to end. Told only
+    where a profiler recorded when the work began.
     """
 
 
@@ -152,3 +157,22 @@ def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, ord
         closer &= work.stream[nearest] != work.stream[mine]
         graph.gpu_after[mine[closer]] = nearest[closer]
         graph.gpu_reason[mine[closer]] = Reason.ENGINE
+        ready = np.where(closer, graph.gpu_end[nearest], ready)
+        late = graph.gpu_begin[mine] - ready > LATEST_LAUNCH_NS
+        _come_after_last_blocks(graph, work, mine[late], by_end)
+
+
+def _come_after_last_blocks(
+    graph: Graph, work: DeviceWork, rows: NDArray[np.int64], by_end: NDArray[np.int64]
+) -> None:
+    """Let work come after that of another stream that was about to end when it began, in place; `by_end` is the
+    device's work in the order in which it ended. That may have been launched later: the GPU chooses among streams.
+    """
+    following = np.searchsorted(graph.gpu_end[by_end], graph.gpu_begin[rows], side="right")
+    rows, following = rows[following < len(by_end)], following[following < len(by_end)]
+    ending = by_end[following]
+    left = graph.gpu_end[ending] - graph.gpu_begin[rows]
+    almost = left <= LAST_BLOCKS_SHARE * (graph.gpu_end[ending] - graph.gpu_begin[ending])
+    almost &= work.stream[ending] != work.stream[rows]
+    graph.gpu_after[rows[almost]] = ending[almost]
+    graph.gpu_reason[rows[almost]] = Reason.ENGINE
