@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.driver.catalogue import Effect
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
 from ffm.results.documents.analysis import Analysis, MarkedIterations
@@ -30,7 +31,7 @@ def write_profile(profile: Profile, origin: str, results_folder: Path) -> Analys
     """Analyse a profile and write the results; `origin` is the name of the reader.
 
     Raises:
-        DocumentError: None of the GPU's work is tied to a call.
+        DocumentError: None of the GPU's work is tied to a call, or the kernels are missing.
     """
     if len(profile.unlaunched) and not len(profile.work.call):
         raise DocumentError(
@@ -38,11 +39,24 @@ def write_profile(profile: Profile, origin: str, results_folder: Path) -> Analys
             "correlation number of a recorded call, so nothing shows what waited for what. Record it again, with calls "
             "of CUDA, from before the first kernel."
         )
+    launches = _launches(profile)
+    if launches and profile.partners is None and not (profile.work.name >= 0).any():
+        raise DocumentError(
+            f"{profile.application}: it has {launches:,} launches, but none of the kernels that they started, so "
+            "nothing shows what waited for what. Record it again, with all of CUDA's activities."
+        )
     found = findings(profile, origin)
     ResultsFolder(results_folder).make()
     with writing_to(results_folder, f"ffm import {origin}"):
         forget_runs(results_folder)
         return write_results(found, results_folder)
+
+
+def _launches(profile: Profile) -> int:
+    """Return how many calls of a profile launch kernels."""
+    meanings = [meaning(name) for name in profile.names]
+    launches = np.array([one is not None and one.effect is Effect.LAUNCH_KERNEL for one in meanings], bool)
+    return int(np.count_nonzero(launches[profile.calls.name]))
 
 
 def findings(profile: Profile, origin: str) -> Findings:
@@ -76,7 +90,21 @@ def findings(profile: Profile, origin: str) -> Findings:
         work=run.work,
         marked=_iterations(profile, run.timeline.thread),
         unproved=((run.timeline.wait > 0) | (run.timeline.kind == Kind.SYNCHRONIZATION)) & on_gpu,
+        kernels=_kernels(profile, site),
     )
+
+
+def _kernels(profile: Profile, site: NDArray[np.int32]) -> dict[int, list[str]]:
+    """Return the names of the kernels that each site launched, those launched most often first."""
+    work = profile.work
+    launched = np.flatnonzero(work.name >= 0)
+    pairs = np.column_stack((site[work.call[launched]], work.name[launched]))
+    distinct, count = np.unique(pairs, axis=0, return_counts=True)
+    kernels: dict[int, list[str]] = {}
+    for place in np.argsort(-count, kind="stable").tolist():
+        number, name = distinct[place].tolist()
+        kernels.setdefault(number, []).append(profile.names[name])
+    return kernels
 
 
 def _iterations(profile: Profile, thread: NDArray[np.int32]) -> list[MarkedIterations]:

@@ -176,13 +176,14 @@ def damaged_report(path: Path, damage: str) -> Path:
         end = begin + 2 if damage == "negative" else begin + 50
         report.kernel("step", begin + 6, end, call if number is None else number)
         report.call("cudaDeviceSynchronize", begin + 6, begin + 52)
+    if damage == "kernels":
+        report.copy(310, 320, report.call("cudaMemcpy", 300, 325), 4096, source=2, destination=0)
     report.write(path)
     with sqlite3.connect(path) as database:
         if damage == "numbers":
             database.execute("update CUPTI_ACTIVITY_KIND_RUNTIME set correlationId = 0")
-        if damage == "tables":
-            for table in ("RUNTIME", "KERNEL"):
-                database.execute(f"drop table CUPTI_ACTIVITY_KIND_{table}")
+        for table in {"tables": ("RUNTIME", "KERNEL"), "kernels": ("KERNEL",)}.get(damage, ()):
+            database.execute(f"drop table CUPTI_ACTIVITY_KIND_{table}")
     database.close()
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:5000])
@@ -195,6 +196,7 @@ def damaged_report(path: Path, damage: str) -> Path:
         ("cut", "cannot be read as a report of Nsight Systems"),
         ("tables", "contains no calls of CUDA"),
         ("numbers", "has the correlation number of a recorded call"),
+        ("kernels", "none of the kernels that they started"),
         ("negative", "has rows that end before they start"),
     ],
 )

@@ -162,9 +162,7 @@ def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, ord
         _come_after_last_blocks(graph, work, mine[late], by_end)
 
 
-def _come_after_last_blocks(
-    graph: Graph, work: DeviceWork, rows: NDArray[np.int64], by_end: NDArray[np.int64]
-) -> None:
+def _come_after_last_blocks(graph: Graph, work: DeviceWork, rows: NDArray[np.int64], by_end: NDArray[np.int64]) -> None:
     """Let work come after that of another stream that was about to end when it began, in place; `by_end` is the
     device's work in the order in which it ended. That may have been launched later: the GPU chooses among streams.
     """

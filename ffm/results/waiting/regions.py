@@ -362,7 +362,7 @@ class _Names:
         it.
         """
         name, at = self._shown_work(site)
-        kernels = list(dict.fromkeys(base_name(kernel) for kernel in self._analysis.sites[site].kernels))
+        kernels = list(dict.fromkeys(_unqualified(kernel) for kernel in self._analysis.sites[site].kernels))
         if len(kernels) > 1:
             return f"{kernels[0]} and {len(kernels) - 1} more", at
         return (kernels[0] if kernels else name), at
@@ -412,6 +412,11 @@ class _Names:
             for frame in reversed(frames[caller:])
             if not starts_a_thread(frame.function) and not frame.function.startswith(_NO_FRAMES)
         ]
+
+
+def _unqualified(kernel: str) -> str:
+    """Return a kernel's name without the namespaces, template arguments and parameters: there is room for little."""
+    return base_name(kernel).rpartition("::")[2]
 
 
 def _inlines(frames: Sequence[Frame], index: int) -> bool:
