@@ -99,7 +99,7 @@ def steps_of(threads: int) -> float:
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        kernels.fit(trace, kernels.Rules(5, 2, np.full(rows, 30), np.full(1, 30)), fitted)
+        kernels.fit(trace, kernels.Rules(5, 2, np.full(rows, 30), np.full(1, 30), 0), fitted)
     finally:
         sys.settrace(before)
     return steps / rows
