@@ -66,6 +66,16 @@ def test_calls_that_left_the_gpu_idle_tell_nothing_of_its_pauses() -> None:
     assert infer_gpu_times(timeline, work).likely.pause == PAUSE_NS
 
 
+def test_threads_that_wake_up_at_any_time_tell_nothing_of_pauses() -> None:
+    timeline, work = paused([launch(100), WAIT] * 4 + [launch(100), launch(100), WAIT] * 4)
+    waits = np.flatnonzero(timeline.wait > 0)
+    late = np.zeros(len(timeline), np.int64)
+    late[waits] = np.array([0, 5, 5, 10, 10, 2, 30, 60]) * MICROSECOND
+    started = timeline.start + np.cumsum(late) - late
+    woken = dataclasses.replace(timeline, start=started, duration=timeline.duration + late, wait=timeline.wait + late)
+    assert infer_gpu_times(woken, work).likely.pause == PAUSE_NS
+
+
 def test_recorded_times_tell_the_pause_between_kernels() -> None:
     timeline, work = paused([*[launch(100)] * 5, WAIT] * 4)
     place = np.arange(len(timeline)) % 6

@@ -20,6 +20,12 @@ PAUSE_NS = 800
 ENOUGH = 3
 """This many pauses must be seen before their median counts."""
 
+ERROR_OF_MEDIAN = 1.858
+"""The standard error of a median, times the square root of the sample's size, by the median deviation from it, of
+normally distributed values (1.4826 times that deviation is their standard deviation, of which the median's error is
+1.2533 times that of the mean).
+"""
+
 LOOKED_AT = 1_000_000
 """The rows in which segments are looked at: more would take memory, and tell no more of a property of the device."""
 
@@ -28,6 +34,9 @@ def usual_pause(
     timeline: Timeline, work: DeviceWork, segment: NDArray[np.int32], length: NDArray[np.int64], latency_ns: int
 ) -> int:
     """Return the usual nanoseconds between two pieces of work of which the second was there before the first was over.
+
+    What waits show of it also contains how late each thread woke up. Where that scatters so much that the pause may be
+    anything up to twice `PAUSE_NS`, the run does not show it.
 
     Args:
         timeline: the run.
@@ -40,7 +49,11 @@ def usual_pause(
         seen = _between_recorded(timeline, work)
     else:
         seen = _within_segments(timeline, work, segment, length, latency_ns)
-    return int(np.median(seen)) if len(seen) >= ENOUGH else PAUSE_NS
+    if len(seen) < ENOUGH:
+        return PAUSE_NS
+    middle = np.median(seen)
+    error = ERROR_OF_MEDIAN * np.median(np.abs(seen - middle)) / np.sqrt(len(seen))
+    return max(int(middle), 0) if error < PAUSE_NS else PAUSE_NS
 
 
 def _between_recorded(timeline: Timeline, work: DeviceWork) -> NDArray[np.float64]:
@@ -80,7 +93,7 @@ def _within_segments(
     late = arrival - arrival[begin[number]] > done
     queued = np.bincount(number, weights=late, minlength=len(length)) == 0
     shows = complete & queued & (size > 1)
-    pauses: NDArray[np.float64] = ((left[shows] - latency) / (size[shows] - 1)).clip(0)
+    pauses: NDArray[np.float64] = (left[shows] - latency) / (size[shows] - 1)
     return pauses
 
 
