@@ -473,7 +473,7 @@ def _expect(timeline: Timeline, work: DeviceWork, works: _Works, shown: _Shown, 
     if several.any():
         value = _share_out(value, several, number, length)
         left = value < 0
-        resolved = ~left & (number >= 0)
+        resolved = ~left & inside
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)

@@ -178,7 +178,7 @@ def add_pending(trace: Trace, pending: Pending, row: int, arrival: int) -> None:
     pending.before[first + count] = before
     pending.depth[first + count] = 1 + depth_of(pending, gpu, before)
     pending.deepest[gpu] = deeper(pending, gpu, pending.deepest[gpu], count)
-    if not trace.apart[lane]:
+    if lane >= 0 and not trace.apart[lane]:
         pending.deepest_ordered[gpu] = deeper(pending, gpu, pending.deepest_ordered[gpu], count)
     pending.number[gpu] = count + 1
 
