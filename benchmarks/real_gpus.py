@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times.inference import ENDLESS_NS, infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.gpu_times.timelines import ENDLESS_NS
 from ffm.model.timeline import Kind
 from ffm.sources.nsight import read_nsight
 from ffm.sources.profile import Profile

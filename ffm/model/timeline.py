@@ -13,6 +13,8 @@ from enum import IntEnum, IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
+NANOSECONDS_IN_SECOND = 1e9
+
 
 class Kind(IntEnum):
     """What an operation does, as far as the model distinguishes it."""

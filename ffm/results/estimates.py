@@ -21,7 +21,7 @@ from ffm.model.estimators.carry import carry_by_group
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
-from ffm.model.gpu_times.inference import Inference
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times.inference import Inference
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import Estimates, Variation

@@ -25,7 +25,7 @@ from typing import Any
 
 from ffm import __version__
 from ffm.model.estimators.replay import Replay, Replayed
-from ffm.model.estimators.replay_kernels import Fix
+from ffm.model.estimators.simulation.state import Fix
 
 ALIGNMENT = 64
 """Bytes: a column begins at a multiple of this in its file."""

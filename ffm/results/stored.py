@@ -16,7 +16,7 @@ from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.bound import bound_by_stack
 from ffm.model.estimators.replay import Replayed
-from ffm.model.gpu_times.inference import Inference
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
 from ffm.plain_text import plain_document

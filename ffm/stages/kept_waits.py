@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.gpu_times.inference import Inference
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.necessity.rules import Comparison
 from ffm.model.timeline import Kind, Timeline
 from ffm.results.documents.analysis import KeptWait, TimingWait

@@ -14,7 +14,8 @@ from ffm.model.copies import copy_times
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.bound import bound_by_stack, totals
 from ffm.model.estimators.replay import Elsewhere
-from ffm.model.gpu_times.inference import Inference, infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Timeline

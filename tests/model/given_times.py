@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times.inference import ENDLESS_NS, Inference, fit_times, visiting_order
+from ffm.model.gpu_times.fitting import fit_times, visiting_order
+from ffm.model.gpu_times.timelines import ENDLESS_NS, Inference
 from ffm.model.timeline import Timeline
 
 

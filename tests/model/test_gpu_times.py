@@ -13,8 +13,9 @@ from simulator import SYNC, Call, live, programs, traced
 from ffm.model import compiled, grouping
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times.inference import Inference, infer_gpu_times, infer_likely_times
+from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.timeline import Kind, Problem
 
 MICROSECOND = 1_000

@@ -13,7 +13,8 @@ from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs
 from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times.inference import WAITED_NS, infer_gpu_times
+from ffm.model.gpu_times.fitting import WAITED_NS
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from tests.model.given_times import given_gpu_times
 

@@ -11,7 +11,8 @@ from test_results_replay import measured, several_ranks
 
 from ffm.errors import DocumentError
 from ffm.model.gpu_times import inference
-from ffm.model.gpu_times.inference import GpuTimes, Inference, infer_gpu_times
+from ffm.model.gpu_times.inference import infer_gpu_times
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE
 from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results

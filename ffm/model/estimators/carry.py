@@ -41,9 +41,7 @@ from numpy.typing import NDArray
 
 from ffm.model import kernels
 from ffm.model.compiled import run
-from ffm.model.timeline import Timeline
-
-NANOSECONDS_IN_SECOND = 1e9
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 
 
 def carry(timeline: Timeline, selected: NDArray[np.bool_], copy_time: NDArray[np.int64] | None = None) -> float:

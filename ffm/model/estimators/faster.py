@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.estimators import replay_kernels
+from ffm.model.estimators.simulation.state import Fix, Trace
 from ffm.model.timeline import Kind, Problem, Timeline
 
 
@@ -44,10 +44,10 @@ class Faster:
 
 @dataclass(frozen=True, slots=True)
 class FasterRun:
-    """The run with what takes less time, for `replay_kernels.replay_group`."""
+    """The run with what takes less time, for `ffm.model.estimators.simulation.passes.replay_group`."""
 
-    trace: replay_kernels.Trace
-    fix: replay_kernels.Fix
+    trace: Trace
+    fix: Fix
     before: NDArray[np.int64]
     """Nanoseconds of the CPU that disappear before each row."""
     last: NDArray[np.int64]
@@ -57,7 +57,7 @@ class FasterRun:
 def faster_run(
     timeline: Timeline,
     work: DeviceWork,
-    trace: replay_kernels.Trace,
+    trace: Trace,
     place: NDArray[np.int64],
     faster: Faster,
 ) -> FasterRun:
@@ -81,5 +81,5 @@ def faster_run(
         action=np.where(sets, int(Action.ENQUEUE_AND_WAIT), work.action).astype(work.action.dtype),
     )
     # Where nothing disappears, rows only count as changed, so that whoever follows their thread knows.
-    fix = replay_kernels.Fix(members, fixes=bool(gone.any()), needed=False)
+    fix = Fix(members, fixes=bool(gone.any()), needed=False)
     return FasterRun(shorter, fix, before, np.where(lasts & ~ending, call + faster.gap, 0))

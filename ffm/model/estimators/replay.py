@@ -46,20 +46,19 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.estimators import replay_kernels
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.estimators.lateness import NEVER_NS, late_from
-from ffm.model.gpu_times.inference import GpuTimes, Inference
+from ffm.model.estimators.run_end import RunEnd
+from ffm.model.estimators.simulation.passes import replay_group
+from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import grouped, parts
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
-from ffm.model.thread_relations import find_family, related_threads, sharing_sites
-from ffm.model.thread_relations_kernels import Family
-from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.thread_relations import find_family, related_threads
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Kind, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
-
-NANOSECONDS_IN_SECOND = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,9 @@ class Replayed:
 
 
 _NO_ROWS = np.zeros(0, np.int64)
-_NOTHING = replay_kernels.Fix(_NO_ROWS, fixes=False, needed=False)
+_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False)
 """Changes no row."""
-_PROBES_STAY = replay_kernels.Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
+_PROBES_STAY = Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class _Changing:
         return labels
 
 
-Elsewhere = Callable[["Replay", list[replay_kernels.Fix], int], list[Replayed]]
+Elsewhere = Callable[["Replay", list[Fix], int], list[Replayed]]
 
 
 class Replay:
@@ -130,14 +129,13 @@ class Replay:
         self._known: dict[tuple[bytes, bool], Replayed] = {}
         self._family = find_family(timeline, work, inference.order)
         self._place = _inverse(inference.order)
-        self._ends = _thread_ends(timeline, len(work.process_of_thread))
-        self._groups = _Groups(timeline, work, self._family)
+        self._end = RunEnd(timeline, work, self._family)
         # If each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
         self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0)
         gpus = work.gpus
-        self._trace = replay_kernels.Trace(
+        self._trace = Trace(
             order=inference.order,
             thread=timeline.thread,
             start=timeline.start,
@@ -186,9 +184,7 @@ class Replay:
 
     def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
         """Return the same for each of some groups of rows alone."""
-        return self._replays(
-            [replay_kernels.Fix(np.sort(self._place[rows]), fixes=True, needed=True) for rows in groups]
-        )
+        return self._replays([Fix(np.sort(self._place[rows]), fixes=True, needed=True) for rows in groups])
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -200,7 +196,7 @@ class Replay:
         """
         members = self._members(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
-        return self._replays([replay_kernels.Fix(members[number], fixes=True, needed=False) for number in numbers])
+        return self._replays([Fix(members[number], fixes=True, needed=False) for number in numbers])
 
     def _members(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
@@ -243,7 +239,7 @@ class Replay:
     def _late_from(self) -> NDArray[np.int64]:
         return late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
 
-    def _replays(self, fixes: list[replay_kernels.Fix]) -> list[Replayed]:
+    def _replays(self, fixes: list[Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
         self.expect(len(fixes))
         keys = [(xxhash.xxh3_128_digest(fix.members.data), fix.needed) for fix in fixes]
@@ -260,11 +256,11 @@ class Replay:
         self._known.update(zip(fresh, found, strict=True))
         return [self._known[key] for key in keys]
 
-    def _visits(self, fix: replay_kernels.Fix) -> int:
+    def _visits(self, fix: Fix) -> int:
         """Return about how many rows a pass visits: a jump visits a few for each changed one."""
         return min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
 
-    def replayed(self, fix: replay_kernels.Fix) -> Replayed:
+    def replayed(self, fix: Fix) -> Replayed:
         """Return the seconds that a fix saves, whose members are places in the order of rows, ascending."""
         if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0, 0.0)
@@ -274,7 +270,7 @@ class Replay:
 
         def passed(times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
             manner = self._manner(strict=strict, jump=self._jump, recurs=recurs, waking=waking)
-            return self._groups.run_savings(self._ends, self._run(visits, times, fix, manner))
+            return self._end.savings(self._run(visits, times, fix, manner))
 
         passes = [
             functools.partial(passed, inference.likely, False, False, usual),
@@ -287,7 +283,7 @@ class Replay:
         low = min(slow[certain], likely[certain], recurring[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))
 
-    def _touched_s(self, fix: replay_kernels.Fix) -> float:
+    def _touched_s(self, fix: Fix) -> float:
         inference, duration = self.inference, self._timeline.duration
         touched = 0
         for part in parts(len(fix.members)):
@@ -337,15 +333,15 @@ class Replay:
         recurs: bool = False,
         waking: int | None = None,
     ) -> tuple[float, float, float]:
-        """Replay a change with one timeline of the GPU; return the seconds of `_Groups.run_savings`."""
+        """Replay a change with one timeline of the GPU; return the seconds of `RunEnd.savings`."""
         timeline = self._timeline
         less = replace(times, gpu=(times.gpu * faster.gpu).astype(np.int64))
-        probes = replay_kernels.Probes(change.before, timeline.start.copy(), timeline.wait.copy())
+        probes = Probes(change.before, timeline.start.copy(), timeline.wait.copy())
         usual = self.inference.latency_ns if waking is None else waking
         manner = self._manner(strict=strict, jump=False, recurs=recurs, waking=usual)
         early = self._run(len(timeline), less, change.fix, manner, probes, change.trace)
         np.add.at(early, timeline.thread[change.last > 0], change.last[change.last > 0])
-        return self._groups.run_savings(self._ends, early)
+        return self._end.savings(early)
 
     def fixed(self) -> Fixed:
         """Return the run as it would be if all of its problems were fixed, with the likely timeline of the GPU."""
@@ -356,8 +352,8 @@ class Replay:
         group_of = np.zeros(1, np.int32)
         [members] = self._members(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
-        probes = replay_kernels.Probes(np.zeros(len(timeline), np.int64), start, wait)
-        fix = replay_kernels.Fix(members, fixes=True, needed=False)
+        probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
+        fix = Fix(members, fixes=True, needed=False)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, fix, manner, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)
@@ -377,7 +373,7 @@ class Replay:
         # What a probe costs is known on average: now and then it took less, at most the time between two calls.
         most = (timeline.start[1:] - (timeline.start + timeline.duration)[:-1]).clip(0)
         probe = np.append(probe[:1], np.where(following, np.minimum(probe[1:], most), probe[1:]))
-        probes = replay_kernels.Probes(np.where(alone, probe, 0), start, wait)
+        probes = Probes(np.where(alone, probe, 0), start, wait)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, _NOTHING, manner, probes)
         # Calls that several threads make at once may reach the GPU in another order, and so seem to wait longer.
@@ -389,88 +385,32 @@ class Replay:
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
 
     @staticmethod
-    def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> replay_kernels.Manner:
-        return replay_kernels.Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
+    def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> Manner:
+        return Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
 
     def _run(
         self,
         visits: int,
         times: GpuTimes,
-        fix: replay_kernels.Fix,
-        manner: replay_kernels.Manner,
-        probes: replay_kernels.Probes = _PROBES_STAY,
-        trace: replay_kernels.Trace | None = None,
+        fix: Fix,
+        manner: Manner,
+        probes: Probes = _PROBES_STAY,
+        trace: Trace | None = None,
     ) -> NDArray[np.int64]:
         """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
         chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
         early: NDArray[np.int64] = run(
-            replay_kernels.replay_group,
+            replay_group,
             4 * self._expected * visits,
             self._trace if trace is None else trace,
-            replay_kernels.Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause),
+            Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause),
             self._family,
             fix,
             manner,
             probes,
         )
         return early
-
-
-class _Groups:
-    """Which threads, and which processes, run the same code side by side: those that share a call site."""
-
-    def __init__(self, timeline: Timeline, work: DeviceWork, family: Family) -> None:
-        of_thread = work.process_of_thread.astype(np.int64)
-        threads = np.arange(len(of_thread))
-        self._by_process = _Sets(threads, of_thread)
-        roots = threads[family.parent < 0]
-        self._roots = _Sets(roots, of_thread[roots] * (len(threads) + 1) + family.alike[roots])
-        self._process_of_set = of_thread[self._roots.first]
-        process = of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int64)
-        processes = np.arange(work.processes)
-        self._together = _Sets(processes, sharing_sites(process, timeline.site, work.processes).astype(np.int64))
-        self._processes = work.processes
-
-    def run_savings(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> tuple[float, float, float]:
-        """Return the seconds by which the run ends earlier (at least, likely, at most), given for each thread when it
-        ended and how much earlier it does.
-
-        At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
-        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread.
-        """
-        at_least = self._by_process.sooner(ends, early)
-        least = np.iinfo(np.int64).min
-        likely, over = np.full(self._processes, least), np.zeros(self._processes, np.int64)
-        np.maximum.at(likely, self._process_of_set, self._roots.sooner(ends, early))
-        likely[likely == least] = 0  # a process that made no call, such as the parent of the one that did
-        over[self._by_process.number] = self._by_process.latest(ends)
-        most = int(self._together.sooner(over, likely).max())
-        return (
-            max(int(at_least.min()), 0) / NANOSECONDS_IN_SECOND,
-            max(most, 0) / NANOSECONDS_IN_SECOND,
-            max(int(early.max()), most, 0) / NANOSECONDS_IN_SECOND,
-        )
-
-
-class _Sets:
-    """Sets of threads or processes: `members`, shape (n,), and the number of each one's set."""
-
-    def __init__(self, members: NDArray[np.int64], number: NDArray[np.int64]) -> None:
-        order = np.argsort(number, kind="stable")
-        self._members = members[order]
-        self._begins = np.flatnonzero(np.diff(number[order], prepend=-1))
-        self.first = self._members[self._begins]
-        """A member of each set."""
-        self.number = number[order][self._begins]
-
-    def latest(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the latest time in each set."""
-        return np.asarray(np.maximum.reduceat(time[self._members], self._begins), np.int64)
-
-    def sooner(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how much earlier the last of each set ends if each ends earlier by its own time."""
-        return self.latest(ends) - self.latest(ends - early)
 
 
 def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -480,10 +420,3 @@ def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place
-
-
-def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
-    """Return when each thread's last operation, and the gap after it, are over."""
-    ends = np.zeros(threads, np.int64)
-    np.maximum.at(ends, timeline.thread, timeline.start + timeline.duration + timeline.gap)
-    return ends

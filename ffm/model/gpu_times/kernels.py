@@ -76,7 +76,7 @@ class Rules(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The columns of `ffm.model.gpu_times.inference.GpuTimes`, which are filled in."""
+    """The columns of `ffm.model.gpu_times.timelines.GpuTimes`, which are filled in."""
 
     gpu: Columns
     ready: Columns

@@ -10,7 +10,6 @@ import numpy as np
 from ffm.model.compiled import inlined, zero
 from ffm.model.necessity.cover_kernels import end_wait, knows_all_work, note_certainty, nothing_waited_for
 from ffm.model.necessity.need_kernels import (
-    larger,
     need_for_always,
     need_for_clock,
     need_for_held,
@@ -19,6 +18,7 @@ from ffm.model.necessity.need_kernels import (
     need_for_use,
 )
 from ffm.model.necessity.order_kernels import begin_wait, hold_back, order_on_gpu, put_on_stream, unordered
+from ffm.model.necessity.reliance_kernels import larger
 from ffm.model.necessity.state import (
     ACCESSED,
     CLOCK_READ,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times.inference import GpuTimes, Inference
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 
 SET_BYTES_A_NANOSECOND = 10

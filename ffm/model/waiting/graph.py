@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times.inference import WAITED_NS, GpuTimes, Inference
+from ffm.model.gpu_times.fitting import WAITED_NS
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import graph_kernels
 

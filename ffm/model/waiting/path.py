@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times.inference import WAITED_NS
+from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads

@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from ffm.model.device import DeviceWork
-from ffm.model.gpu_times.inference import GpuTimes, Inference, visiting_order
+from ffm.model.gpu_times.fitting import visiting_order
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
 from ffm.results.columnar.columns import LONGEST, Column, ColumnError, Columns, Table
 from ffm.results.documents.analysis import Analysis

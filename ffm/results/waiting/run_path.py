@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times.inference import GpuTimes, Inference
+from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph

@@ -1,0 +1,77 @@
+"""How much earlier a run ends if each of its threads does."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.device import DeviceWork
+from ffm.model.thread_relations import sharing_sites
+from ffm.model.thread_relations_kernels import Family
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
+
+
+class RunEnd:
+    """The end of a run. Threads, and processes, that share a call site run the same code side by side: the last of
+    these to end counts.
+    """
+
+    def __init__(self, timeline: Timeline, work: DeviceWork, family: Family) -> None:
+        self._ends = _thread_ends(timeline, len(work.process_of_thread))
+        of_thread = work.process_of_thread.astype(np.int64)
+        threads = np.arange(len(of_thread))
+        self._by_process = _Sets(threads, of_thread)
+        roots = threads[family.parent < 0]
+        self._roots = _Sets(roots, of_thread[roots] * (len(threads) + 1) + family.alike[roots])
+        self._process_of_set = of_thread[self._roots.first]
+        process = of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int64)
+        processes = np.arange(work.processes)
+        self._together = _Sets(processes, sharing_sites(process, timeline.site, work.processes).astype(np.int64))
+        self._processes = work.processes
+
+    def savings(self, early: NDArray[np.int64]) -> tuple[float, float, float]:
+        """Return the seconds by which the run ends earlier (at least, likely, at most) if each thread does by its own
+        nanoseconds, shape (threads,).
+
+        At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
+        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread.
+        """
+        at_least = self._by_process.sooner(self._ends, early)
+        least = np.iinfo(np.int64).min
+        likely, over = np.full(self._processes, least), np.zeros(self._processes, np.int64)
+        np.maximum.at(likely, self._process_of_set, self._roots.sooner(self._ends, early))
+        likely[likely == least] = 0  # a process that made no call, such as the parent of the one that did
+        over[self._by_process.number] = self._by_process.latest(self._ends)
+        most = int(self._together.sooner(over, likely).max())
+        return (
+            max(int(at_least.min()), 0) / NANOSECONDS_IN_SECOND,
+            max(most, 0) / NANOSECONDS_IN_SECOND,
+            max(int(early.max()), most, 0) / NANOSECONDS_IN_SECOND,
+        )
+
+
+class _Sets:
+    """Sets of threads or processes: `members`, shape (n,), and the number of each one's set."""
+
+    def __init__(self, members: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        order = np.argsort(number, kind="stable")
+        self._members = members[order]
+        self._begins = np.flatnonzero(np.diff(number[order], prepend=-1))
+        self.first = self._members[self._begins]
+        """A member of each set."""
+        self.number = number[order][self._begins]
+
+    def latest(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the latest time in each set."""
+        return np.asarray(np.maximum.reduceat(time[self._members], self._begins), np.int64)
+
+    def sooner(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how much earlier the last of each set ends if each ends earlier by its own time."""
+        return self.latest(ends) - self.latest(ends - early)
+
+
+def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
+    """Return when each thread's last operation, and the gap after it, are over."""
+    ends = np.zeros(threads, np.int64)
+    np.maximum.at(ends, timeline.thread, timeline.start + timeline.duration + timeline.gap)
+    return ends

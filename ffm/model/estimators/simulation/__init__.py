@@ -1,0 +1,1 @@
+"""The simulation of a run with some problems fixed, as Numba compiles it."""

@@ -1,0 +1,156 @@
+"""The pass that simulates a run again (`ffm.model.estimators.replay`), in the part of Python that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time.
+"""
+
+from __future__ import annotations
+
+from ffm.model.compiled import inner, zero
+from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace, at_the_start
+from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
+from ffm.model.estimators.simulation.threads import meet_threads, shift_of, wait_at_the_end
+from ffm.model.estimators.simulation.waits import wait_for_gpu
+from ffm.model.numbers import (
+    ALLOCATION,
+    ENQUEUE,
+    ENQUEUE_AND_WAIT,
+    FREE,
+    MISPLACED_SYNCHRONIZATION,
+    RECORD_EVENT,
+    SET_AND_WAIT,
+    STREAM_WAIT_EVENT,
+    SYNCHRONIZATION,
+    UNNECESSARY_SYNCHRONIZATION,
+    UNNECESSARY_TRANSFER,
+    WAIT_AND_ENQUEUE,
+    WAIT_EVENT,
+)
+from ffm.model.thread_relations_kernels import Family
+
+
+def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
+    """Simulate the run with one group's problems fixed; return the nanoseconds by which each thread ends earlier.
+
+    The rules are those of `ffm.model.estimators.replay`.
+    """
+    order, members = trace.order, fix.members
+    timed = len(probes.time) > 0
+    related = len(trace.process_of_thread) > len(trace.legacy)
+    state = at_the_start(trace)
+    if len(members) == 0 and not timed:
+        return state.early
+    member = child = zero()  # the next of the changed rows, and of the joined threads
+    place = members[0] if manner.jump else 0
+    fresh = manner.jump
+    while place < len(order):
+        row = order[place]
+        thread = trace.thread[row]
+        if related or family.joined[thread] >= 0:
+            child = meet_threads(state, trace, family, manner.strict, place, child)
+        if timed:
+            state.early[thread] += probes.time[row]
+        if fresh:
+            let_gpu_be_early(state, trace, times, row)
+        member = next_member(members, member, place)
+        changed = member < len(members) and members[member] == place
+        if changed:
+            state.touched[thread] = 1
+        change = change_of(trace, fix, manner, row, changed)
+        begun = int(trace.start[row]) - shift_of(state, trace, row)
+        now = call(state, trace, times, fix, manner, change, row, begun)
+        state.early[thread] = trace.start[row] + trace.duration[row] - now
+        if timed:
+            probes.start[row] = begun
+            probes.wait[row] = max(now - begun - change.own, 0)
+        place += 1
+        fresh = False
+        if manner.jump and runs_as_measured(state, trace, times, row, place):
+            member = next_member(members, member, place)
+            if member == len(members):
+                break
+            place = max(place, members[member])
+            fresh = True
+    wait_at_the_end(state)
+    return state.early
+
+
+@inner
+def next_member(members: Columns, member: int, place: int) -> int:
+    """Return the first member, from this one on, that is not before a place."""
+    while member < len(members) and members[member] < place:
+        member += 1
+    return member
+
+
+@inner
+def change_of(trace: Trace, fix: Fix, manner: Manner, row: int, changed: bool) -> Change:
+    """Return what the fix changes of a call, if it changes it."""
+    own = int(trace.duration[row] - trace.wait[row])
+    if not changed:
+        return Change(own, False, False, False)
+    kind, flags = trace.kind[row], trace.problem[row]
+    no_wait = False
+    no_call = False
+    no_work = False
+    later = False
+    if kind == ALLOCATION:
+        no_call = True
+        no_wait = True
+    elif fix.fixes and fix.needed:
+        no_wait = True
+        no_call = kind == SYNCHRONIZATION
+    elif fix.fixes:
+        no_wait = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
+        later = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not no_wait
+        no_work = (flags & UNNECESSARY_TRANSFER) != 0
+        no_call = no_work or (no_wait and kind == SYNCHRONIZATION)
+        if kind == FREE and no_wait and trace.partner[row] >= 0:
+            no_call = True
+    if no_wait and trace.action[row] == SET_AND_WAIT:
+        own = int(trace.copied[row]) // manner.set_bytes_a_nanosecond
+        no_work = True
+    elif no_call:
+        own = 0
+    return Change(own, no_wait, no_work, later)
+
+
+@inner
+def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, change: Change, row: int, begun: int) -> int:
+    """Simulate a call; return when it is over."""
+    does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+    now = begun
+    if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+        now += change.own
+        if not change.no_work:
+            enqueue(state, trace, times, row, now)
+    if ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
+        now = wait_for_gpu(state, trace, times, fix, manner, change, row, now)
+        if does != ENQUEUE_AND_WAIT:
+            now += change.own
+    else:
+        if does != ENQUEUE:
+            now += change.own
+        if not change.no_wait:
+            now += int(trace.wait[row])
+        if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
+            order_by_event(state, trace, row)
+    if does == WAIT_AND_ENQUEUE and not change.no_work:
+        enqueue(state, trace, times, row, now)
+    return now
+
+
+@inner
+def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: int) -> bool:
+    """Return whether the process runs as measured from a place on, after this row, but for being early."""
+    thread = trace.thread[row]
+    process, early = trace.process_of_thread[thread], state.early[thread]
+    if state.moved_until[thread] >= 0 or place >= len(trace.order):
+        return False
+    following = trace.order[place]
+    if trace.process_of_thread[trace.thread[following]] != process:
+        return True
+    # The GPU is early by as much, or as idle as before.
+    start, ready = trace.start[following], times.ready[following]
+    idle = state.latest[process] + times.pause <= start - early and ready + times.pause <= start
+    alike = idle or ready - state.latest[process] == early
+    return bool(alike and state.removed.over[process] <= start - early)

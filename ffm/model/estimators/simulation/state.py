@@ -1,0 +1,195 @@
+"""What a simulation of the run reads and what it has come to, in the part of Python that Numba compiles.
+
+Columns are those of `Timeline` and `DeviceWork`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import inlined, inner
+
+Columns = NDArray[Any]
+
+EVERYTHING = -1
+"""What a wait for all streams of a process waits for; `DEVICE` less a device's number, for all streams of that. Other
+waits have a stream's number: that of an event is the one that it was recorded on.
+"""
+DEVICE = -2
+
+
+class Trace(NamedTuple):
+    """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
+
+    order: Columns
+    """The rows by process, then by start."""
+    thread: Columns
+    start: Columns
+    duration: Columns
+    wait: Columns
+    kind: Columns
+    problem: Columns
+    first_use: Columns
+    site: Columns
+    action: Columns
+    stream: Columns
+    event: Columns
+    partner: Columns
+    copied: Columns
+    process_of_thread: Columns
+    legacy: Columns
+    apart: Columns
+    stream_process: Columns
+    gpu_of_stream: Columns
+    """The columns of `ffm.model.device.Gpus`."""
+    first_gpu: Columns
+    events: int
+
+
+class Gpu(NamedTuple):
+    """One timeline of the GPU; the columns of `ffm.model.gpu_times.timelines.GpuTimes`."""
+
+    gpu: Columns
+    ready: Columns
+    latency: Columns
+    late_from: Columns
+    """For each site, the latency from which on a wait of it was late by chance (`ffm.model.estimators.lateness`)."""
+    usual: int
+    """The usual latency."""
+    pause: int
+    """Between a stream's work and the next if that is queued."""
+
+
+class Fix(NamedTuple):
+    """What is fixed."""
+
+    members: Columns
+    """Positions in `order` of the rows that the fix changes, ascending: those with problems, and the allocations whose
+    memory a free leaves to them.
+    """
+    fixes: bool
+    """Whether the rows' problems are fixed; otherwise they only count as changed."""
+    needed: bool
+    """Whether the rows' waits disappear although they are needed; what follows on other streams then waits for the same
+    work.
+    """
+
+
+class Probes(NamedTuple):
+    """Time before each row that did not belong to the program and disappears; empty if there is none."""
+
+    time: Columns
+    start: Columns
+    """Receives each row's own start, and `wait` its own wait."""
+    wait: Columns
+
+
+class Manner(NamedTuple):
+    """How the run is simulated."""
+
+    strict: bool
+    """A joined thread helps only if all threads joined there end earlier, and no thread follows another."""
+    jump: bool
+    """Each process has one stream and one thread. Stretches in which the CPU and the GPU are early by the same time are
+    skipped, because there the run is as measured. Not used with probes.
+    """
+    set_bytes_a_nanosecond: int
+    """How fast the CPU sets memory that a fix makes it set."""
+    waking: int
+    """How much of a wait's latency at most is the waking of its thread; during the rest, the GPU was not done yet."""
+    recurs: bool
+    """A thread that comes to the next wait while a removed one would still last then waits for as long as the latency
+    of that was, as if all of it were falling asleep and waking.
+    """
+
+
+class Removed(NamedTuple):
+    """Of the last wait that was removed in each process."""
+
+    target: Columns
+    """When its work should be over."""
+    over: Columns
+    """When its work is over."""
+    waking: Columns
+    """How long it woke."""
+    scope: Columns
+    """What it waited for."""
+    latency: Columns
+
+
+class State(NamedTuple):
+    """What the simulation has come to."""
+
+    early: Columns
+    """By how much each thread is early."""
+    over: Columns
+    """When each stream's work is done."""
+    latest: Columns
+    """When all work of each process is done."""
+    latest_on: Columns
+    """When all work of each device is done."""
+    legacy_latest: Columns
+    """When all work of each process is done that its legacy stream orders."""
+    recorded: Columns
+    """When the work before each event is done."""
+    recorded_on: Columns
+    """The stream of that work."""
+    ordered: Columns
+    """When the work of each process is done for which later work waits on the GPU, as the CPU does not wait for it."""
+    removed: Removed
+    moved_until: Columns
+    """When each thread waits for what moved waits have left to it, or -1; in the time of the run as measured."""
+    moved_for: Columns
+    """Until when it waits then."""
+    touched: Columns
+    """Whether the fix changes each thread."""
+    ended: Columns
+    """When each thread's last call ended in the run as measured."""
+
+
+class Change(NamedTuple):
+    """What the fix changes of a call."""
+
+    own: int
+    """How long the call then takes but for its wait."""
+    no_wait: bool
+    no_work: bool
+    later: bool
+    """Whether its wait is moved to the first use."""
+
+
+@inlined
+def at_the_start(trace: Trace) -> State:
+    """Return the state before the first call."""
+    threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
+    return State(
+        early=np.zeros(threads, np.int64),
+        over=np.zeros(streams + 1, np.int64),
+        latest=np.zeros(processes, np.int64),
+        latest_on=np.zeros(trace.first_gpu[processes], np.int64),
+        legacy_latest=np.zeros(processes, np.int64),
+        recorded=np.zeros(trace.events + 1, np.int64),
+        recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
+        ordered=np.zeros(processes, np.int64),
+        removed=Removed(
+            target=np.zeros(processes, np.int64),
+            over=np.full(processes, -1, np.int64),
+            waking=np.zeros(processes, np.int64),
+            scope=np.zeros(processes, np.int64),
+            latency=np.zeros(processes, np.int64),
+        ),
+        moved_until=np.full(threads, -1, np.int64),
+        moved_for=np.zeros(threads, np.int64),
+        touched=np.zeros(threads, np.uint8),
+        ended=np.zeros(threads, np.int64),
+    )
+
+
+@inner
+def is_legacy(trace: Trace, row: int) -> bool:
+    """Return whether a row's stream is its process's legacy default stream."""
+    legacy = trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    return bool(legacy >= 0 and legacy == trace.stream[row])

@@ -1,0 +1,67 @@
+"""When the work of streams is over: in order, behind events and behind the legacy default stream's."""
+
+from __future__ import annotations
+
+from ffm.model.compiled import inner
+from ffm.model.estimators.simulation.state import Gpu, State, Trace, is_legacy
+from ffm.model.numbers import (
+    RECORD_EVENT,
+)
+
+
+@inner
+def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
+    """Let the GPU be early by as much as the CPU."""
+    thread = trace.thread[row]
+    process = trace.process_of_thread[thread]
+    state.latest[process] = times.ready[row] - state.early[thread]
+    state.legacy_latest[process] = state.latest[process]
+    for number in range(len(trace.stream_process)):
+        if trace.stream_process[number] == process:
+            state.over[number] = state.latest[process]
+            state.latest_on[trace.gpu_of_stream[number]] = state.latest[process]
+
+
+@inner
+def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
+    """Let the GPU do a row's work after what comes before it, and the pause after that."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    legacy = trace.legacy[process]
+    first = max(now, state.ordered[process])
+    if state.over[lane] > 0:
+        first = max(first, state.over[lane] + (times.pause if times.gpu[row] > 0 else 0))
+    if is_legacy(trace, row):
+        first = max(first, state.legacy_latest[process])
+    elif legacy >= 0 and not trace.apart[lane]:
+        first = max(first, state.over[legacy])
+    work_until(state, trace, row, first + times.gpu[row])
+
+
+@inner
+def work_until(state: State, trace: Trace, row: int, end: int) -> None:
+    """Let the work of a row's stream be over at `end`: its own, with all of its process, and with all that the legacy
+    stream orders.
+    """
+    stream_until(state, trace, trace.process_of_thread[trace.thread[row]], trace.stream[row], end)
+
+
+@inner
+def stream_until(state: State, trace: Trace, process: int, lane: int, end: int) -> None:
+    """Let the work of a stream of a process be over at `end`, as `work_until` does."""
+    state.over[lane] = end
+    state.latest[process] = max(state.latest[process], end)
+    gpu = trace.gpu_of_stream[lane]
+    state.latest_on[gpu] = max(state.latest_on[gpu], end)
+    if not trace.apart[lane]:
+        state.legacy_latest[process] = max(state.legacy_latest[process], end)
+
+
+@inner
+def order_by_event(state: State, trace: Trace, row: int) -> None:
+    """Record an event, or let a stream wait for it."""
+    lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
+    if trace.action[row] == RECORD_EVENT:
+        state.recorded[event] = state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane]
+        state.recorded_on[event] = lane
+    else:
+        work_until(state, trace, row, max(state.over[lane], state.recorded[event]))

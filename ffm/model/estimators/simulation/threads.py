@@ -1,0 +1,92 @@
+"""How early threads are: after those that started, joined or led them, and after waits that were moved."""
+
+from __future__ import annotations
+
+from ffm.model.compiled import inner
+from ffm.model.estimators.simulation.state import State, Trace
+from ffm.model.thread_relations_kernels import Family
+
+
+@inner
+def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place: int, child: int) -> int:
+    """Let a thread be as early as its parent, the threads it has joined and the one it follows allow.
+
+    Returns the next of the joined threads.
+    """
+    row = trace.order[place]
+    thread = trace.thread[row]
+    early, ended = state.early, state.ended
+    if family.forked[thread] == place and family.parent[thread] >= 0:
+        early[thread] = early[family.parent[thread]]
+    gain = joined_gain(state, family, strict, place, child)
+    while child < len(family.children) and family.joined[family.children[child]] <= place:
+        state.touched[thread] |= state.touched[family.children[child]]
+        child += 1
+    early[thread] = max(early[thread], gain)
+    leader = family.follows[thread]
+    if leader >= 0 and state.touched[leader] and not strict and ended[thread] > 0:
+        room = trace.start[row] - ended[thread]  # it cannot have waited longer than it did nothing
+        early[thread] = max(early[thread], min(early[leader], early[thread] + room))
+    ended[thread] = trace.start[row] + trace.duration[row]
+    return child
+
+
+@inner
+def joined_gain(state: State, family: Family, strict: bool, place: int, child: int) -> int:
+    """Return by how much the threads joined at a place, from `child` on, end earlier; -1 if there are none.
+
+    Those that run the same code are over when the last of them is.
+    """
+    early, ended = state.early, state.ended
+    gain = -1
+    least = -1
+    alike = -1
+    last = 0
+    sooner = 0
+    while child < len(family.children) and family.joined[family.children[child]] <= place:
+        other = family.children[child]
+        if child == 0 or family.joined[family.children[child - 1]] < place:
+            alike = -1
+        if family.alike[other] != alike:
+            alike = int(family.alike[other])
+            last = int(ended[other])
+            sooner = int(ended[other] - early[other])
+        last = max(last, int(ended[other]))
+        sooner = max(sooner, int(ended[other] - early[other]))
+        if least < 0 or early[other] < least:
+            least = int(early[other])
+        child += 1
+        following = family.children[child] if child < len(family.children) else -1
+        if following < 0 or family.joined[following] > place or family.alike[following] != alike:
+            gain = max(gain, last - sooner)
+    return least if strict else gain
+
+
+@inner
+def shift_of(state: State, trace: Trace, row: int) -> int:
+    """Return by how much a call begins earlier, after what the thread waits for since waits were moved."""
+    thread = trace.thread[row]
+    shift, until = int(state.early[thread]), int(state.moved_until[thread])
+    if until >= 0 and trace.start[row] >= until:
+        shift = min(shift, until - int(state.moved_for[thread]))
+        state.moved_until[thread] = -1
+    return shift
+
+
+@inner
+def move_wait(state: State, trace: Trace, row: int, target: int, latency: int) -> None:
+    """Let a thread wait at the first use of what it waited for."""
+    thread = trace.thread[row]
+    until = trace.start[row] + trace.duration[row] + trace.first_use[row]
+    if state.moved_until[thread] < 0 or until < state.moved_until[thread]:
+        state.moved_until[thread] = until
+    state.moved_for[thread] = max(state.moved_for[thread], target + max(latency, 0))
+
+
+@inner
+def wait_at_the_end(state: State) -> None:
+    """Let the threads wait at the end for what moved waits have left to them."""
+    for thread in range(len(state.early)):
+        until = state.moved_until[thread]
+        if until >= 0:
+            state.early[thread] = min(state.early[thread], until - state.moved_for[thread])

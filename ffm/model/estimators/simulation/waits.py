@@ -1,0 +1,133 @@
+"""Until when threads wait for the GPU, and what becomes of waits that a fix removes."""
+
+from __future__ import annotations
+
+from ffm.model.compiled import inner
+from ffm.model.estimators.simulation.state import DEVICE, EVERYTHING, Change, Fix, Gpu, Manner, State, Trace, is_legacy
+from ffm.model.estimators.simulation.streams import stream_until
+from ffm.model.estimators.simulation.threads import move_wait
+from ffm.model.numbers import (
+    ENQUEUE_AND_WAIT,
+    SET_AND_WAIT,
+    WAIT_CONTEXT,
+    WAIT_EVENT,
+)
+
+
+@inner
+def wait_for_gpu(
+    state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, change: Change, row: int, now: int
+) -> int:
+    """Simulate the wait of a call, or what becomes of it; return until when the thread waits."""
+    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    if trace.action[row] == WAIT_EVENT:
+        target = int(state.recorded[trace.event[row]])
+        scope = int(state.recorded_on[trace.event[row]])
+    elif trace.action[row] == WAIT_CONTEXT and lane >= 0:
+        target = int(state.latest_on[trace.gpu_of_stream[lane]])
+        scope = int(DEVICE - trace.gpu_of_stream[lane])
+    elif trace.action[row] == WAIT_CONTEXT:
+        target = int(state.latest[process])
+        scope = EVERYTHING
+    else:
+        target = int(state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane])
+        scope = int(lane)
+    late = late_by_chance(trace, times, row)
+    latency = int(times.latency[row]) - late
+    if change.later:
+        move_wait(state, trace, row, target, latency)
+    elif change.no_wait:
+        if fix.needed:
+            state.ordered[process] = max(state.ordered[process], target)
+        remove_wait(state, trace, manner, row, now, target, scope, latency)
+    else:
+        now = wait_again(state, trace, manner, row, now, target, scope, latency)
+    if late > 0:
+        stand_still(state, trace, row, now, scope, late)
+    return now + late
+
+
+@inner
+def late_by_chance(trace: Trace, times: Gpu, row: int) -> int:
+    """Return by how much a wait ended later than usual, if that was chance."""
+    latency = int(times.latency[row])
+    return latency - times.usual if latency >= times.late_from[trace.site[row]] else 0
+
+
+@inner
+def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late: int) -> None:
+    """Let the work of a scope that is not over be over later: what delayed the thread passes for the GPU, too."""
+    process = trace.process_of_thread[trace.thread[row]]
+    for stream in range(len(trace.stream_process)):
+        covered = trace.stream_process[stream] == process and is_covered(stream, scope, trace, row)
+        if covered and state.over[stream] > now:
+            stream_until(state, trace, process, stream, state.over[stream] + late)
+
+
+@inner
+def remove_wait(
+    state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
+) -> None:
+    """Remember what a removed wait had to wait for, for the next one that covers it."""
+    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
+    # A negative latency: it waited for work that was thought to be done.
+    beyond = latency if latency >= 0 else -1 - latency
+    waking = 0 if manner.recurs else min(beyond, manner.waking)
+    done = (target if latency >= 0 else max(now, target)) + beyond - waking
+    if done > now and removed.over[process] <= now:  # no earlier one would still last
+        removed.latency[process] = 0
+    if done > now and done >= removed.over[process]:
+        # One that waited for nothing more after an earlier one does not tell how long waking takes; that one does.
+        if latency < 0 and not manner.recurs and removed.over[process] > now:
+            waking = max(waking, removed.waking[process])
+        removed.target[process] = target
+        removed.over[process] = done
+        removed.waking[process] = waking
+        removed.scope[process] = last_of(state, trace, row, target, scope)
+        removed.latency[process] = max(removed.latency[process], min(beyond, trace.wait[row]))
+
+
+@inner
+def wait_again(
+    state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
+) -> int:
+    """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
+    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
+    arrived = now
+    # Its own work was done quickly; the time until the CPU continues stays the same.
+    if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
+        now = max(now, target) - 1 - latency
+    elif latency < 0:  # nothing was waited for: the call takes as long as before
+        now = max(now - 1 - latency, target)
+    elif target > now:
+        now = target + latency
+    # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
+    same = is_covered(removed.scope[process], scope, trace, row)
+    if same and target >= removed.target[process] and removed.over[process] > arrived:
+        now = max(now, int(removed.over[process] + removed.waking[process]))
+        if manner.recurs:
+            now = max(now, max(arrived, target) + int(removed.latency[process]))
+    return now
+
+
+@inner
+def is_covered(earlier: int, scope: int, trace: Trace, row: int) -> bool:
+    """Return whether a row's wait, of a scope, may cover what an earlier one waited for."""
+    if scope in (EVERYTHING, earlier):
+        return True
+    if scope <= DEVICE:
+        return earlier >= 0 and trace.gpu_of_stream[earlier] == DEVICE - scope
+    return is_legacy(trace, row) and (earlier < 0 or not trace.apart[earlier])
+
+
+@inner
+def last_of(state: State, trace: Trace, row: int, target: int, scope: int) -> int:
+    """Return the stream whose work a wait of a scope waited for until `target`: of several, one that was over then."""
+    if scope >= 0 and not is_legacy(trace, row):
+        return scope
+    process = trace.process_of_thread[trace.thread[row]]
+    for stream in range(len(trace.stream_process)):
+        within = scope > DEVICE or trace.gpu_of_stream[stream] == DEVICE - scope
+        if within and trace.stream_process[stream] == process and state.over[stream] == target:
+            return stream
+    return scope

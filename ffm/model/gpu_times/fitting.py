@@ -1,0 +1,77 @@
+"""Fits expected times of the GPU's work to the waits of the run."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import run
+from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
+from ffm.model.timeline import Timeline
+
+WAITED_NS = 2_000
+"""A longer wait really waited for the GPU; a shorter one only queried it. (Entering the driver's wait function for an
+idle GPU takes 0.1 to 1 microseconds.)
+"""
+
+
+def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
+    """Return the rows by process, then start. Rows are sorted by thread, and threads by process."""
+    if work.processes == len(work.process_of_thread):
+        return np.arange(len(timeline))
+    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
+
+
+def fit_times(
+    timeline: Timeline,
+    work: DeviceWork,
+    order: NDArray[np.int64],
+    gpu: NDArray[np.int64],
+    tolerance: int,
+    allowed: NDArray[np.int64],
+    excused: NDArray[np.int64] | None = None,
+    *,
+    pause: int = 0,
+) -> GpuTimes:
+    """Fit the GPU's times to the waits. Arguments as for the kernel; `gpu` and `allowed` have shape (n,),
+    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` becomes the result's.
+    """
+    if excused is None:
+        excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
+    ready = np.empty(len(timeline), np.int64)
+    latency = np.empty(len(timeline), np.int64)
+    # Waits shorten earlier work: the second pass sees from the beginning when it is done.
+    for _ in range(2):
+        explained, waited = run(
+            kernels.fit,
+            len(timeline),
+            trace_of(timeline, work, order),
+            kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause),
+            kernels.Fitted(gpu, ready, latency),
+        )
+    return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)
+
+
+def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:
+    """Return the run as the kernels read it."""
+    gpus = work.gpus
+    return kernels.Trace(
+        order=order,
+        thread=timeline.thread,
+        start=timeline.start,
+        duration=timeline.duration,
+        wait=timeline.wait,
+        site=timeline.site,
+        action=work.action,
+        stream=work.stream,
+        event=work.event,
+        copied=work.copied,
+        process_of_thread=work.process_of_thread,
+        legacy=work.legacy,
+        apart=work.apart,
+        gpu_of_stream=gpus.of_stream,
+        first_gpu=gpus.first,
+        events=work.events,
+    )
