@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, Kind, load_catalogue
 from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, reader_in_python
 from ffm.evidence.program_order import NOT_READY, polled_until_done
-from ffm.instrument.recording.reader import RecordedStack, Recording
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.recording.stacks import RecordedStack
 from ffm.model.necessity.rules import Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording.layout import constant
-from ffm.instrument.recording.reader import RecordedStack, Recording
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.recording.stacks import RecordedStack
 from ffm.model.necessity.rules import Clocks, Comparison
 
 

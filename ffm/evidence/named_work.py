@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.handles import StreamTable
-from ffm.instrument.recording.reader import RecordedKernel, Recording
+from ffm.instrument.recording.names import RecordedKernel
+from ffm.instrument.recording.reader import Recording
 from ffm.model.grouping import numbered
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ContextDevice, LaunchedKernels

@@ -12,7 +12,9 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.program_order import NOT_READY, operations_of
-from ffm.instrument.recording.reader import RecordedModule, RecordedPythonFrame, RecordedStack, Recording
+from ffm.instrument.recording.names import RecordedModule
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.recording.stacks import RecordedPythonFrame, RecordedStack
 from ffm.model.necessity.rules import Role, Uses
 
 PROGRAM = "/home/user/program"

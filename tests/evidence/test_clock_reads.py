@@ -11,7 +11,9 @@ import pytest
 
 from ffm.evidence.clock_reads import clocks_of
 from ffm.instrument.recording.layout import constant, record_type
-from ffm.instrument.recording.reader import RecordedModule, RecordedPythonFrame, RecordedStack, Recording
+from ffm.instrument.recording.names import RecordedModule
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.recording.stacks import RecordedPythonFrame, RecordedStack
 from ffm.model.necessity.rules import Comparison
 
 PROGRAM = "/home/user/program"

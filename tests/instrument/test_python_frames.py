@@ -18,7 +18,8 @@ import pytest
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.recording.layout import constant
-from ffm.instrument.recording.reader import RecordedStack, Recording, read_recordings
+from ffm.instrument.recording.reader import Recording, read_recordings
+from ffm.instrument.recording.stacks import RecordedStack
 from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.results.documents.analysis import Analysis

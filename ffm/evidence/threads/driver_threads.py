@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.instrument.recording.layout import constant
-from ffm.instrument.recording.reader import RecordedStack, Recording
+from ffm.instrument.recording.reader import Recording
+from ffm.instrument.recording.stacks import RecordedStack
 
 _DRIVER = re.compile(r"libcuda\.so(\.|$)")
 _THREAD_START = re.compile(r"(libc|libpthread)[.-].*so")

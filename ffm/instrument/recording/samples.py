@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.instrument.recording.layout import constant, record_type
-
-F = TypeVar("F")
-"""What the reader makes of a Python frame."""
+from ffm.instrument.recording.chunks import Chunk, DamageError, read_records
+from ffm.instrument.recording.stacks import (
+    Functions,
+    Place,
+    RecordedPythonFrame,
+    frame_bytes,
+    native_frames,
+    python_frame,
+    split_frames,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class SampledStack(Generic[F]):
-    """The inner frames of the program, innermost first: (module number or None, offset from its base or address).
+class SampledStack:
+    """The inner frames of the program, innermost first.
 
     The first offset is an address that was executed, the others are return addresses.
     """
 
-    frames: list[tuple[int | None, int]]
-    python: list[F]
+    frames: list[Place]
+    python: list[RecordedPythonFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Samples(Generic[F]):
+class Samples:
     """Samples of a process, in order within each thread. Columns of length n."""
 
     thread: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -38,12 +44,12 @@ class Samples(Generic[F]):
     """Of the thread's processor time that it stands for."""
     stack: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """An index into `stacks`."""
-    stacks: list[SampledStack[F]] = field(default_factory=list)
+    stacks: list[SampledStack] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.thread)
 
-    def among(self, operations: NDArray[Any]) -> Samples[F]:
+    def among(self, operations: NDArray[Any]) -> Samples:
         """Return the samples that were taken after or just before one of some operations, the last of each thread; of
         the other threads, those since the first of all.
         """
@@ -63,55 +69,35 @@ class Samples(Generic[F]):
         )
 
 
-def decode_samples(
-    chunks: Iterable[tuple[Any, NDArray[np.uint8]]], python_frame: Callable[[Any], F], *, modules: int, threads: int
-) -> Samples[F]:
+def decode_samples(chunks: Iterable[Chunk], functions: Functions, *, modules: int, threads: int) -> Samples:
     """Decode the samples of a recording; `modules` and `threads` are how many it has.
 
     Raises:
-        ValueError: A sample is cut, or names what does not exist; the message is a phrase.
+        DamageError: A sample is cut, or names what does not exist.
     """
-    head, frame = record_type("ffm_sample"), record_type("ffm_frame")
-    python_layout = record_type("ffm_python_frame")
     numbers: dict[tuple[int, bytes], int] = {}
-    stacks: list[SampledStack[F]] = []
+    stacks: list[SampledStack] = []
     rows: list[tuple[int, int, int, int, int]] = []
-    for chunk, content in chunks:
-        if chunk["kind"] != constant("FFM_CHUNK_SAMPLES"):
-            continue
-        if chunk["thread"] >= threads:
-            raise ValueError(f"a sample names the thread {chunk['thread']} of {threads}")
-        offset, thread = 0, int(chunk["thread"])
-        while offset < len(content):
-            begin = offset + head.itemsize
-            if begin > len(content):
-                raise ValueError("a sample is cut")
-            sample = content[offset:begin].view(head)[0]
-            middle = begin + int(sample["frames"]) * frame.itemsize
-            offset = middle + int(sample["python_frames"]) * python_layout.itemsize
-            if offset > len(content):
-                raise ValueError("a sample is cut")
-            key = int(sample["frames"]), content[begin:offset].tobytes()
-            number = numbers.setdefault(key, len(stacks))
-            if number == len(stacks):
-                native = _frames(content[begin:middle].view(frame), modules)
-                python = [python_frame(row) for row in content[middle:offset].view(python_layout)]
-                stacks.append(SampledStack(native, python))
-            rows.append((thread, int(sample["time"]), int(sample["operation"]), int(sample["nanoseconds"]), number))
+    for header, sample, content in read_records(chunks, "FFM_CHUNK_SAMPLES", "ffm_sample", frame_bytes):
+        if header["thread"] >= threads:
+            raise DamageError(f"a sample names the thread {header['thread']} of {threads}")
+        number = numbers.setdefault((int(sample["frames"]), content.tobytes()), len(stacks))
+        if number == len(stacks):
+            native, python = split_frames(sample, content)
+            stacks.append(
+                SampledStack(_checked(native_frames(native), modules), [python_frame(row, functions) for row in python])
+            )
+        times = int(sample["time"]), int(sample["operation"]), int(sample["nanoseconds"])
+        rows.append((int(header["thread"]), *times, number))
     table = np.array(rows, np.uint64).reshape(-1, 5)
     if (table >= 1 << 60).any():
-        raise ValueError("a sample stands for longer than can be")
+        raise DamageError("a sample stands for longer than can be")
     thread_of, time, operation, nanoseconds, stack = table.astype(np.int64).T
     return Samples(thread_of, time, operation, nanoseconds, stack, stacks)
 
 
-def _frames(rows: Any, modules: int) -> list[tuple[int | None, int]]:
-    none = constant("FFM_NO_MODULE")
-    found = [
-        (None if module == none else int(module), int(place))
-        for module, place in zip(rows["module"], rows["offset"], strict=True)
-    ]
-    highest = max((module for module, _ in found if module is not None), default=-1)
+def _checked(frames: list[Place], modules: int) -> list[Place]:
+    highest = max((module for module, _ in frames if module is not None), default=-1)
     if highest >= modules:
-        raise ValueError(f"a sample names the module {highest} of {modules}")
-    return found
+        raise DamageError(f"a sample names the module {highest} of {modules}")
+    return frames
