@@ -11,7 +11,7 @@ from typing import Literal
 from ffm.errors import FfmError
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Basis, Benefit
-from ffm.results.estimates import VARIES
+from ffm.results.variation import VARIES
 
 Estimator = Literal["replay", "carry", "bound"]
 ESTIMATORS: tuple[Estimator, ...] = ("carry", "bound")

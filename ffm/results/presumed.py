@@ -17,7 +17,8 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.benefit import Benefit
-from ffm.results.estimates import Estimates, Variation
+from ffm.results.estimates import Estimates
+from ffm.results.variation import Variation
 
 SLOWEST_COPY = 1
 """Bytes a nanosecond: hardly a GPU copies more slowly, even from pageable memory."""

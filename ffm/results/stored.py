@@ -24,10 +24,11 @@ from ffm.results.columnar.gpu_times_file import load_gpu_times
 from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.documents.analysis import Analysis, SequenceOperation
 from ffm.results.documents.benefit import Benefit
-from ffm.results.estimates import Estimates, Variation
+from ffm.results.estimates import Estimates
 from ffm.results.folder.identity import read_latest_owned
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.presumed import Presumed
+from ffm.results.variation import Variation
 from ffm.results.wholes import at_least
 
 ANALYSIS_FILE = "analysis.json"

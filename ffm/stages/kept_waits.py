@@ -11,8 +11,9 @@ from ffm.model.gpu_times.timelines import Inference
 from ffm.model.necessity.rules import Comparison
 from ffm.model.timeline import Kind, Timeline
 from ffm.results.documents.analysis import KeptWait, TimingWait
-from ffm.results.estimates import Estimates, Variation
+from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, presumed
+from ffm.results.variation import Variation
 from ffm.stages.findings import Findings
 
 REPLAYED_ALTHOUGH_KEPT = 40

@@ -28,7 +28,7 @@ from ffm.results.documents.notes import (
     UnseenWaits,
 )
 from ffm.results.documents.stacks import Stack
-from ffm.results.estimates import COSTLY_TRACING, comparable_s, spans_compare
+from ffm.results.variation import COSTLY_TRACING, comparable_s, spans_compare
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""

@@ -26,10 +26,11 @@ from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.analysis import UNPROVED, Analysis, Explained
 from ffm.results.documents.files import write_document
 from ffm.results.documents.notes import AnyNote, SeveralProcesses
-from ffm.results.estimates import Estimates, Variation
+from ffm.results.estimates import Estimates
 from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
+from ffm.results.variation import Variation
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import summarize

@@ -12,8 +12,9 @@ from timelines import simple_device_work
 
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem
-from ffm.results.estimates import Estimates, Variation
+from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, waiting
+from ffm.results.variation import Variation
 
 WALL_S = 10.0
 

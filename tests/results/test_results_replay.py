@@ -24,8 +24,8 @@ from ffm.results.documents.analysis import Group, PinnedMemory, StageCost
 from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.documents.notes import SeveralProcesses
 from ffm.results.documents.site import Verdict
-from ffm.results.estimates import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
+from ffm.results.variation import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings
 from ffm.stages.results import analyse, write_results

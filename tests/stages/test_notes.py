@@ -11,7 +11,7 @@ from ffm.results.documents.analysis import StageCost
 from ffm.results.documents.measured import Baseline, Tracing, WaitLatency
 from ffm.results.documents.notes import AnyNote, HostFunctions, UnknownLatency
 from ffm.results.documents.run import Run
-from ffm.results.estimates import DIFFERS, EXPECTED, VARIES, Variation
+from ffm.results.variation import DIFFERS, EXPECTED, VARIES, Variation
 from ffm.stages.notes import host_function_notes, measurement_notes
 
 
