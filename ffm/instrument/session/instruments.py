@@ -33,6 +33,7 @@ AGENT_PARTS = (
 
 TRANSLATOR = (
     _ROOM / "native" / "watch" / "memory" / "trace_operand.h",
+    _ROOM / "trace_instructions.c",
     _ROOM / "trace_translator.c",
 )
 """The trace watch, compiled inside the program."""
