@@ -18,7 +18,7 @@ from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, r
 from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedStack
-from ffm.model.necessity.rules import Action, Operations, Role, Uses
+from ffm.model.necessity.program import Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 
 _CUDA = re.compile(r"libcuda[.-]|libcudart")

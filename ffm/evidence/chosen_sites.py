@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.evidence.program_order import operations_of
-from ffm.model.necessity.rules import Action, Operations, Scope
+from ffm.model.necessity.program import Action, Operations, Scope
 from ffm.results.columnar.columns import Columns
 
 _NEVER = np.iinfo(np.int64).max

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedStack
-from ffm.model.necessity.rules import Clocks, Comparison
+from ffm.model.necessity.program import Clocks, Comparison
 
 
 class Reader(IntEnum):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.model.necessity.rules import Action, Operations
+from ffm.model.necessity.program import Action, Operations
 from ffm.model.union import Union
 from ffm.results.columnar.columns import Columns
 

@@ -20,7 +20,7 @@ from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
-from ffm.model.necessity.rules import StreamKind
+from ffm.model.necessity.program import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ContextDevice, Tracing

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import DefaultStream, DriverFunction, Kind, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
-from ffm.model.necessity.rules import StreamKind
+from ffm.model.necessity.program import StreamKind
 from ffm.results.columnar.columns import Columns
 
 LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_HANDLE = 0, 1, 2

@@ -10,7 +10,7 @@ from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.necessity.printing import Prints, waits_that_show
-from ffm.model.necessity.rules import Handovers, Operations
+from ffm.model.necessity.program import Handovers, Operations
 from ffm.results.columnar.columns import Columns
 
 _WRITING = (Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.MODULE, Kind.CONTEXT)

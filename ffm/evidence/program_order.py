@@ -11,15 +11,7 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
-from ffm.model.necessity.rules import (
-    UNKNOWN_THREAD,
-    Action,
-    Operations,
-    Role,
-    Scope,
-    Streams,
-    Uses,
-)
+from ffm.model.necessity.program import UNKNOWN_THREAD, Action, Operations, Role, Scope, Streams, Uses
 from ffm.results.columnar.columns import Columns
 
 NOT_READY = 600

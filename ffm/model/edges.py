@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.necessity.rules import Action, Operations, Scope, StreamKind
+from ffm.model.necessity.program import Action, Operations, Scope, StreamKind
 
 FAR = np.iinfo(np.int64).max
 

@@ -12,7 +12,7 @@ from enum import StrEnum, auto
 class Because(StrEnum):
     """Why synchronizations or transfers of a call site have their verdict.
 
-    The first are the names of `ffm.model.necessity.rules.Reason`, with what a partial measurement adds, then follow
+    The first are the names of `ffm.model.necessity.reasons.Reason`, with what a partial measurement adds, then follow
     those of `ffm.model.transfers.Repetition`.
     """
 

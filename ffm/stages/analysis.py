@@ -23,7 +23,7 @@ from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
-from ffm.model.necessity.rules import Reason
+from ffm.model.necessity.reasons import Reason
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.columnar.columns import Columns

@@ -11,7 +11,7 @@ from ffm.evidence.matching import translate
 from ffm.evidence.operations import function_name
 from ffm.evidence.transfers.downloads import DOWNLOADS, download_uses
 from ffm.model.grouping import numbered
-from ffm.model.necessity.rules import Reason
+from ffm.model.necessity.reasons import Reason
 from ffm.model.timeline import Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.columnar.columns import Columns

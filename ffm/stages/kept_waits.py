@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.gpu_times.timelines import Inference
-from ffm.model.necessity.rules import Comparison
+from ffm.model.necessity.program import Comparison
 from ffm.model.timeline import Kind, Timeline
 from ffm.results.documents.analysis import KeptWait, TimingWait
 from ffm.results.estimates import Estimates

@@ -38,7 +38,9 @@ from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
-from ffm.model.necessity.rules import Necessity, Operations, Reason, Role, Scope, Uses, needed_synchronizations
+from ffm.model.necessity.program import Operations, Role, Scope, Uses
+from ffm.model.necessity.reasons import Reason
+from ffm.model.necessity.rules import Necessity, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, number_of

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.necessity.rules import AT_UNKNOWN_TIMES, REQUIRED, Comparison, Reason
+from ffm.model.necessity.program import Comparison
+from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.transfers import Repetition
 from ffm.results.columnar.columns import Columns

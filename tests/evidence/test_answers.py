@@ -15,7 +15,7 @@ from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.names import RecordedModule
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedPythonFrame, RecordedStack
-from ffm.model.necessity.rules import Role, Uses
+from ffm.model.necessity.program import Role, Uses
 
 PROGRAM = "/home/user/program"
 RUNTIME = "/usr/local/cuda/lib64/libcudart.so.12"

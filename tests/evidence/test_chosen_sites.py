@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.evidence.chosen_sites import _covered_first
-from ffm.model.necessity.rules import Action, Operations, Scope, StreamKind, Streams
+from ffm.model.necessity.program import Action, Operations, Scope, StreamKind, Streams
 
 
 def operations(rows: list[tuple[int, Scope, Action, int]]) -> Operations:

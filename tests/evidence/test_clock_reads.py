@@ -14,7 +14,7 @@ from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.names import RecordedModule
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedPythonFrame, RecordedStack
-from ffm.model.necessity.rules import Comparison
+from ffm.model.necessity.program import Comparison
 
 PROGRAM = "/home/user/program"
 NO_WAITS = np.empty(0, np.int64)

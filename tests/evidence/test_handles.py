@@ -14,7 +14,7 @@ from ffm.evidence.device_work import device_work
 from ffm.evidence.handles import CONTEXT_SHIFT, NON_BLOCKING, events_of, streams_of
 from ffm.evidence.program_order import operations_of
 from ffm.model.device import DeviceWork
-from ffm.model.necessity.rules import StreamKind
+from ffm.model.necessity.program import StreamKind
 from ffm.results.columnar.columns import Columns
 
 A, B = 0x7000, 0x8000

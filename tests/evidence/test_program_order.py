@@ -10,7 +10,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.program_order import operations_of
 from ffm.instrument.recording.layout import constant
-from ffm.model.necessity.rules import Action, Operations, Scope
+from ffm.model.necessity.program import Action, Operations, Scope
 
 
 def order_of(*calls: dict[str, Any]) -> Operations:

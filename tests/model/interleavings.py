@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.necessity.rules import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity.program import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
 
 STREAMS, FLAGS, STEP_NS = 2, 3, 10
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.edges import Stretches, judgeable
-from ffm.model.necessity.rules import Operations, Reason, Role, Scope, Uses, needed_synchronizations
+from ffm.model.necessity.program import Operations, Role, Scope, Uses
+from ffm.model.necessity.reasons import Reason
+from ffm.model.necessity.rules import needed_synchronizations
 from tests.model.test_necessity import BLOCKING, FIRST, LEGACY, SECOND, Row, program, used
 
 REMOVABLE = (Reason.NOTHING_RELIES, Reason.LATER_COVERS)

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import HealthCheck, assume, example, given, note, settings
 from hypothesis import strategies as st
 
-from ffm.model.necessity.rules import REQUIRED, needed_synchronizations
+from ffm.model.necessity.reasons import REQUIRED
+from ffm.model.necessity.rules import needed_synchronizations
 from tests.model.interleavings import (
     FLAGS,
     STREAMS,

@@ -6,21 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from ffm.model.necessity.rules import (
+from ffm.model.necessity.program import (
     Action,
     Clocks,
     Comparison,
     Handovers,
-    Necessity,
     Operations,
-    Reason,
     Role,
     Scope,
     StreamKind,
     Streams,
     Uses,
-    needed_synchronizations,
 )
+from ffm.model.necessity.reasons import Reason
+from ffm.model.necessity.rules import Necessity, needed_synchronizations
 from ffm.model.necessity.state import FIRST_ROOM
 
 LEGACY, BLOCKING, FIRST, SECOND = 0, 1, 2, 3

@@ -20,7 +20,7 @@ from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Kind, load_cata
 from ffm.driver.generate import include_text
 from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.layout import constant, record_type
-from ffm.model.necessity.rules import Action, Operations, Scope
+from ffm.model.necessity.program import Action, Operations, Scope
 from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.model.necessity.rules import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity.program import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
 from tests.planted.scripts import WAITS, WORKS, Script, Step
 
 STEP_NS = 1000

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, note, settings
 from hypothesis import strategies as st
 
-from ffm.model.necessity.rules import REQUIRED, Necessity, Reason, needed_synchronizations
+from ffm.model.necessity.reasons import REQUIRED, Reason
+from ffm.model.necessity.rules import Necessity, needed_synchronizations
 from ffm.results.columnar.tables import read_table
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import ffm
-from ffm.model.necessity.rules import Reason
+from ffm.model.necessity.reasons import Reason
 from ffm.model.transfers import Repetition
 from ffm.remedy import reasons
 from ffm.remedy.fitness import fitness

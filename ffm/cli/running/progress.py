@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.running.stage_events import EventSink
-from ffm.model.necessity.rules import REQUIRED
+from ffm.model.necessity.reasons import REQUIRED
 from ffm.model.steps import Tell, untold
 from ffm.plain_text import plain
 from ffm.report.numbers import plural

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.necessity.rules import Handovers
+from ffm.model.necessity.program import Handovers
 
 EVER = np.iinfo(np.int64).max
 NEVER = np.iinfo(np.int64).min

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.necessity import state
-from ffm.model.necessity.rules import NO_CLOCKS, UNKNOWN_THREAD, Handovers, Operations, Role, Scope, Sweep, Uses
+from ffm.model.necessity.program import NO_CLOCKS, UNKNOWN_THREAD, Handovers, Operations, Role, Scope, Uses
+from ffm.model.necessity.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ ENDED, ACCESSED, CLOCK_READ, STARTED = 0, 1, 2, 3
 """Kinds of events, in the order in which events at the same time happen."""
 
 SCOPE_NONE, SCOPE_CONTEXT, SCOPE_STREAM, SCOPE_EVENT = 0, 1, 2, 3
-"""Values of `ffm.model.necessity.rules.Scope`; all others cover nothing."""
+"""Values of `ffm.model.necessity.program.Scope`; all others cover nothing."""
 
 NOTHING, WORK, RECORD, WAIT_EVENT, RELEASE, HOLD = 0, 1, 2, 3, 4, 5
-"""Values of `ffm.model.necessity.rules.Action`."""
+"""Values of `ffm.model.necessity.program.Action`."""
 
 INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
-"""Values of `ffm.model.necessity.rules.StreamKind`."""
+"""Values of `ffm.model.necessity.program.StreamKind`."""
 
 NEED_ORDER, NEED_TIMER, NEED_RELEASE, NEED_MAYBE_TIMER, NEED_HANDOVER = -1, -2, -3, -4, -5
 """Placeholders in a need where others have the number of a use."""
@@ -34,7 +34,7 @@ and of releases; of reads of clocks.
 """
 
 NOT_COMPARED, MAYBE_COMPARED, COMPARED = 0, 1, 2
-"""Values of `ffm.model.necessity.rules.Comparison`."""
+"""Values of `ffm.model.necessity.program.Comparison`."""
 
 USE, RELIED_ON, WAITED_BY, RELIED_AT, USED_STREAM, USED = range(6)
 """Columns of the needs: the use (or a `NEED_...`; what is always used is numbered after the uses and clocks), the
@@ -82,7 +82,7 @@ class Events(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The columns of the operations and of the streams; `ffm.model.necessity.rules.Operations` describes them."""
+    """The columns of the operations and of the streams; `ffm.model.necessity.program.Operations` describes them."""
 
     start: Integers
     thread: Integers
@@ -113,9 +113,9 @@ class Reliance(NamedTuple):
     own_source: Integers
     """For uses, whether the wait of the operation itself protects the memory, unless another one stays anyway."""
     comparison: Integers
-    """For reads of clocks, a value of `ffm.model.necessity.rules.Comparison`."""
+    """For reads of clocks, a value of `ffm.model.necessity.program.Comparison`."""
     accessor: Integers
-    """For uses, the thread that accesses, as `ffm.model.necessity.rules.Uses` has it."""
+    """For uses, the thread that accesses, as `ffm.model.necessity.program.Uses` has it."""
     knowledge: Integers
     """For uses, a row of `known`, or -1 if the thread knows nothing of others."""
     knowledge_at_start: Integers
