@@ -36,15 +36,12 @@ def least_pinning_s() -> float:
     return least / MEASURED_BYTES
 
 
-def pinning_s(own: Iterable[tuple[str, int, float]]) -> float:
+def pinning_s(own: Iterable[tuple[str, int, float]], least_s: float) -> float:
     """Return the seconds per byte that pinning costs: what it cost the program itself, if that was recorded, and at
-    least what this machine needs.
+    least `least_s`, what a machine needs.
 
     `own` are the driver function, bytes and seconds of the program's operations or call sites.
-
-    Raises:
-        OSError: There is not enough memory to measure with.
     """
     pinned = [(size, seconds) for function, size, seconds in own if function in PINNING and size]
     total = sum(size for size, _ in pinned)
-    return max(least_pinning_s(), sum(seconds for _, seconds in pinned) / total if total else 0.0)
+    return max(least_s, sum(seconds for _, seconds in pinned) / total if total else 0.0)

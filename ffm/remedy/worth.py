@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from ffm.errors import FfmError
 from ffm.instrument import library
-from ffm.instrument.pinning import pinning_s
+from ffm.instrument.pinning import least_pinning_s, pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.reasons import DoesNotPay, Reason
 from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
@@ -79,7 +79,7 @@ def machine_of(analysis: Analysis) -> Machine:
     """
     measured = costs(library.native_library("libffm_remedy.so"))
     try:
-        pin_s = pinning_s((site.function, site.bytes, site.total_s) for site in analysis.sites)
+        pin_s = pinning_s(((site.function, site.bytes, site.total_s) for site in analysis.sites), least_pinning_s())
     except OSError:
         measured = None
     if measured is None:

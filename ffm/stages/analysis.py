@@ -20,6 +20,7 @@ from ffm.evidence.transfers.allocations import allocation_links
 from ffm.evidence.transfers.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.evidence.transfers.pinning import memory_to_pin
 from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
+from ffm.instrument.pinning import least_pinning_s
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
@@ -158,7 +159,7 @@ def _traced_findings(
         costs=[_cost(document, baseline) for document in stages],
         matching=matching(columns, joined),
         allocations=links,
-        pinning=_pinning(columns, traced, tracing.pinning_call_ns),
+        pinning=_pinning(columns, traced, tracing),
         timing=waits_for_timing(joined.reason),
         sharing=joined.reason == Reason.SHARED_MEMORY,
         work=work,
@@ -201,14 +202,18 @@ def measured_command(run: Run) -> list[str]:
     return [os.path.normpath(Path(run.working_directory, found)), *arguments]
 
 
-def _pinning(columns: Columns, timeline: Timeline, call_ns: int) -> list[PinnedMemory]:
-    try:
-        return memory_to_pin(columns, timeline, call_ns)
-    except OSError as error:
-        raise DocumentError(
-            "There is too little free memory to measure what pinning costs: some 32 MiB are needed. "
-            "Free memory, and run stage 5 again."
-        ) from error
+def _pinning(columns: Columns, timeline: Timeline, tracing: Tracing) -> list[PinnedMemory]:
+    if tracing.pinning_byte_ns is not None:
+        least_s = tracing.pinning_byte_ns / 1e9
+    else:
+        try:
+            least_s = least_pinning_s()
+        except OSError as error:
+            raise DocumentError(
+                "There is too little free memory to measure what pinning costs: some 32 MiB are needed. "
+                "Free memory, and run stage 5 again."
+            ) from error
+    return memory_to_pin(columns, timeline, least_s, tracing.pinning_call_ns)
 
 
 def _cost(document: Document, baseline: Baseline) -> StageCost:

@@ -15,6 +15,7 @@ from ffm.evidence.operations import EVENTS, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.threads.thread_lives import recorded_lives
 from ffm.evidence.transfers.host_memory import host_memory_columns
+from ffm.instrument.pinning import least_pinning_s
 from ffm.instrument.probing.device import compute_capability
 from ffm.instrument.probing.latency import DriverTimes, wait_latency
 from ffm.results.columnar.tables import write_table
@@ -110,6 +111,13 @@ def _driver_times(measured: Measurement) -> DriverTimes:
     return DriverTimes(0, "the driver is unknown") if driver is None else wait_latency(Path(driver.path))
 
 
+def _pinning_byte_ns() -> float | None:
+    try:
+        return least_pinning_s() * 1e9
+    except OSError:
+        return None
+
+
 def record_tracing(measured: Measurement, request: Request) -> Tracing:
     """Store a traced run."""
     stacks = StackTable()
@@ -130,6 +138,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         compute_capability=_capability(measured, stacks),
         wait_latency=WaitLatency(least=times.least, unknown=times.reason),
         pinning_call_ns=times.pinning_call,
+        pinning_byte_ns=_pinning_byte_ns(),
         marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
         sampled=sampled_work(measured.recordings, columns),
         threads=recorded_lives(measured.recordings, columns),

@@ -13,6 +13,7 @@ from ffm.results.columnar.columns import Columns
 from ffm.stages.timelines import traced_timeline
 
 CALL_NS = 50_000
+LEAST_BYTE_S = 1e-10
 
 
 def uploads(*sources: int) -> Columns:
@@ -33,7 +34,7 @@ def cost_s(call_ns: int, *sources: int) -> float:
     columns = uploads(*sources)
     timeline = traced_timeline(columns)
     timeline.problem[:] = Problem.UNNECESSARY_SYNCHRONIZATION
-    (found,) = memory_to_pin(columns, timeline, call_ns)
+    (found,) = memory_to_pin(columns, timeline, LEAST_BYTE_S, call_ns)
     return found.cost_s
 
 

@@ -14,7 +14,7 @@ from ffm.results.columnar.columns import Columns
 from ffm.results.documents.analysis import PinnedMemory
 
 
-def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> list[PinnedMemory]:
+def memory_to_pin(columns: Columns, timeline: Timeline, least_byte_s: float, call_ns: int = 0) -> list[PinnedMemory]:
     """Return the pageable memory of the transfers that would not wait if it were pinned, and what that costs: a call
     for each buffer, and so much for each byte.
 
@@ -23,10 +23,8 @@ def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> lis
     Args:
         columns: from `ffm.evidence.operations.operation_columns`.
         timeline: the same operations with their problems.
+        least_byte_s: seconds per byte in which the machine makes and zeroes pages.
         call_ns: nanoseconds that each call takes that pins memory, whatever its size.
-
-    Raises:
-        OSError: There is not enough memory to measure with.
     """
     waits = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
     moved = ((timeline.problem & waits) != 0) & ((timeline.problem & Problem.UNNECESSARY_TRANSFER) == 0)
@@ -42,7 +40,7 @@ def memory_to_pin(columns: Columns, timeline: Timeline, call_ns: int = 0) -> lis
             calls = (columns["function"] == number) & (columns["result"] == 0)
             took = (columns["duration"][calls] - call_ns).clip(0).sum()
             own.append((name, int(columns["bytes"][calls].sum()), float(took) / 1e9))
-    byte_s, call_s = pinning_s(own), call_ns / 1e9
+    byte_s, call_s = pinning_s(own, least_byte_s), call_ns / 1e9
     return [
         PinnedMemory(sites=list(one.sites), bytes=one.bytes, cost_s=one.bytes * byte_s + one.count * call_s)
         for one in found
