@@ -37,3 +37,9 @@ def test_the_limit_is_what_the_program_last_set(program: Path, tmp_path: Path, m
     done = subprocess.run([program, tmp_path, str(meanwhile)], capture_output=True, text=True, check=True)
     assert int(done.stdout) == kept
     assert [found.stat().st_size > OWN for found in tmp_path.glob("*.ffm")] == [True]
+
+
+def test_a_child_that_is_forked_meanwhile_has_the_limit_of_the_program(program: Path, tmp_path: Path) -> None:
+    done = subprocess.run([program, tmp_path, "fork"], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == OWN
+    assert len(list(tmp_path.glob("*.ffm"))) == 2

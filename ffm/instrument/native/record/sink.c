@@ -31,6 +31,8 @@ static struct {
     bool python_readable;
     char folder[2048];
     char path[2200];
+    bool limit_is_raised; /* on the size of files: a child that is forked meanwhile inherits that */
+    struct rlimit raised_limit, program_limit;
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
 /* Set in a process with a recording. The kernel clears the page in every child with its own memory (madvise(2),
@@ -114,9 +116,9 @@ static bool file_is_open(void)
 
 /* The limit on the size of files is the program's, for its own. What another of its threads sets while ours is in place
  * is found when this is taken back, and stays. */
-static void set_limit_back(struct rlimit ours, struct rlimit before)
+static void set_limit_back(void)
 {
-    struct rlimit found;
+    struct rlimit ours = sink.raised_limit, before = sink.program_limit, found;
     while (prlimit(0, RLIMIT_FSIZE, &before, &found) == 0 &&
            (found.rlim_cur != ours.rlim_cur || found.rlim_max != ours.rlim_max)) {
         ours = before;
@@ -130,11 +132,14 @@ static bool reserve(off_t offset, size_t bytes)
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)offset + bytes <= limit.rlim_cur)
         return posix_fallocate(sink.file, offset, (off_t)bytes) == 0;
-    const struct rlimit raised = {limit.rlim_max, limit.rlim_max};
-    const bool changed = prlimit(0, RLIMIT_FSIZE, &raised, &limit) == 0;
+    sink.program_limit = limit;
+    sink.raised_limit = (struct rlimit){limit.rlim_max, limit.rlim_max};
+    sink.limit_is_raised = true;
+    const bool changed = prlimit(0, RLIMIT_FSIZE, &sink.raised_limit, &sink.program_limit) == 0;
     const bool done = posix_fallocate(sink.file, offset, (off_t)bytes) == 0;
     if (changed)
-        set_limit_back(raised, limit);
+        set_limit_back();
+    sink.limit_is_raised = false;
     return done;
 }
 
@@ -202,6 +207,9 @@ bool ffm_sink_open(const char *folder, uint32_t mode)
 bool ffm_sink_reopen(void)
 {
     pthread_mutex_init(&sink.lock, NULL); /* another thread of the parent may have held it */
+    if (sink.limit_is_raised)
+        set_limit_back();
+    sink.limit_is_raised = false;
     if (sink.header == NULL)
         return false;
     ffm_header *parent = sink.header;
