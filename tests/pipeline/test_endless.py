@@ -99,7 +99,7 @@ def test_the_last_seconds_are_kept_whole(ffm: Ffm, server: Path, tmp_path: Path,
 
 def test_the_last_seconds_of_a_program_that_is_killed_are_kept(ffm: Ffm, server: Path, tmp_path: Path) -> None:
     script = tmp_path / "crash"
-    script.write_text(f"#!/bin/sh\n{server} loop &\nsleep 1.5\nkill -9 $!\nwait\nexit 0\n")
+    script.write_text(f"#!/bin/sh\n{server} crash 1500\nexit 0\n")
     script.chmod(0o755)
     done = ffm("run", "--quick", "--last", "200ms", "--results", tmp_path / "results", script)
     assert done.code == 0, done.err

@@ -1,4 +1,5 @@
-// Serves for ever: uploads, launches, waits, downloads in each turn. Its argument says how it ends, or does not.
+// Serves for ever: uploads, launches, waits, downloads in each turn. Its first argument says how it
+// ends, or does not, the second after how many turns.
 #include <cuda_runtime_api.h>
 
 #include <csignal>
@@ -39,6 +40,8 @@ int main(int count, char **arguments)
         cudaDeviceSynchronize();
         usleep(1000);
     }
+    if (!std::strcmp(how, "crash"))
+        std::raise(SIGKILL);
     cudaFree(device);
     return 0;
 }
