@@ -92,9 +92,10 @@ def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = Fal
 
     `named` says that the user named the remedies or the sites.
     """
+    questions = min(len({site.unit for site in planned}), EXAMINED)
 
     def gain(sites: Collection[int]) -> Benefit:
-        return benefit_of_correcting(results, sites)
+        return benefit_of_correcting(results, sites, questions=questions)
 
     return worthwhile(planned, results.document, gain, machine_of(results.document), 0.0 if named else ENTERING_S)
 

@@ -138,16 +138,24 @@ def open_results(folder: Path) -> Results:
     return Results(folder, document, own=own)
 
 
-def benefit_of_correcting(results: Results, sites: Collection[int]) -> Benefit:
+def benefit_of_correcting(results: Results, sites: Collection[int], *, questions: int = 1) -> Benefit:
     """Return what correcting these sites together saves: transfers go through memory that is pinned already, and memory
     that nothing takes over is left to the process's end. What the driver needs to free it then is not known, so that
     the interval begins where that takes as long as the calls.
+
+    `questions` says of about how many sets of sites this is asked.
     """
     bound_s = _bound_s(results, [list(sites)])
-    benefit = results.corrected.of_sites([list(sites)], bound_s, pinned=True)[0]
+
+    def answer(estimates: Estimates) -> Benefit:
+        if estimates.replay is not None:
+            estimates.replay.expect(questions)
+        return estimates.of_sites([list(sites)], bound_s, pinned=True)[0]
+
+    benefit = answer(results.corrected)
     if not _any_kept(results, sites):
         return benefit
-    freed = results.estimates.of_sites([list(sites)], bound_s, pinned=True)[0]
+    freed = answer(results.estimates)
     return msgspec.structs.replace(benefit, low_s=freed.low_s)
 
 

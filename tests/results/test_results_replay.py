@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,6 +16,7 @@ from test_results import ITERATIONS, loop_findings, loop_timeline
 from timelines import simple_device_work
 
 from ffm.errors import FfmError
+from ffm.model.compiled import PLAIN_ROWS
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
@@ -262,6 +265,23 @@ def test_correcting_keeps_freed_memory_to_the_end_and_its_interval_begins_withou
     by_hand_low, by_hand_s, _ = replayed(results.estimates.of_sites([sites])[0])
     assert corrected_s > by_hand_s
     assert low == by_hand_low
+
+
+def test_many_questions_about_corrections_are_answered_by_compiled_passes(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a small table, too, since each asks for passes over it."""
+    visits: list[int] = []
+
+    def plainly(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
+        visits.append(rows)
+        return kernel(*arguments)
+
+    monkeypatch.setattr("ffm.model.estimators.replay.run", plainly)
+    one = benefit_of_correcting(results, [0])
+    assert 0 < max(visits) <= PLAIN_ROWS
+    assert benefit_of_correcting(open_results(results.folder), [0], questions=PLAIN_ROWS) == one
+    assert max(visits) > PLAIN_ROWS
 
 
 def test_a_fix_saves_at_most_what_its_calls_and_their_work_took_however_much_runs_differ(tmp_path: Path) -> None:
