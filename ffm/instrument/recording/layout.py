@@ -28,14 +28,26 @@ def constant(name: str) -> int:
 @cache
 def record_type(name: str) -> np.dtype[Any]:
     """Return the NumPy type of a C structure, such as `ffm_operation`: same fields, offsets and size."""
-    parser = declarations()
-    structure = parser.typeof(name)
+    structure = _structures()[name]
     names, formats, offsets = [], [], []
     for field, member in structure.fields:
         names.append(field)
         formats.append(_format(member.type))
         offsets.append(member.offset)
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": parser.sizeof(name)})
+    size = declarations().sizeof(structure)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+@cache
+def _structures() -> dict[str, Any]:
+    """Return the C structures by name.
+
+    cffi parses each type that it is asked for, which takes 2 ms, so it is asked once for a structure of all.
+    """
+    parser = declarations()
+    names, _, _ = parser.list_types()
+    every = parser.typeof("struct {" + "".join(f"{name} {name}_;" for name in names) + "}")
+    return {name: member.type for name, (_, member) in zip(names, every.fields, strict=True)}
 
 
 def _format(kind: Any) -> Any:
