@@ -12,7 +12,6 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
-import capstone
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
@@ -68,6 +67,8 @@ class _Image:
 
 def _jumps_out(code: bytes, part: range) -> list[int]:
     """Return the targets outside a part of the direct jumps in it."""
+    import capstone  # for all architectures, which takes longer than most stages need for the rest of their work
+
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.skipdata = True
     targets: dict[int, None] = {}
