@@ -6,11 +6,12 @@ and the document says so (`Driver.wait_function`).
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from ffm.driver.analysis import analyse_driver
+from ffm.driver.analysis import DriverAnalysis, analyse_driver
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.driver.library import DriverFileError
 from ffm.errors import ProgramError
@@ -139,12 +140,14 @@ class _Functions:
         self._stacks: list[Stack] = stacks.stacks
         self._modules: list[Module] = stacks.modules
         self._path = None if driver is None else Path(driver.path)
-        self._analysis = None
-        if self._path is not None:
-            try:
-                self._analysis = analyse_driver(self._path)
-            except (DriverFileError, OSError):
-                self._analysis = None
+
+    @functools.cached_property
+    def _analysis(self) -> DriverAnalysis | None:
+        """That of the driver, which is large; None if there is none."""
+        try:
+            return None if self._path is None else analyse_driver(self._path)
+        except (DriverFileError, OSError):
+            return None
 
     def of(self, recorded: str, stack: int) -> str:
         """Return the public function; `private` if the stack shows none."""

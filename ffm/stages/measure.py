@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from ffm.driver.analysis import analyse_driver
+from ffm.driver.analysis import identity_of
+from ffm.driver.library import read_library
 from ffm.errors import ProgramError
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
@@ -307,7 +308,7 @@ def _waiting_span_s(recordings: list[Recording]) -> float | None:
 def _driver(path: Path, found: WaitFunction | None) -> Driver:
     return Driver(
         path=str(path),
-        build_id=analyse_driver(path).identity,
+        build_id=identity_of(read_library(path)),
         wait_function=None if found is None else found.offset,
         wait_function_found=_how_found(found),
     )
