@@ -59,7 +59,8 @@ class ArgumentNames:
         if self._elf is None:
             self._elf = ELFFile(open_regular(self._path))
             if self._elf.has_dwarf_info():
-                self._variables = Variables(self._elf.get_dwarf_info())
+                # Only object files have relocations to apply; searching for some takes most of the time.
+                self._variables = Variables(self._elf.get_dwarf_info(relocate_dwarf_sections=False))
         if self._variables is None:
             return None
         function = self._variables.function_at(return_address - 1, line)
