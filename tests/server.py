@@ -16,35 +16,34 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from tests.processes import GRACE
 
 IMPORTED = (
-    "asyncio",
+    "asyncio.subprocess",
+    "capstone.x86",
     "numpy.ma",
     "ssl",
-    "ffm.cli.main",
-    "ffm.cli.running.progress",
+    "ffm.cli.apply_remedy",
+    "ffm.cli.check",
+    "ffm.cli.compare",
+    "ffm.cli.path",
+    "ffm.cli.remedies",
+    "ffm.cli.run",
     "ffm.cli.stage",
     "ffm.cli.view",
-    "ffm.driver.analysis",
     "ffm.driver.device_code",
-    "ffm.instrument.session.gate",
-    "ffm.instrument.session.program_end",
-    "ffm.instrument.recording.reader",
     "ffm.model.transfers",
-    "ffm.report.terminal.overview",
-    "ffm.evidence.transfers.downloads",
-    "ffm.stages.results",
-    "ffm.evidence.threads.handovers",
-    "ffm.evidence.transfers.program_transfers",
-    "ffm.results.columnar.timeline_file",
+    "ffm.stages.analysis",
+    "ffm.stages.quick",
+    "ffm.stages.registry",
 )
-"""Modules without Frida, which does not work in a fork of the process that imported it."""
+"""What most commands import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +55,19 @@ class Done:
     output: str
     errors: str
     hung: bool
+
+
+class _Later(ModuleType):
+    """Stands for a module until a command uses it: Frida does not work in a fork of the process that imported it."""
+
+    _importing = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self._importing:
+            if sys.modules[self.__name__] is self:
+                del sys.modules[self.__name__]
+                self.__dict__.update(vars(importlib.import_module(self.__name__)))
+        return getattr(sys.modules[self.__name__], name)
 
 
 class Server:
@@ -171,13 +183,15 @@ def _become(command: dict[str, Any]) -> None:
 
 def _prepare() -> None:
     """Import and read what most commands do."""
+    sys.modules["frida"] = _Later("frida")
     for name in IMPORTED:
         importlib.import_module(name)
+    assert sys.modules["frida"].__class__ is _Later
     from ffm.driver.catalogue import load_catalogue
-    from ffm.instrument.recording.layout import declarations
+    from ffm.instrument.recording.layout import record_type
 
     load_catalogue()
-    declarations()
+    record_type("ffm_header")
     gc.freeze()  # a collection in a child would copy all of these pages
 
 

@@ -64,7 +64,7 @@ def attaching(process_id: int) -> Iterator[None]:
             f"Frida may not attach to {process}: {error}. It needs ptrace; `ffm doctor` says whether this machine "
             "allows it."
         ) from error
-    except _FAILURES as error:
+    except _failures() as error:
         raise InstrumentError(
             f"Frida could not attach to {process}: {error}. `ffm doctor` says what this machine allows."
         ) from error
@@ -87,7 +87,7 @@ def scripted(device: Any, process_id: int, agent: str) -> tuple[Any, Any, queue.
             messages = _messages_of(script)
             script.load()
             return session, script, messages
-        except _CLOSED:
+        except (frida.TransportError, frida.ProtocolError):  # the second where it closes while the agent starts
             if _has_ended(process_id) or time.monotonic() > end:
                 raise
             time.sleep(TICK)
@@ -115,11 +115,9 @@ def _cancel_in_time(process_id: int, cancellable: frida.Cancellable, over: threa
             return
 
 
-_CLOSED = (frida.TransportError, frida.ProtocolError)
-"""What Frida raises if a connection is closed: the second one where that shows while the agent starts."""
-
-_FAILURES = tuple(kind for kind in vars(frida).values() if isinstance(kind, type) and issubclass(kind, Exception))
-"""What Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what Frida raises if it cannot attach, if the agent cannot start, or if the process ends meanwhile."""
+    return tuple(kind for kind in vars(frida).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def _other_tracer_of(process_id: int) -> int | None:
