@@ -5,7 +5,9 @@ Verdicts do not depend on the speed of a run, so runs may overlap here; where ti
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +26,9 @@ from tests.planted.measuring import Answer, answers_for
 
 GIVE_WAY = 4
 """Niceness: concurrent proofs need programs that are not kept from their processor for long."""
+
+
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 
 
 class UnmeasuredError(Exception):
@@ -63,9 +68,22 @@ class Measurements:
 def _begin() -> None:
     """Start a process that measures: what is the same in all runs of all programs is determined once."""
     os.nice(GIVE_WAY)
+    _keep_memory()
+    gc.freeze()
     os.fsync = lambda _: None  # no power fails here, and hundreds of results would be waited for
     tracing.wait_latency = functools.cache(tracing.wait_latency)
     symbolizer.symbolize = _remembering(symbolizer.symbolize)
+
+
+def _keep_memory() -> None:
+    """Keep freed memory for what is allocated next.
+
+    Each time Frida attaches, it allocates and frees twice the size of its agent, 36 MB. To get these pages from the
+    system takes as long as the rest of attaching. The numbers are those of glibc's `malloc.h`.
+    """
+    library = ctypes.CDLL(None)
+    for parameter, value in ((M_ARENA_MAX, 1), (M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 1 << 30)):
+        assert library.mallopt(parameter, value) == 1
 
 
 Symbolize = Callable[[str, Sequence[tuple[Path, int]]], list[list[SourceFrame]]]
