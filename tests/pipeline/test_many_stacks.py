@@ -12,7 +12,7 @@ from ffm.instrument.recording.reader import Recording, read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "stacks.cu"
-LEVELS, DESCENTS = 15, 3000
+LEVELS, DESCENTS = 14, 3000
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "threads.cu"
-DOWNLOADS = 64 * 3 * 20
+DOWNLOADS = 64 * 2 * 20
 LIMIT_S = 300
 """A deadlock lasts longer than this; the stages, even on a busy machine, do not."""
 
