@@ -28,28 +28,28 @@ settings.load_profile("same")
 
 LONGEST = (
     "planted/test_planted.py",
-    "docs/test_tutorial.py",
-    "driver/test_static_analysis.py",
-    "cli/test_run.py",
-    "pipeline/test_bad_programs.py",
-    "faults/test_measurements.py",
     "remedy/test_apply_remedy.py",
+    "instrument/test_wait_function_shapes.py",
+    "vgpu/test_random_device_code.py",
+    "driver/test_real_driver_hooks.py",
     "remedy/test_safety.py",
-    "pipeline/test_measured_als.py",
     "native/test_entry_stack.py",
-    "pipeline/test_threads.py",
-    "faults/test_campaign.py",
-    "faults/test_full_disk.py",
-    "faults/test_bad_kinds.py",
-    "pipeline/test_children.py",
-    "pipeline/test_interruption.py",
+    "docs/test_tutorial.py",
+    "cli/test_run.py",
     "planted/test_trace.py",
-    "planted/test_random_programs.py",
-    "pipeline/test_many_stacks.py",
-    "pipeline/test_ranks.py",
+    "model/test_interleavings.py",
+    "vgpu/instructions/test_conformance.py",
     "model/test_replay.py",
+    "pipeline/test_threads.py",
+    "planted/test_random_programs.py",
+    "pipeline/test_measured_als.py",
+    "pipeline/test_many_stacks.py",
+    "model/test_devices.py",
+    "instrument/test_wait_function.py",
+    "faults/test_full_disk.py",
+    "pipeline/test_bad_programs.py",
 )
-"""Files whose tests take more than 20 s of processor time, longest first."""
+"""Files whose tests take more than about 15 s of processor time, longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
