@@ -30,7 +30,6 @@ LONGEST = (
     "planted/test_planted.py",
     "remedy/test_apply_remedy.py",
     "instrument/test_wait_function_shapes.py",
-    "vgpu/test_random_device_code.py",
     "driver/test_real_driver_hooks.py",
     "remedy/test_safety.py",
     "native/test_entry_stack.py",

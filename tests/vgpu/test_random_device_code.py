@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cubins import PTX, SCALE, container, cubin
 
 from ffm.vgpu import __path__ as vgpu_folders
 from tests.conftest import cuda_include
 from tests.native.fuzzing import fuzz
+
+pytestmark = pytest.mark.sanitized
 
 DRIVER = next(path for folder in vgpu_folders if (path := Path(folder) / "driver").is_dir())
 PARSERS = [
