@@ -56,10 +56,10 @@ WORDS: dict[type[Note], str] = {
     notes.LostOperations: "{note.operations} operations were not recorded because the disk was full.",
     notes.UnlistedSequences: "{note.found} different sequences were found; the {note.listed} that save most are "
     "listed.",
-    notes.SeveralProcesses: "{note.processes} processes called the driver. Counts and times of sites are sums over "
-    "them. A saving is that of the run: of processes that run the same code, the last to end counts.",
-    notes.Profiled: "Recorded by {note.profiler}: the GPU's times are the profiler's, and the run's time includes "
-    "the profiler's own.",
+    notes.SeveralProcesses: "{note.processes} processes were recorded. Counts and times of sites are sums over them. "
+    "A saving is that of the run: of processes that run the same code, the last to end counts.",
+    notes.Profiled: "Recorded by {note.profiler}: all times are the profiler's, and the run's time includes the "
+    "profiler's own.",
     notes.NoStacks: "The trace has no call stacks, so a call is identified by the kernel that its thread launched "
     "last.",
     notes.UnlaunchedWork: "{note.pieces:,} pieces of the GPU's work belong to no recorded call. Only waits for them "

@@ -13,7 +13,7 @@ from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
 from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
-from ffm.report.unproved import UnprovedWaits, unproved_waits, worth_proving
+from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.documents.analysis import Analysis, Group, Matching
 from ffm.results.places import Place, place, told_apart
@@ -104,6 +104,8 @@ class Overview:
     """How many more save less than the limit even at most."""
     not_measured: list[NotMeasured]
     """Sites that were left out of the measurement."""
+    nothing: str
+    """Why there is nothing to fix, shown or hidden; empty if there is something."""
     notes: list[str]
     portion: str
     """What was measured of the run, if it was not all, and what the rest is taken to be; otherwise empty."""
@@ -125,18 +127,8 @@ def overview(
     unproved = unproved_waits(analysis)
     shown = unproved if show_all else worth_proving(unproved, scale)
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
-    folds = [
-        Row(
-            name=fold.name,
-            number=None,
-            saving=scale.saving(fold.benefit),
-            operations=len(fold.sites),
-            calls=fold.count,
-            conditional=fold.conditional,
-            command=command(f"fold {shlex.quote(fold.name)}", results),
-        )
-        for fold in analysis.folds
-    ]
+    folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
+    something = analysis.folds or analysis.sequences or analysis.points
     return Overview(
         application=analysis.application,
         command=analysis.command,
@@ -166,6 +158,7 @@ def overview(
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
+        nothing="" if something else why_nothing(analysis),
         notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results)],
         portion=portion_sentence(analysis),
         results=results,
@@ -191,6 +184,18 @@ def _matching(matching: Matching | None) -> Unmatched | None:
         for one in matching.unmatched
     ]
     return Unmatched(matching.matched_s, matching.unmatched_s, reasons)
+
+
+def _fold_row(scale: Scale, fold: Group, results: str) -> Row:
+    return Row(
+        name=fold.name,
+        number=None,
+        saving=scale.saving(fold.benefit),
+        operations=len(fold.sites),
+        calls=fold.count,
+        conditional=fold.conditional,
+        command=command(f"fold {shlex.quote(fold.name)}", results),
+    )
 
 
 def _sequence_row(analysis: Analysis, scale: Scale, number: int, results: str) -> Row:
@@ -222,8 +227,3 @@ def _point_row(analysis: Analysis, scale: Scale, point: Group, apart: dict[int, 
         conditional=point.conditional,
         command=command(f"site {where.site}", results),
     )
-
-
-def nothing_found(view: Overview) -> bool:
-    """Return whether there is nothing to fix, shown or hidden."""
-    return not any(part.rows or part.hidden for part in (view.folds, view.sequences, view.points))

@@ -50,7 +50,7 @@ class SiteView:
     without: Without | None
     """What removing its waits would save, where the program needs them as written, or may do so."""
     unproved: bool
-    """Whether it is unknown if the program needs them: a profiler recorded the run."""
+    """Whether it is unknown if the program needs them: the results are of one trace, which proves nothing."""
     not_measured: bool
     """Whether it was left out of the measurement."""
     sequences: list[int]
@@ -106,7 +106,7 @@ def site(
         without=None
         if without is None
         else Without(without.likely_s, scale.share(without.likely_s), without.low_s, without.high_s),
-        unproved=any(wait.site == number - 1 for wait in analysis.unproved),
+        unproved=not analysis.proves,
         not_measured=number - 1 in analysis.not_measured,
         sequences=[
             position

@@ -14,14 +14,24 @@ from ffm.results.places import Place, place
 
 HEADING = "What doing without these saves at most, if they prove unnecessary"
 NOT_FOUND = "No unnecessary or misplaced synchronization and no unneeded transfer was found."
+NO_WAIT = "The trace shows no wait for a GPU: `ffm path` shows what the run waited for."
 NOT_PROVED = (
     "Nothing is proved unnecessary, because one trace does not show what the program needs. `ffm report` shows what "
     "doing without each wait saves at most."
 )
 
 
-def advice(origin: str) -> str:
-    """Return what to do next, given where the results come from."""
+def heading(*, shown: bool) -> str:
+    """Return the title of the list of such sites; all may save too little to be shown."""
+    if shown:
+        return HEADING
+    return f"Nothing saves {HIDDEN_BELOW_PERCENT} % of the run, even if it proves unnecessary"
+
+
+def advice(origin: str, *, shown: bool) -> str:
+    """Return what to do next, given where the results come from and whether any site is shown."""
+    if not shown:
+        return "`ffm path` shows what the run waited for."
     trace = "One traced run" if origin == "quick" else "A profiler's trace"
     some = ", for the first five alone with `--sites worst:5`" if origin == "quick" else ""
     return (
@@ -47,6 +57,8 @@ class UnprovedWaits:
 
     where: Place
     occurrences: int
+    total_s: float
+    """What its calls took, with their waits."""
     waited_s: float
     saving_s: float
     low_s: float
@@ -58,8 +70,8 @@ class UnprovedWaits:
         likely = scale.seconds(self.saving_s)
         times = "once" if self.occurrences == 1 else f"{count(self.occurrences)} times"
         return (
-            f"{self.where}: at most {saved}, likely {likely}; called {times}, in which it waited for "
-            f"{scale.seconds(self.waited_s)}."
+            f"{self.where}: at most {saved}, likely {likely}; called {times}, for {scale.seconds(self.total_s)}, of "
+            f"which it waited {scale.seconds(self.waited_s)}."
         )
 
 
@@ -67,7 +79,9 @@ def why_nothing(analysis: Analysis) -> str:
     """Return why there is nothing to fix, if there is nothing."""
     if analysis.not_measured:
         return NOTHING
-    return NOT_PROVED if analysis.unproved else NOT_FOUND
+    if analysis.proves:
+        return NOT_FOUND
+    return NOT_PROVED if analysis.unproved else NO_WAIT
 
 
 def unproved_waits(analysis: Analysis) -> list[UnprovedWaits]:
@@ -76,6 +90,7 @@ def unproved_waits(analysis: Analysis) -> list[UnprovedWaits]:
         UnprovedWaits(
             place(analysis, wait.site),
             wait.occurrences,
+            analysis.sites[wait.site].total_s,
             analysis.sites[wait.site].wait_s,
             wait.saving_s,
             wait.low_s,

@@ -39,9 +39,9 @@ _WAITING = (
 def waiting(timeline: Timeline, work: DeviceWork | None) -> NDArray[np.bool_]:
     """Return which rows wait for the GPU, or would if it were busy; shape (n,)."""
     waits: NDArray[np.bool_] = (timeline.wait > 0) | (timeline.kind == Kind.SYNCHRONIZATION)
-    if work is not None:
-        waits |= np.isin(work.action, _WAITING)
-    return waits
+    if work is None:
+        return waits
+    return np.asarray((waits | np.isin(work.action, _WAITING)) & (work.action != Action.WAIT_THREAD))
 
 
 def waiting_calls(timeline: Timeline, work: DeviceWork | None, staged: Sequence[int]) -> NDArray[np.bool_]:

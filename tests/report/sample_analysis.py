@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ffm.results.documents.analysis import (
     Analysis,
     Group,
+    KeptWait,
     Matching,
     Sequence,
     SequenceOperation,
@@ -191,4 +194,19 @@ def sample_analysis() -> Analysis:
         ],
         matching=Matching(matched_s=990.0, unmatched_s=10.0, unmatched=[UnmatchedSite(site=1, operations=5000)]),
         notes=[UnusableModule(problem="libals.so cannot be read (No such file or directory)")],
+    )
+
+
+def imported_analysis(high_s: float = 9.0) -> Analysis:
+    """The same as a profiler's trace, which proves nothing: doing without the waits of site 1 saves at most `high_s`,
+    and nothing is said of those of site 4.
+    """
+    analysis = sample_analysis()
+    sites = [
+        msgspec.structs.replace(site, problem_count=0, synchronization=[], transfer=[], benefit=benefit(0, 0))
+        for site in analysis.sites
+    ]
+    wait = KeptWait(site=0, occurrences=40, saving_s=high_s / 2, low_s=0.0, high_s=high_s)
+    return msgspec.structs.replace(
+        analysis, origin="nsys", sites=sites, folds=[], sequences=[], points=[], unproved=[wait] if high_s else []
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sample_analysis import benefit, sample_analysis
+from sample_analysis import benefit, imported_analysis, sample_analysis
 
 from ffm.report.formats.html import html, write_html
 from ffm.report.formats.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
@@ -120,6 +120,18 @@ def test_changes_that_are_all_hidden_are_counted() -> None:
 def test_nothing_found_is_said() -> None:
     analysis = msgspec.structs.replace(sample_analysis(), folds=[], sequences=[], points=[])
     assert "No unnecessary or misplaced synchronization" in html(analysis)
+
+
+def test_of_a_trace_that_proves_nothing_only_a_most_is_said() -> None:
+    page = html(imported_analysis())
+    assert "recoverable" not in re.sub("<style>.*?</style>|class=.*?>", "", page, flags=re.DOTALL)
+    assert "saves at most 9.000 s" in page
+    assert "20.250 s" in page  # how long it waited, beside that
+    assert '<a href="#site-1">' in page
+    assert {link.removeprefix("#") for link in checked(page).links} <= set(checked(page).identifiers)
+    small = html(imported_analysis(0.1))
+    assert "Nothing saves 0.1 % of the run, even if it proves unnecessary" in small
+    assert "No unnecessary" not in html(imported_analysis(0))
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from rich.console import Console, RenderableType
-from sample_analysis import benefit, sample_analysis
+from sample_analysis import benefit, imported_analysis, sample_analysis
 
 from ffm.report.fold import fold
 from ffm.report.overview import overview
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
 from ffm.report.terminal import render_fold, render_overview, render_sequence, render_site
+from ffm.report.terminal.layout import Column, table
 
 SCREENS = Path(__file__).with_name("screens")
 
@@ -55,6 +56,36 @@ def test_no_line_is_wider_than_the_terminal_and_none_is_coloured_in_a_pipe(name:
     shown = text_of(screens()[name])
     assert max(map(len, shown.splitlines())) <= 80
     assert "\x1b" not in shown
+
+
+def test_a_trace_that_proves_nothing_is_not_said_to_be_free_of_problems() -> None:
+    shown = text_of(render_overview(overview(imported_analysis())), 200)
+    assert "at most 9.000 s (0.90 %), likely 4.500 s; called 40 times, for 30.500 s, of which it waited 20" in shown
+    small = text_of(render_overview(overview(imported_analysis(0.1))), 200)
+    assert "Nothing saves 0.1 % of the run" in small
+    assert "worth proving" not in small
+    nothing = text_of(render_overview(overview(imported_analysis(0))), 200)
+    assert "The trace shows no wait for a GPU" in nothing
+
+
+def test_a_site_of_a_trace_is_not_said_to_recover_nothing() -> None:
+    shown = text_of(render_site(site(imported_analysis(), 4)))
+    assert "recoverable" not in shown
+    assert "with a problem" not in shown
+    assert "One trace does not show whether the program needs these waits" in shown
+
+
+def test_long_texts_of_a_wrapped_column_go_on_below() -> None:
+    columns = [Column("seconds", right=True), Column("region", flexible=True, wrapped=True)]
+    rows = [["1.5 s", "CPU a_function_of_some_length place.cu:120"], ["2.5 s", "b"]]
+    lines = text_of(table(columns, rows, 36), 36).splitlines()
+    indent = " " * 11
+    assert lines[1:] == [
+        "    1.5 s  CPU",
+        f"{indent}a_function_of_some_length",
+        f"{indent}place.cu:120",
+        "    2.5 s  b",
+    ]
 
 
 def test_large_numbers_are_never_cut() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from test_results import loop_timeline
 from timelines import simple_device_work
 
+from ffm.model.device import Action
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem
 from ffm.results.estimates import Estimates
@@ -41,3 +42,12 @@ def test_no_proof_exceeds_it(data: st.DataObject) -> None:
     for found, most in zip(full.of_sites(groups), quick.of_sites(groups), strict=True):
         assert most.high_s is not None
         assert found.expected_s <= most.high_s + 1e-9
+
+
+def test_waiting_for_other_threads_is_not_waiting_for_the_gpu() -> None:
+    timeline = loop_timeline()
+    work = simple_device_work(timeline)
+    row = int(np.flatnonzero(waiting(timeline, work))[0])
+    action = work.action.copy()
+    action[row] = Action.WAIT_THREAD
+    assert not waiting(timeline, replace(work, action=action))[row]

@@ -16,7 +16,7 @@ from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.formats import pictures
-from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture
+from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture, unproved_picture
 from ffm.report.formats.timeline import TimelineData
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
@@ -30,10 +30,11 @@ from ffm.report.numbers import (
     shown_estimators,
     size,
 )
-from ffm.report.overview import nothing_found, overview
+from ffm.report.overview import Overview, overview
 from ffm.report.remedies.view import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
+from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents.analysis import Analysis
 from ffm.whole_file import named_output
 
@@ -107,18 +108,21 @@ def html(
         unproved=unproved,
         not_measured=not_measured,
         view=view,
-        nothing_found=nothing_found(view),
+        proves=analysis.proves,
+        path_line=in_one_line(view.path),
         estimators=shown_estimators(estimator),
         shown=shown_estimators(estimator),
         meanings=ESTIMATOR_MEANINGS,
         run=run_picture(analysis, estimator),
         calls=calls_picture(analysis, estimator),
+        waits=unproved_picture(view.unproved, scale),
         sequences=sequences,
         folds=folds,
         remedies=remedies,
         timeline=timeline,
         sites=[
-            site(analysis, number, estimator, results=results) for number in _mentioned(analysis, sequences, remedies)
+            site(analysis, number, estimator, results=results)
+            for number in _mentioned(analysis, view, sequences, remedies)
         ],
         size=pictures,
     )
@@ -132,9 +136,14 @@ def _code(text: str) -> Markup:
     )
 
 
-def _mentioned(analysis: Analysis, sequences: list[DrawnSequence], remedies: RemediesView | None) -> list[int]:
-    """Return the numbers of the sites to describe: those with problems, and those that they refer to."""
+def _mentioned(
+    analysis: Analysis, view: Overview, sequences: list[DrawnSequence], remedies: RemediesView | None
+) -> list[int]:
+    """Return the numbers of the sites to describe: those with problems or of which nothing is proved, and those that
+    they refer to.
+    """
     numbers = {number for number, found in enumerate(analysis.sites, 1) if found.problem_count}
+    numbers |= {one.where.site for one in view.unproved}
     numbers |= {index + 1 for group in (*analysis.points, *analysis.folds) for index in group.sites}
     numbers |= {operation.where.site for drawn in sequences for operation in drawn.view.operations}
     numbers |= {drawn.view.ends_at.site for drawn in sequences if drawn.view.ends_at is not None}

@@ -6,18 +6,20 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
+from ffm.report.unproved import UnprovedWaits
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.places import place
 
 WIDTH = 960
-LABEL = 290
+LABEL = 310
 """Units reserved on the left for a row's label; the bars follow."""
-BARS = 420
+BARS = 410
 ROW = 34
 """Height of a row: the label and two bars, one above the other."""
 SMALLEST_SHARE = 0.05
 """Percent of the run below which a call has no row: its bar would be too thin to see."""
+AT_MOST = "saves at most, if it proves unnecessary"
 MOST_ROWS = 400
 """Longer sequences are drawn up to this row; the table below them is complete."""
 
@@ -70,10 +72,15 @@ class _Row:
     shares: list[Share]
     recoverable_s: float
     value: str
+    recovered: str = "recoverable"
+    """What the thin bar below the others stands for."""
 
 
 def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Draw the whole run: the CPU's own work, driver calls, waits, and what the sequences could recover of it.
+    """Draw the whole run: the CPU's own work, recorded calls, waits, and what the sequences could recover of it.
+
+    Of a run of which nothing is proved, nothing is said to be recoverable: what each site saves at most does not add
+    up.
 
     Several threads can wait at the same time. If their calls add up to more than the wall time, the CPU's own work is
     left out and the bar ends at their sum.
@@ -85,13 +92,15 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     shares = [
         Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
         Share(calls - waiting, "call", "in driver calls, not waiting"),
-        Share(waiting - problem, "wait", "waiting for the GPU where needed"),
+        Share(waiting - problem, "wait", "waiting for the GPU where needed" if analysis.proves else "waiting"),
         Share(problem, "problem", "waiting for the GPU at sites with a problem"),
     ]
     recoverable = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
     if analysis.everything is not None:
         recoverable = min(recoverable, _seconds(analysis.everything, estimator))
     value = f"{scale.seconds(recoverable)} recoverable ({percent(scale.share(recoverable))})"
+    if not analysis.proves:
+        value = f"{scale.seconds(waiting)} waiting ({percent(scale.share(waiting))})"
     return _draw([_Row("whole run", None, shares, recoverable, value)], scale)
 
 
@@ -117,6 +126,22 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
         )
         for call in sorted(total, key=lambda name: -total[name])
         if scale.share(total[call]) >= SMALLEST_SHARE
+    ]
+    return _draw(rows, scale)
+
+
+def unproved_picture(waits: list[UnprovedWaits], scale: Scale) -> Picture:
+    """Draw each site that nothing is proved of: what it took, and what doing without its waits saves at most."""
+    rows = [
+        _Row(
+            f"{one.where.call} {one.where.place}",
+            one.where.site,
+            _call_shares(one.total_s, one.waited_s),
+            one.high_s,
+            f"{scale.seconds(one.total_s)}, saves at most {scale.seconds(one.high_s)}",
+            AT_MOST,
+        )
+        for one in waits
     ]
     return _draw(rows, scale)
 
@@ -172,7 +197,7 @@ def _draw(rows: list[_Row], scale: Scale) -> Picture:
                 bars.append(Bar(x, top + 5, width, 12, share.kind, title))
             x += width
         if row.recoverable_s > 0:
-            title = f"recoverable: {scale.seconds(row.recoverable_s)}"
+            title = f"{row.recovered}: {scale.seconds(row.recoverable_s)}"
             bars.append(Bar(LABEL, top + 19, row.recoverable_s * unit, 7, "recoverable", title))
         lines.append(Line(top + 17, row.label, row.site, bars, row.value))
     return Picture(len(shown) * ROW + 4, lines, len(rows) - len(shown))

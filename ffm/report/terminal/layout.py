@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -25,11 +26,14 @@ LONGEST_COMMAND = 32
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. A flexible one gets the width that the others leave over; `cut` shortens its texts."""
+    """A column of a table. A flexible one gets the width that the others leave over. `cut` shortens its texts; if it is
+    `wrapped`, only words that are longer than a line.
+    """
 
     header: str
     right: bool = False
     flexible: bool = False
+    wrapped: bool = False
     style: str = ""
     cut: Callable[[str, int], str] = cut_middle
 
@@ -61,8 +65,31 @@ def table(
             words = " " * indent + row.words
             grid.add_row(Text(words + shorten(row.name, width - len(words)), style="dim"))
         else:
-            grid.add_row(_line(columns, row, widths, indent, header=False))
+            for cells_of_line in _lines(columns, row, widths):
+                grid.add_row(_line(columns, cells_of_line, widths, indent, header=False))
     return grid
+
+
+def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    """Return a row's cells, line by line: several if a wrapped text is longer than its column."""
+    texts = [
+        _wrapped(cell, size, column.cut) if column.wrapped else [cell]
+        for column, cell, size in zip(columns, row, widths, strict=True)
+    ]
+    return [list(line) for line in zip_longest(*texts, fillvalue="")]
+
+
+def _wrapped(text: str, width: int, cut: Callable[[str, int], str]) -> list[str]:
+    """Break a text between its words into lines of a width."""
+    lines = [""]
+    for word in (cut(word, width) for word in text.split(" ")):
+        if not lines[-1]:
+            lines[-1] = word
+        elif len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool) -> Text:

@@ -12,7 +12,7 @@ from rich.text import Text
 from ffm.report import not_measured, sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
-from ffm.report.overview import Overview, PartialDownload, Row, Section, nothing_found
+from ffm.report.overview import Overview, PartialDownload, Row, Section
 from ffm.report.terminal.layout import (
     Column,
     bullet,
@@ -59,8 +59,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     parts += _path(view)
     if view.unproved or view.unproved_hidden:
         parts += _unproved(view, scale, len(view.unproved))
-    elif nothing_found(view):
-        parts += [heading(not_measured.NOTHING if view.not_measured else unproved.NOT_FOUND)]
+    elif view.nothing:
+        parts += [heading(view.nothing)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES), (view.points, POINTS)):
             parts += _section(section, shape, view, scale, width)
@@ -106,8 +106,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     ]
     if view.unproved or view.unproved_hidden:
         parts += [paragraph(unproved.recorded(view.origin)), *_unproved(view, scale, FIRST_ROWS)]
-    elif nothing_found(view):
-        parts += [heading(not_measured.NOTHING if view.not_measured else unproved.NOT_FOUND)]
+    elif view.nothing:
+        parts += [heading(view.nothing)]
     else:
         for section, shape in ((view.folds, FOLDS), (view.sequences, SEQUENCES)):
             left = len(section.rows) - FIRST_ROWS
@@ -123,7 +123,7 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, FIRST_ROWS)
     notes = f", and {plural(len(view.notes), 'note')} on the measurement" if view.notes else ""
     following_commands = [(command("report", view.results), f"all of this, with each single point{notes}")]
-    if not nothing_found(view):
+    if not view.nothing:
         following_commands.append(
             (command("remedies", view.results), "what to change, and every place that must change")
         )
@@ -151,14 +151,15 @@ def _path(view: Overview) -> list[RenderableType]:
 
 def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
     """Show the sites that nothing is proved of, at most so many."""
-    parts: list[RenderableType] = [heading(unproved.HEADING)]
+    shown = bool(view.unproved)
+    parts: list[RenderableType] = [heading(unproved.heading(shown=shown))]
     parts += [bullet(waits.told(scale)) for waits in view.unproved[:most]]
     if len(view.unproved) > most:
         parts.append(paragraph(f"and {len(view.unproved) - most} more"))
     if view.unproved_hidden:
         limit = percent(view.hidden_below_percent)
         parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} below {limit} hidden (--all shows)"))
-    parts.append(paragraph(unproved.advice(view.origin)))
+    parts.append(paragraph(unproved.advice(view.origin, shown=shown)))
     return parts
 
 

@@ -27,7 +27,8 @@ def render_path(view: PathView, width: int = 80) -> RenderableType:
         parts[0] = Text(f"{view.application} after all fixes: {scale.seconds(view.wall_s)}", style="bold")
         parts.append(paragraph(f"The fixes of `ffm remedies` together save {scale.seconds(view.saved_s)}, by replay."))
     elif view.origin not in ("ffm", "quick"):
-        parts.append(paragraph(f"Imported from {view.origin}, which recorded the GPU's times."))
+        times = ", which recorded the GPU's times" if view.gpu else ""
+        parts.append(paragraph(f"Imported from {view.origin}{times}."))
     elif view.agreed_percent is not None:
         parts.append(
             paragraph(
@@ -84,8 +85,8 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
         Column("on path", right=True, style="bold"),
         Column("of path", right=True),
         *([Column("10 % less", right=True), Column("at most", right=True)] if tried else []),
-        Column("number", right=True),
-        Column("region", flexible=True),
+        Column("#", right=True),
+        Column("region", flexible=True, wrapped=True),
     ]
     rows = [
         [
@@ -113,7 +114,7 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
 def _blame(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     """Show who is most to blame for waiting."""
     parts: list[RenderableType] = []
-    columns = [Column("seconds", right=True), Column("number", right=True), Column("region", flexible=True)]
+    columns = [Column("seconds", right=True), Column("#", right=True), Column("region", flexible=True, wrapped=True)]
     for title, listed in (
         ("The CPU waited for", [(row, row.blamed_s) for row in view.waited_for]),
         ("The GPU was idle during", [(row, row.blamed_s) for row in view.idle_for]),

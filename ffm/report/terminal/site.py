@@ -47,8 +47,12 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         parts += [bullet(finding_text(finding)) for finding in view.findings]
     elif view.not_measured:
         parts.append(paragraph(f"Not measured: {NOT_MEASURED}"))
-    elif view.unproved:
+    elif view.unproved and view.kind == "other" and view.wait_s > 0:
+        parts.append(paragraph(f"It waits for other threads or processes: `{command('path', view.results)}`."))
+    elif view.unproved and (view.without is not None or view.wait_s > 0):
         parts.append(paragraph("One trace does not show whether the program needs these waits and transfers."))
+    elif view.unproved:
+        parts.append(paragraph("The trace shows no wait here, so there is none to do without."))
     else:
         parts.append(paragraph("No problem was found at this site."))
     if view.without is not None:
@@ -67,6 +71,8 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
 
 def _called(view: SiteView) -> str:
     """`transfer by cuMemcpyHtoD_v2`."""
+    if view.kind == "other" and view.unproved:
+        return "a call that neither waits for a GPU nor gives it work"
     if view.driver_function == "private":
         return "a wait in a private call of the driver"
     return f"{view.kind} by {view.driver_function or 'a driver function that was not recorded'}"
@@ -89,11 +95,11 @@ def _times(view: SiteView, scale: Scale, width: int) -> RenderableType:
 
     rows = [
         line("inside the call", view.total_s),
-        line("of it waiting for the GPU", view.wait_s),
+        line("of it waiting" if view.unproved and view.without is None else "of it waiting for the GPU", view.wait_s),
         line("from its end to the next call", view.gap_s),
     ]
     columns = [
-        Column(plural(view.count, "call") + f", {count(view.problem_count)} with a problem"),
+        Column(plural(view.count, "call") + ("" if view.unproved else f", {count(view.problem_count)} with a problem")),
         Column("sum", right=True),
         Column("of run", right=True),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale
 from ffm.report.waiting.rows import (
     GpuRow,
     PatternRow,
@@ -151,7 +151,7 @@ def _laid_out(
         waited_for=most_blamed(waiting, ("kernel", "transfer")),
         idle_for=most_blamed(waiting, ("CPU", "call")),
         threads_for=rows_with_most(waiting, [region.threads_s for region in waiting.regions]),
-        patterns=pattern_rows(waiting),
+        patterns=pattern_rows(waiting, Scale(wall_s)),
         gpu=[gpu_row(use) for use in waiting.gpu],
         notes=_notes(waiting),
         results=words,

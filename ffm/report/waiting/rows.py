@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.report.numbers import Scale
 from ffm.results.documents.waiting import UsedGpu, Waiting
 
 LISTED_BLAMED = 3
@@ -98,12 +99,13 @@ def rows_with_most(waiting: Waiting, seconds: list[float]) -> list[RegionRow]:
     return [region_row(waiting, number) for number in ordered[:LISTED_BLAMED]]
 
 
-def pattern_rows(waiting: Waiting) -> list[PatternRow]:
-    """Return the patterns that occurred."""
+def pattern_rows(waiting: Waiting, scale: Scale) -> list[PatternRow]:
+    """Return the patterns that occurred; their meanings contain times."""
     uneven = TOLD if waiting.told else "threads that ended before the last of those joined together"
-    on_kernels = f"waited for GPU work that was not over; {waiting.early_on_kernels_s:.3f} s of it while kernels ran"
+    on_kernels = scale.seconds(waiting.early_on_kernels_s)
+    early = f"waited for GPU work that was not over; {on_kernels} of it while kernels ran"
     rows = [
-        ("early synchronization", on_kernels, waiting.early),
+        ("early synchronization", early, waiting.early),
         ("late synchronization", "a synchronization for work that was over", waiting.late),
         ("polling", "queries that found work unfinished, up to the one that did not", waiting.polling),
         ("synchronous offload", "work that the CPU waited for as soon as it had started it", waiting.offload),
