@@ -25,11 +25,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "collective": ("location", "interval", "comm"),
     "barrier": ("location", "interval", "team", "instance"),
     "team": ("location", "team", "instance", "time", "forks"),
+    "lock": ("location", "lock", "order", "requested", "time", "releases"),
 }
 """Tables. An `interval` is a region that was entered and left; `stream` is the place of the GPU's location that an
 attribute names, -1 without one. The `interval` of other tables is the innermost one at that time. A `peer` is the
-location that a message comes from or goes to. A `team` of threads begins with one that `forks`. Times are nanoseconds
-since the first event.
+location that a message comes from or goes to. A `team` of threads begins with one that `forks`. A `lock` is acquired,
+or `releases` is 1; `order` counts how often it was, and `requested` is when the region that acquires it was entered.
+Times are nanoseconds since the first event.
 """
 
 STREAM_ATTRIBUTES = ("CUDA_STREAM_REF", "OPENCL_QUEUE_REF")
@@ -59,6 +61,7 @@ class Collector:
         self._first: int | None = None
         self._forked = [-1] * len(self.locations)
         self._last = [0] * len(self.locations)
+        self._released: dict[tuple[int, int], int] = {}
 
     def add(self, location: Any, event: Any) -> None:
         """Add one event."""
@@ -135,6 +138,17 @@ class Collector:
         if self._team[place]:
             self._team[place].pop()
 
+    def _acquire(self, place: int, now: int, event: Any) -> None:
+        region = self._innermost(place)
+        requested = self.tables["interval"]["start"][region] if region >= 0 else now
+        if self._released.get((place, event.lock_id), -1) == region >= 0:
+            requested = now  # it waited for something else, having released the lock: `pthread_cond_wait`
+        self._append("lock", place, event.lock_id, event.acquisition_order, requested, now, 0)
+
+    def _release(self, place: int, now: int, event: Any) -> None:
+        self._released[place, event.lock_id] = self._innermost(place)
+        self._append("lock", place, event.lock_id, event.acquisition_order, now, now, 1)
+
     def _append(self, table: str, *values: int) -> int:
         columns = self.tables[table]
         for column, value in zip(columns.values(), values, strict=True):
@@ -176,6 +190,10 @@ _HANDLERS: dict[str, Callable[[Collector, int, int, Any], None]] = {
     "ThreadFork": Collector._fork,
     "ThreadTeamBegin": Collector._team_begin,
     "ThreadTeamEnd": Collector._team_end,
+    "ThreadAcquireLock": Collector._acquire,
+    "ThreadReleaseLock": Collector._release,
+    "OmpAcquireLock": Collector._acquire,
+    "OmpReleaseLock": Collector._release,
 }
 
 

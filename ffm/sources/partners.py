@@ -1,7 +1,8 @@
 """What threads and processes wait for from each other, by the rules of CASITA (Dietrich 2019, 3.3.2).
 
 Whoever comes early to a barrier or a collective operation waits until the last one comes; a receiver that comes early
-waits until its sender comes. What the call takes after that is its own.
+waits until its sender comes. Whoever requests a lock that another thread holds waits until it is released. What the
+call takes after that is its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Partners:
     """For each call, shape (calls,), the call of another thread whose begin it came after (-1: none)."""
 
     awaits: NDArray[np.int64]
+    """Of a call that releases a lock, the one of its own thread that acquired it."""
     waited: NDArray[np.int64]
     """How long it waited for that, in nanoseconds."""
 
@@ -53,6 +55,20 @@ class PartnerFinder:
         led = np.flatnonzero(~leads & (call >= 0) & (leader[group] >= 0))
         led = led[self._start[leader[group[led]]] <= self._start[call[led]]]
         self._awaits[call[led]] = leader[group[led]]
+
+    def locks(self, key: NDArray[np.int64], call: NDArray[np.int64], releases: NDArray[np.bool_]) -> None:
+        """Let a call that acquires a lock wait until the one that held it before releases it.
+
+        Args:
+            key: of each call, the process, the lock, and how often the lock was acquired before; shape (calls, 3).
+            call: the calls.
+            releases: which of them release the lock; the others acquire it.
+        """
+        acquired, released = (_first_of_each(key[rows], call[rows]) for rows in (~releases, releases))
+        _, before, after = _common(released[0] + (0, 0, 1), acquired[0])
+        self._wait(acquired[1][after], released[1][before])
+        _, held, freed = _common(acquired[0], released[0])
+        self._awaits[released[1][freed]] = acquired[1][held]
 
     def _wait(self, call: NDArray[np.int64], late: NDArray[np.int64]) -> None:
         waited = np.minimum(self._start[late], self._end[call]) - self._start[call]
@@ -99,6 +115,12 @@ def _common(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[int, NDAr
     key = key.reshape(-1)
     found, first, second = np.intersect1d(key[: len(one)], key[len(one) :], return_indices=True)
     return len(found), first, second
+
+
+def _first_of_each(key: NDArray[np.int64], call: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return distinct keys and the first call of each."""
+    distinct, first = np.unique(key, axis=0, return_index=True)
+    return distinct, call[first]
 
 
 def occurrences(group: NDArray[np.int64]) -> NDArray[np.int64]:

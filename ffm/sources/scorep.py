@@ -35,6 +35,9 @@ EVERYBODY = frozenset(("MPI_Init", "MPI_Init_thread", "MPI_Finalize"))
 TEAM = ("OpenMP team begins", "OpenMP fork")
 """Names of what a thread does, if it `forks` or not, when a team begins."""
 
+LOCK = ("acquire lock", "release lock")
+"""Names of what a thread does, if it `releases` a lock or not."""
+
 
 class Location(msgspec.Struct):
     """A thread, or a stream of a GPU."""
@@ -121,7 +124,8 @@ class _Reader:
     def __init__(self, anchor: Path, archive: Archive) -> None:
         self._anchor, self._names, self._tables = anchor, archive.names, archive.tables
         self._teams = len(self._tables["interval"]["start"])
-        interval = self._tables["interval"] = self._with_teams()
+        self._locks = self._teams + len(self._tables["team"]["time"])
+        interval = self._tables["interval"] = self._with_threads()
         if (interval["end"] < interval["start"]).any():
             raise DocumentError(f"{anchor} has regions that end before they start: record it again.")
         self._region = interval["region"]
@@ -131,19 +135,21 @@ class _Reader:
         self._is_span = np.array([one.role != ARTIFICIAL for one in self._names.regions] or [False]) & ~self._is_call
         self._text = {one.name: place for place, one in enumerate(self._names.regions)}
 
-    def _with_teams(self) -> dict[str, NDArray[np.int64]]:
-        """Return the intervals, and one without length for each begin of a team on each of its threads."""
-        interval, team = self._tables["interval"], self._tables["team"]
+    def _with_threads(self) -> dict[str, NDArray[np.int64]]:
+        """Return the intervals, one without length for each begin of a team on each of its threads and for each release
+        of a lock, and one for each acquisition.
+        """
+        interval, team, lock = (self._tables[name] for name in ("interval", "team", "lock"))
         own = len(self._names.regions)
-        self._names.regions.extend(Region(name, "OPENMP", BARRIERS[0], "", 0) for name in TEAM)
+        self._names.regions.extend(Region(name, "OPENMP", BARRIERS[0], "", 0) for name in (*TEAM, *LOCK))
         more = {
-            "location": team["location"],
-            "region": own + team["forks"],
-            "start": team["time"],
-            "end": team["time"],
-            "stream": np.full(len(team["time"]), -1),
+            "location": (team["location"], lock["location"]),
+            "region": (own + team["forks"], own + len(TEAM) + lock["releases"]),
+            "start": (team["time"], lock["requested"]),
+            "end": (team["time"], lock["time"]),
+            "stream": (np.full(len(team["time"]) + len(lock["time"]), -1),),
         }
-        return {name: np.concatenate((interval[name], more[name])) for name in interval}
+        return {name: np.concatenate((interval[name], *more[name])) for name in interval}
 
     def profile(self) -> Profile:
         """Return what the archive holds."""
@@ -264,7 +270,7 @@ class _Reader:
         team = self._tables["team"]
         if len(team["team"]):
             _, number = np.unique(np.column_stack((team["team"], team["instance"])), axis=0, return_inverse=True)
-            call = call_of[self._teams :]
+            call = call_of[self._teams : self._locks]
             forks = (team["forks"] > 0) & (call >= 0)
             finder.follow(number.reshape(-1), call, forks)
         send, receive = self._tables["send"], self._tables["receive"]
@@ -278,6 +284,13 @@ class _Reader:
             )
             both = (sent >= 0) & (received >= 0)
             finder.exchange(sent[both], received[both])
+        lock = self._tables["lock"]
+        call = call_of[self._locks :]
+        # Within a call of MPI, it is that call which waits.
+        apart = calls.name[call.clip(0)] >= len(self._names.regions) - len(LOCK)
+        own = np.flatnonzero((call >= 0) & apart)
+        key = np.column_stack((self._group[lock["location"]], lock["lock"], lock["order"]))
+        finder.locks(key[own], call[own], lock["releases"][own] > 0)
         return finder.found()
 
     def _meet(

@@ -24,6 +24,7 @@ from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
 from ffm.model.waiting.path import Part, Path
+from ffm.model.waiting.patterns import find_patterns
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -278,3 +279,90 @@ def test_what_counts_between_processes_begins_where_they_met_before() -> None:
     assert (met.came[last] // MS).tolist() == [10, 30, 60]
     assert (met.since[last] // MS).tolist() == [10, 11, 11]
     assert (met.waited[met.waited > 0] // MS).tolist() == [5, 10, 20]
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """A thread requests a lock, and holds it from when it is free for some time; milliseconds."""
+
+    thread: int
+    requested: int
+    held: int
+
+
+def locked(turns: list[Turn], length: int) -> tuple[Timeline, DeviceWork, Graph, Meetings]:
+    """Return a run in which each turn begins when the one before has ended; threads work otherwise."""
+    rows: list[tuple[int, int, int, int]] = []
+    free, held_before = 0, -1
+    for number, turn in enumerate(turns):
+        acquired = max(free, turn.requested)
+        wait = acquired - turn.requested
+        free = acquired + turn.held
+        rows += [(turn.thread, turn.requested, wait, 2 * held_before + 1 if wait else -1)]
+        rows += [(turn.thread, free, 0, 2 * number)]
+        held_before = number
+    order = sorted(range(len(rows)), key=lambda row: (rows[row][0], rows[row][1], row))
+    place = {row: index for index, row in enumerate(order)}
+    made = [Row(rows[row][0], rows[row][1], rows[row][2]) for row in order]
+    last = [index + 1 == len(made) or made[index + 1].thread != row.thread for index, row in enumerate(made)]
+    until = [length if ends else made[index + 1].start for index, ends in enumerate(last)]
+    timeline, work, graph = run_of(made, [until[index] - row.start - row.lasting for index, row in enumerate(made)])
+    awaits = np.array([place.get(rows[row][3], -1) for row in order], np.int32)
+    wait = np.array([rows[row][2] * MS for row in order], np.int64)
+    timeline = dataclasses.replace(timeline, wait=wait)
+    action = np.where(wait > 0, np.uint8(Action.WAIT_THREAD), work.action)
+    work = dataclasses.replace(work, awaits=awaits, action=action)
+    return timeline, work, graph, told_meetings(timeline, awaits, work.process_of_thread)
+
+
+def while_held(shared: Shared, timeline: Timeline, thread: int) -> float:
+    """Return the blame of what a thread did, milliseconds."""
+    return float(shared.blame[timeline.thread[shared.pieces.row] == thread].sum()) / MS
+
+
+def test_who_holds_a_lock_is_blamed_for_those_that_wait_for_it() -> None:
+    """Thread 0 holds the lock from 10 to 30 ms. Thread 1 requests it at 20, waits for 10 ms and holds it for 5."""
+    timeline, work, graph, met = locked([Turn(0, 10, 20), Turn(1, 20, 5)], 40)
+    assert (met.waited[met.waited > 0] / MS).tolist() == [10]
+    blame = find_blame(timeline, work, graph, met)
+    assert while_held(blame.threads, timeline, 0) == 10
+    assert blame.threads.pieces.begin.min() == 10 * MS  # what it did before it had the lock delayed nobody
+    found = find_patterns(timeline, work, graph, met)
+    assert (found.locks.count, found.locks.lasting, found.uneven.count) == (1, 10 * MS, 0)
+    path = find_path(timeline, work, graph, meetings=met)
+    assert path.length == 30 * MS
+
+
+def test_blame_for_a_lock_is_shared_by_those_who_held_it() -> None:
+    """Three threads request the lock at 0 and hold it for 10 ms each: the second waits for 10 ms and the last one for
+    20, of which the first is to blame for 10. That is passed on by the second one's waiting.
+    """
+    timeline, work, graph, met = locked([Turn(0, 0, 10), Turn(1, 0, 10), Turn(2, 0, 10)], 40)
+    assert met.waited.sum() == 30 * MS
+    blame = find_blame(timeline, work, graph, met)
+    assert [while_held(blame.threads, timeline, thread) for thread in range(3)] == [10, 10, 0]
+    assert blame.threads.on_meeting.sum() == 10 * MS
+    assert [while_held(blame.passed_on, timeline, thread) for thread in range(3)] == [20, 10, 0]
+
+
+@settings(deadline=None)
+@given(st.lists(st.builds(Turn, st.integers(0, 3), st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=12))
+def test_waiting_for_locks_is_blamed_once_and_the_path_has_no_hole(drawn: list[Turn]) -> None:
+    """A thread requests the lock when it has released it, at the earliest."""
+    turns: list[Turn] = []
+    free, next_of = 0, dict.fromkeys(range(4), 0)
+    for turn in drawn:
+        requested = next_of[turn.thread] + turn.requested
+        free = max(free, requested) + turn.held
+        next_of[turn.thread] = free
+        turns.append(dataclasses.replace(turn, requested=requested))
+    timeline, work, graph, met = locked(turns, free + 5)
+    found = find_patterns(timeline, work, graph, met)
+    assert found.locks.lasting == int(timeline.wait.sum()) == int(met.waited.sum())
+    assert found.uneven.count == 0
+    blame = find_blame(timeline, work, graph, met)
+    for shared in (blame.threads, blame.passed_on):
+        assert (shared.blame >= 0).all()
+        assert shared.blame.sum() + shared.on_meeting.sum() == pytest.approx(found.locks.lasting, abs=len(timeline))
+    assert not blame.passed_on.on_meeting.any()
+    joins(find_path(timeline, work, graph, meetings=met))

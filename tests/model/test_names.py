@@ -14,6 +14,7 @@ from ffm.model.groups.names import base_name
     [
         ("cudaFree", "cudaFree"),
         ("??", "??"),
+        ("!$omp critical @solve.c:12", "!$omp critical @solve.c:12"),
         ("_Z3fooi", "_Z3fooi"),
         ("doALS(int const*, float)", "doALS"),
         ("f(int, ...)", "f"),

@@ -238,3 +238,69 @@ def test_without_the_library_the_answer_says_what_to_install(tmp_path: Path, mon
     monkeypatch.setattr(scorep.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(FfmError, match=r"pip install 'ffm\[otf2\]'"):
         read_otf2(tmp_path)
+
+
+def locked_archive(folder: Path) -> Path:
+    """Write an archive in which threads wait for a critical section, a mutex and a condition; nanoseconds."""
+    import otf2
+    from otf2.enums import Paradigm, RegionRole
+
+    with otf2.writer.open(str(folder), timer_resolution=10**9) as trace:
+        definitions = trace.definitions
+        group = definitions.location_group("process", system_tree_parent=definitions.system_tree_node("node"))
+
+        def region(name: str, paradigm: Any, role: Any = RegionRole.FUNCTION) -> Any:
+            return definitions.region(name, source_file="a.c", begin_line_number=7, paradigm=paradigm, region_role=role)
+
+        main = region("main", Paradigm.COMPILER)
+        critical = region("!$omp critical @a.c:7", Paradigm.OPENMP, RegionRole.CRITICAL)
+        lock, unlock, condition = (
+            region(f"pthread_{name}", Paradigm.PTHREAD) for name in ("mutex_lock", "mutex_unlock", "cond_wait")
+        )
+        one, other = (trace.event_writer(f"thread {number}", group=group) for number in range(2))
+
+        def held(thread: Any, begin: int, acquired: int, released: int, order: int) -> None:
+            thread.enter(begin, critical)
+            thread.thread_acquire_lock(acquired, Paradigm.OPENMP, 1, order)
+            thread.thread_release_lock(released, Paradigm.OPENMP, 1, order)
+            thread.leave(released + 1, critical)
+
+        one.enter(0, main)
+        other.enter(0, main)
+        held(one, 10, 10, 50, 1)
+        held(other, 20, 52, 60, 2)
+        held(one, 70, 71, 80, 3)
+        other.enter(100, lock)
+        other.thread_acquire_lock(101, Paradigm.PTHREAD, 2, 1)
+        other.leave(102, lock)
+        other.enter(110, condition)
+        other.thread_release_lock(111, Paradigm.PTHREAD, 2, 1)
+        one.enter(120, lock)
+        one.thread_acquire_lock(121, Paradigm.PTHREAD, 2, 2)
+        one.leave(122, lock)
+        one.enter(130, unlock)
+        one.thread_release_lock(131, Paradigm.PTHREAD, 2, 2)
+        one.leave(132, unlock)
+        other.thread_acquire_lock(135, Paradigm.PTHREAD, 2, 3)
+        other.leave(136, condition)
+        one.leave(200, main)
+        other.leave(200, main)
+    return folder
+
+
+def test_threads_wait_for_locks_that_others_hold(tmp_path: Path) -> None:
+    """From the request to the release by the other thread; what acquiring takes then is overhead. A condition is no
+    lock: nothing shows for what it was waited.
+    """
+    profile = read_otf2(locked_archive(tmp_path / "archive"))
+    assert profile.partners is not None
+    calls, waited = profile.calls, profile.partners.waited
+    assert [(int(calls.start[row]), int(calls.end[row]), int(waited[row])) for row in np.flatnonzero(waited)] == [
+        (20, 52, 30)
+    ]
+    waiting = write_profile(profile, "otf2", tmp_path / "results").waiting
+    assert waiting is not None
+    assert (waiting.locks.count, waiting.locks.seconds) == (1, 30e-9)
+    assert waiting.uneven.count == 0
+    blamed = {(region.kind, region.name): region.threads_s for region in waiting.regions if region.threads_s > 0}
+    assert blamed == {("CPU", "!$omp critical @a.c:7"): 30e-9}

@@ -22,6 +22,8 @@ _SYMBOL_OPERATOR = re.compile(
 )
 _NAMED_OPERATOR = re.compile(r"operator\s+(?:new|delete)(?:\s*\[\])?|operator\s+co_await")
 _CONVERSION = re.compile(r"(?:^|::)operator\s+[^\s(]")
+_CONSTRUCT = "!$"
+"""How names of constructs begin that are no functions: Score-P's `!$omp critical @solve.c:12`."""
 _PYTHON = re.compile(r"(?:^|\.)<\w+>(?:\.|$)")
 """In a Python name: `<module>`, `solve.<locals>.step`, `<lambda>`."""
 _OPENING = {"(": ")", "<": ">", "[": "]", "{": "}"}
@@ -34,10 +36,10 @@ def base_name(name: str) -> str:
 
     `void thrust::pair<int, A<B> >::swap<C>(thrust::pair<int, A<B> >&) const` gives `thrust::pair<...>::swap<...>`.
     Operators, conversions, lambdas and anonymous namespaces are kept. Compilers' clones (`.cold`, `[clone .isra.0]`)
-    count as their function. Text that is not a C++ name (`cudaFree`, `??`) comes back unchanged, and so does a name
-    whose brackets do not match: nothing is guessed.
+    count as their function. Text that is not a C++ name (`cudaFree`, `??`, `!$omp for @solve.c:12`) comes back
+    unchanged, and so does a name whose brackets do not match: nothing is guessed.
     """
-    if _PYTHON.search(name):
+    if name.startswith(_CONSTRUCT) or _PYTHON.search(name):
         return name
     text = _CLONE.sub("", name.strip())
     text = _ANONYMOUS.sub("{anonymous namespace}", text)

@@ -1,6 +1,7 @@
 """Where threads wait for each other until all have come: barriers, collective operations, the end of a parallel region.
 
-Whoever comes early waits for the last (Dietrich 2019, 3.3.2).
+Whoever comes early waits for the last (Dietrich 2019, 3.3.2). Who requests a lock that another thread holds meets that
+thread when it releases the lock.
 """
 
 from __future__ import annotations
@@ -48,11 +49,10 @@ def told_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_thre
 
     All that wait for one row meet there, if it begins while they last. What a thread does counts from the end of its
     row of the meeting before, or of the start of its team. Where processes meet, it counts from their meeting before:
-    those of a process's own threads in between are part of what it did (there, 5.2).
+    those of a process's own threads in between are part of what it did (there, 5.2). What the holder of a lock does
+    counts from when it had the lock; if it waited for that when the other thread did already, from when both waited.
     """
-    comes = timeline.start[awaits.clip(0)] if len(awaits) else timeline.start
-    within = (timeline.start < comes) & (comes < timeline.start + timeline.duration)
-    waiting = np.flatnonzero((awaits >= 0) & (timeline.wait > 0) & within)
+    waiting = np.flatnonzero(_waits_for_begin(timeline, awaits))
     late = np.unique(awaits[waiting]).astype(np.int64)
     by_time = late[np.lexsort((late, timeline.start[late]))]
     place = np.empty(len(timeline), np.int64)
@@ -64,11 +64,48 @@ def told_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_thre
     outside[place[awaits[waiting]]] |= process[waiting] != process[awaits[waiting]]
     order = np.lexsort((row, number))
     row, number = row[order], number[order]
-    begun = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
+    held = releases(timeline, awaits)
+    begun = np.flatnonzero((awaits >= 0) & (timeline.wait == 0) & ~held)
     since = _last_met(timeline, row, np.unique(np.concatenate((row, begun, awaits[begun]))))
     across = outside[number]
     since[across] = _last_met(timeline, row[across], np.unique(row[across]))
+    _since_acquired(timeline, awaits, row, number, np.flatnonzero(held[row]), since)
     return Meetings(number, timeline.thread[row].astype(np.int64), since, timeline.start[row])
+
+
+def releases(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which rows release a lock that their threads acquired; shape (n,)."""
+    return np.asarray((awaits >= 0) & (timeline.thread[awaits.clip(0)] == timeline.thread))
+
+
+def lock_waits(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which rows waited for a lock that another thread held; shape (n,)."""
+    return np.asarray(_waits_for_begin(timeline, awaits) & releases(timeline, awaits)[awaits.clip(0)])
+
+
+def _waits_for_begin(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
+    comes = timeline.start[awaits.clip(0)] if len(awaits) else timeline.start
+    within = (timeline.start < comes) & (comes <= timeline.start + timeline.duration)
+    return np.asarray((awaits >= 0) & (timeline.wait > 0) & within)
+
+
+def _since_acquired(
+    timeline: Timeline,
+    awaits: NDArray[np.int32],
+    row: NDArray[np.int64],
+    number: NDArray[np.int64],
+    holders: NDArray[np.int64],
+    since: NDArray[np.int64],
+) -> None:
+    """Let what holders of locks did count from when they had them, in place; `holders` are their entries."""
+    others = np.ones(len(row), np.bool_)
+    others[holders] = False
+    requested = np.full(int(number.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(requested, number[others], timeline.start[row[others]])
+    acquired = awaits[row[holders]]
+    waited = np.maximum(timeline.start[acquired], requested[number[holders]])
+    had = np.minimum((timeline.start + timeline.duration)[acquired], waited)
+    since[holders] = np.minimum(had, timeline.start[row[holders]])
 
 
 def _last_met(timeline: Timeline, row: NDArray[np.int64], meets: NDArray[np.int64]) -> NDArray[np.int64]:

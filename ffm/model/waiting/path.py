@@ -374,6 +374,7 @@ def _lead_from_starts(
     """Let the rows that another thread's row started be led by its start, in place."""
     started = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
     started = started[timeline.start[awaits[started]] < timeline.start[started]]
+    started = started[timeline.thread[awaits[started]] != timeline.thread[started]]
     leads[started] = awaits[started]
     led[started] = timeline.start[leads[started]]
 

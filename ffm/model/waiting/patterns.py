@@ -18,7 +18,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
-from ffm.model.waiting.meetings import Meetings
+from ffm.model.waiting.meetings import Meetings, lock_waits
 
 Times = NDArray[np.int64]
 
@@ -72,7 +72,9 @@ class Patterns:
     profiler recorded when work began.
     """
     uneven: Pattern
-    """Threads that came to a meeting before the last one; how long they waited for that."""
+    """Threads that came to a meeting before the last one, but for locks; how long they waited for that."""
+    locks: Pattern
+    """Threads that requested a lock that another one held, and how long they waited for its release."""
     polling: Pattern
     """Runs of queries that found a stream or an event unfinished, and what these calls took."""
     offload: Pattern
@@ -94,6 +96,8 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
+    locked = timeline.wait[lock_waits(timeline, work.awaits)] if work.awaits is not None else timeline.wait[:0]
+    met = meetings.waited
     use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in np.unique(process[works]).tolist():
         mine = process == number
@@ -112,7 +116,8 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         late=Pattern(int(late.sum()), int(timeline.duration[late].sum())),
         late_transfer=Pattern(late_count, late_ns),
         launch_delay=launch_delay(timeline, work, graph),
-        uneven=Pattern(int((meetings.waited > 0).sum()), int(meetings.waited.sum())),
+        uneven=Pattern(int((met > 0).sum()) - len(locked), int(met.sum() - locked.sum())),
+        locks=Pattern(len(locked), int(locked.sum())),
         polling=Pattern(*polling(timeline, work)),
         offload=Pattern(*offloads(timeline, work, graph)),
         consecutive=Pattern(*consecutive_transfers(timeline, work, graph)),

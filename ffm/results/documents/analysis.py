@@ -210,7 +210,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 11
+    written: ClassVar[int] = 12
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written

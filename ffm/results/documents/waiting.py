@@ -78,6 +78,7 @@ class Waiting(Record, frozen=True, kw_only=True):
     late_transfer: Occurring
     launch_delay: Occurring
     uneven: Occurring
+    locks: Occurring
     polling: Occurring
     offload: Occurring
     consecutive: Occurring

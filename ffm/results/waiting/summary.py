@@ -47,6 +47,7 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         late_transfer=_occurring(patterns.late_transfer),
         launch_delay=_occurring(patterns.launch_delay),
         uneven=_occurring(patterns.uneven),
+        locks=_occurring(patterns.locks),
         polling=_occurring(patterns.polling),
         offload=_occurring(patterns.offload),
         consecutive=_occurring(patterns.consecutive),
