@@ -7,6 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,7 +54,7 @@ from ffm.stages.notes import (
 from ffm.stages.portions import require_same_portion
 from ffm.stages.problems import misplaced_synchronizations, timeline_of_problems, waits_for_timing
 from ffm.stages.results import write_results
-from ffm.stages.timelines import longer_by
+from ffm.stages.timelines import longer_by, portion_without_probes
 from ffm.symbols.buffer_names import BufferNames
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
@@ -115,7 +116,10 @@ def _without_measuring(traced: Findings, columns: MappedColumns, tracing: Tracin
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
     columns.release()
     timeline = spilling(timeline)
-    return dataclasses.replace(traced, timeline=timeline, probes_s=longer_by(traced.timeline, timeline))
+    run = traced.run
+    if run is not None and run.portion is not None:
+        run = msgspec.structs.replace(run, portion=portion_without_probes(run.portion, traced.timeline, timeline))
+    return dataclasses.replace(traced, timeline=timeline, run=run, probes_s=longer_by(traced.timeline, timeline))
 
 
 def _traced_findings(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.timeline import Timeline
 from ffm.results.columnar.columns import Columns
+from ffm.results.documents.run import Portion
 
 
 def traced_timeline(columns: Columns) -> Timeline:
@@ -50,3 +52,20 @@ def longer_by(traced: Timeline, timeline: Timeline) -> float:
     """
     with_probes = traced.duration.sum() + traced.gap.sum()
     return float(with_probes - timeline.duration.sum() - timeline.gap.sum()) / 1e9
+
+
+def portion_without_probes(portion: Portion, traced: Timeline, timeline: Timeline) -> Portion:
+    """Return a portion that took as much less as the probes took of the thread that was measured longest.
+
+    The rest of the run is what the bare program took beyond that. A run that was ended, or of which only the end was
+    kept, is compared with nothing, and keeps its time.
+    """
+    if portion.cut or portion.last_s is not None or not len(traced):
+        return portion
+    lasting, shorter = (
+        np.bincount(one.thread, weights=one.duration + one.gap, minlength=int(traced.thread.max()) + 1)
+        for one in (traced, timeline)
+    )
+    longest = int(lasting.argmax())
+    probes_s = max(float(lasting[longest] - shorter[longest]) / 1e9, 0.0)
+    return msgspec.structs.replace(portion, measured_s=max(portion.measured_s - probes_s, 0.0))

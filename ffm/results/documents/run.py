@@ -110,7 +110,7 @@ class Portion(Record, frozen=True, kw_only=True):
     stretches: Count
     """How many pieces of the run were measured."""
     measured_s: Seconds
-    """Their time, over all processes that used the driver at most."""
+    """Their time, over all processes that used the driver at most; in stage 5, without what the probes took."""
     iterations: Count = 0
     """Marked iterations of the run."""
     judged: Count = 0
