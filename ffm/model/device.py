@@ -45,6 +45,15 @@ class Action(IntEnum):
     """Waits for another thread, of this process or another one (`DeviceWork.awaits`), then does its own."""
 
 
+_WAITS_FIRST = (
+    Action.WAIT_AND_ENQUEUE,
+    Action.WAIT_CONTEXT,
+    Action.WAIT_STREAM,
+    Action.WAIT_EVENT,
+    Action.WAIT_THREAD,
+)
+
+
 class Direction(IntEnum):
     """Between which memories a transfer moves bytes."""
 
@@ -138,7 +147,8 @@ class DeviceWork:
 
     awaits: NDArray[np.int32] | None = None
     """The row of another thread whose begin the row came after, -1 if there is none. If the row waits, it waited for
-    that, as at a barrier; else the other one started it. None if no profiler told.
+    that, as at a barrier; else the other one started it. Of a row that releases a lock, the row of its own thread that
+    acquired it. None if no profiler told.
     """
 
     stream_device: NDArray[np.int32] | None = None
@@ -167,6 +177,11 @@ class DeviceWork:
         """`independent`, for the model's passes: if it is None, none is. The last entry, False, is for no stream."""
         independent = np.zeros(self.streams, np.bool_) if self.independent is None else self.independent
         return np.append(independent, np.False_)
+
+    @property
+    def waits_first(self) -> NDArray[np.bool_]:
+        """Which rows wait at their begin and then do their own, shape (n,); the others that wait do so at their end."""
+        return np.isin(self.action, _WAITS_FIRST)
 
     @property
     def gpus(self) -> Gpus:

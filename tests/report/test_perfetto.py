@@ -141,7 +141,7 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     assert found.keys() == {"CPU thread 1", "problems of thread 1", "GPU stream 1 (inferred)", "critical path"}
     assert [row[:3] for row in found["CPU thread 1"]] == [
         ("cudaFree", 0, 10_000),
-        (WAIT, 25_000, 100_000),
+        (WAIT, 20_000, 95_000),
         ("cudaFree", 20_000, 100_000),
     ]
     problem, first_use = found["problems of thread 1"]

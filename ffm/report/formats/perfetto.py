@@ -27,6 +27,7 @@ from ffm.results.stored import Results
 from ffm.results.waiting.run_path import RunPath, run_path
 
 WAIT = "wait for the GPU"
+WAIT_FOR_THREAD = "wait for another thread"
 FIRST_USE = "first use"
 
 _PROCESS, _THREAD, _PROBLEMS, _STREAM, _PATH = (kind << 32 for kind in range(1, 6))
@@ -168,7 +169,8 @@ def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[Trac
     """Yield each operation, with its wait inside."""
     analysis, timeline = results.document, results.timeline
     where = [place(analysis, index) for index in range(len(analysis.sites))]
-    waits_first = np.isin(work.action, (Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT))
+    waits_first = work.waits_first
+    of_threads = work.action == Action.WAIT_THREAD
     for row in range(len(timeline)):
         track = _THREAD + int(timeline.thread[row])
         start = int(timeline.start[row])
@@ -180,7 +182,7 @@ def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[Trac
         yield packet
         if wait > 0:
             begin = start if waits_first[row] else end - wait
-            yield writer.slice(begin, track, WAIT, "wait")
+            yield writer.slice(begin, track, WAIT_FOR_THREAD if of_threads[row] else WAIT, "wait")
             yield writer.end(begin + wait, track)
         yield writer.end(end, track)
 

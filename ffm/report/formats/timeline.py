@@ -14,7 +14,6 @@ import orjson
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from ffm.model.device import Action
 from ffm.model.waiting.path import Part
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
@@ -136,9 +135,7 @@ def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int
 def _calls(run: RunPath, found: Regions) -> _Spans:
     """Return the driver calls of all threads, and their waits."""
     timeline = run.timeline
-    waits_first = np.isin(
-        run.work.action, (Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
-    )
+    waits_first = run.work.waits_first
     end, own = timeline.start + timeline.duration, timeline.duration - timeline.wait
     turn = timeline.start + np.where(waits_first, timeline.wait, own)
     wait = np.where(timeline.problem != 0, KINDS.index("problem"), KINDS.index("wait"))
