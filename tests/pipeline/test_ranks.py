@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from ffm.results.documents.analysis import Analysis
@@ -16,6 +18,7 @@ from ffm.results.documents.notes import SeveralProcesses
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
+PROGRAM = Path(__file__).parent / "programs" / "shaped.cu"
 RANKS = 4
 SECONDS = 300.0
 """Limit for each run, however few cores there are."""
@@ -37,14 +40,18 @@ def missing_launcher() -> str:
 pytestmark = pytest.mark.skipif(bool(why := missing_launcher()), reason=why)
 
 
+def _allow_root(patch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:  # Open MPI refuses root otherwise
+        patch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        patch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
 @pytest.fixture(scope="module")
 def results(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All stages of `amg` with four ranks, however few cores there are."""
     folder = tmp_path_factory.mktemp("ranks") / "results"
     with pytest.MonkeyPatch.context() as patch:
-        if os.geteuid() == 0:  # Open MPI refuses root otherwise
-            patch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-            patch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        _allow_root(patch)
         command = ["mpirun", "--oversubscribe", "-n", RANKS, sample("amg"), 2]
         for stage in ("baseline", "tracing", "memory", "sync-use"):
             limit = ["--timeout", SECONDS]
@@ -70,3 +77,32 @@ def test_ranks_are_analysed_together_and_nothing_is_unmatched(results: Path) -> 
     assert counts and all(count % RANKS == 0 for count in counts)
     assert analysis.everything is not None and analysis.everything.replay_s is not None
     assert analysis.everything.replay_s <= analysis.wall_s
+
+
+def test_the_path_of_ranks_that_starve_their_gpus_is_on_the_host(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table 6.3 of CASITA's dissertation (Dietrich 2019), run I-1, at a 2,000th of its times and with two ranks: the
+    host is on the path for 883.9 s, of which 807.1 are to blame for the idle device, which works for 358.7 s. However
+    busy the machine is, nothing takes less than that.
+    """
+    turns, setup_s, host_s, kernels_s = 20, 76.8 / 2000, 807.1 / 2000, 358.7 / 2000
+    (tmp_path / "gpu.vgpu").write_text(f"kernel.work = {kernels_s / turns * 1e6}\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(tmp_path / "gpu.vgpu"))
+    _allow_root(monkeypatch)
+    program = [build_program(PROGRAM), turns, setup_s * 1e3, 0, host_s / turns * 1e3]
+    done = ffm("check", "--quick", "mpirun", "--oversubscribe", "-n", 2, *program, folder=tmp_path, seconds=SECONDS)
+    assert done.code in (0, 1), done.err
+    view = orjson.loads(ffm("path", "--json", "--all", folder=tmp_path).out)
+    seconds = {share["name"]: share["seconds"] for share in view["shares"]}
+    assert sum(seconds.values()) == pytest.approx(view["length_s"])
+    assert seconds["CPU"] >= setup_s + host_s
+    assert seconds["kernels"] >= 0.95 * kernels_s
+    assert [gpu["process"] for gpu in view["gpu"]] == [1, 2]
+    between_s = host_s * (turns - 1) / turns
+    for gpu in view["gpu"]:
+        assert gpu["lasting_s"] >= kernels_s + between_s
+        assert between_s <= gpu["compute_idle_s"] < gpu["lasting_s"]
+    blamed_s = sum(row["blamed_s"] for row in view["regions"] if row["kind"] == "CPU")
+    assert blamed_s >= 2 * between_s
+    assert blamed_s <= sum(gpu["idle_s"] for gpu in view["gpu"]) + 1e-6
