@@ -192,6 +192,19 @@ def test_work_of_the_cpu_saves_no_more_than_it_takes_on_the_path(tmp_path: Path,
 
 
 @needs_archives
+def test_work_that_other_ranks_wait_for_saves_what_they_wait_less(tmp_path: Path) -> None:
+    """Rank 0 works 19.946 s, for which the rank that waits least does so for 15.755 s in all (Equation 5.3). The replay
+    alone, in which the others wait as before, says 2.0 s.
+    """
+    waiting = write_profile(profile_of("4_mpi_ls_barr"), "otf2", tmp_path / "results").waiting
+    assert waiting is not None
+    main = waiting.regions[0]
+    assert (main.kind, main.name) == ("CPU", "main")
+    assert main.gone_s == pytest.approx(15.755, abs=1e-3)
+    assert main.tenth_s == pytest.approx(1.5755, abs=1e-3)
+
+
+@needs_archives
 @pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags", "1_ocl_deps", "1_sptc", "2_cuda_simple"])
 def test_the_path_covers_each_nanosecond_once(name: str) -> None:
     run, _, path = run_of(name)

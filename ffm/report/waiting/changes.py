@@ -14,7 +14,7 @@ from ffm.report.waiting.selection import listed_regions, matching_regions
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import find_regions
 from ffm.results.waiting.run_path import RunPath, run_path, stored_waiting
-from ffm.results.waiting.summary import no_more_than_the_path
+from ffm.results.waiting.summary import less_waiting_s, within_bounds
 
 _CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
 
@@ -70,13 +70,14 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         taken.update(numbers)
     run = run_path(results)
     found = find_regions(document, run, waiting.regions)
-    faster, listed, path_s = Faster.nothing(len(run.timeline)), [], 0.0
+    faster, listed, path_s, waiting_s = Faster.nothing(len(run.timeline)), [], 0.0, 0.0
     for numbers, factor in named:
         faster = faster.also(found.faster(numbers, factor, run))
         listed += [Change(region_row(waiting, number), factor_told(factor)) for number in numbers]
         path_s += found.less_on_path_s(numbers, factor)
+        waiting_s += less_waiting_s(found, numbers, factor)
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
-    gain = replayed_gain(results, run, faster, only, path_s)
+    gain = replayed_gain(results, run, faster, only, path_s, waiting_s)
     return ChangeView(document.application, document.wall_s, listed, path_s, gain)
 
 
@@ -85,12 +86,16 @@ def factor_told(factor: float) -> float | None:
     return None if math.isinf(factor) else factor
 
 
-def replayed_gain(results: Results, run: RunPath, faster: Faster, factor: float, on_path_s: float) -> Gain:
-    """Return what the run saves with faster parts; `on_path_s` is what they take away from the path as it is."""
+def replayed_gain(
+    results: Results, run: RunPath, faster: Faster, factor: float, on_path_s: float, waiting_s: float
+) -> Gain:
+    """Return what the run saves with faster parts; `on_path_s` is what they take away from the path as it is, and
+    `waiting_s` what other threads wait less for them.
+    """
     replayed = results.estimates.changed(faster)
     assert replayed is not None, "there is a path"
-    likely_s = no_more_than_the_path(run, replayed.likely_s, faster, on_path_s)
-    return Gain(factor_told(factor), likely_s, min(replayed.low_s, likely_s), replayed.high_s)
+    likely_s = within_bounds(run, replayed.likely_s, faster, on_path_s, waiting_s)
+    return Gain(factor_told(factor), likely_s, min(replayed.low_s, likely_s), max(replayed.high_s, likely_s))
 
 
 def _change(text: str) -> tuple[str, float]:
