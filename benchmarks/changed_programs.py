@@ -108,8 +108,31 @@ def once(program: str, region: str, *work: str, file: str = "main.cu") -> Change
     )
 
 
+def twice(program: Change, function: str, work: str) -> Change:
+    """Return the change of one of `programs/` that does `work`, all that a function does, once instead of twice."""
+    before = {f"{program.program}.c": ((work, f"{work} {work}"),)}
+    return dataclasses.replace(program, name=f"{function} 2x", asked=f"CPU {function}=2x", kernels=(), before=before)
+
+
 TURNS = ("4000", "10")
 TURNS_GPU = "kernel.step = 200\ncopy.host_to_device.staged = 0.004\ndevice.code = pass\n"
+
+BANDS = Change(
+    "bands",
+    "filter 2x",
+    "kernel=2x",
+    ("filter",),
+    arguments=("2000",),
+    gpu="kernel.filter = 1100\ndevice.code = pass\n",
+)
+DESCENT = Change(
+    "descent",
+    "gradient 2x",
+    "kernel gradient=2x",
+    ("gradient",),
+    arguments=("4000",),
+    gpu="kernel.gradient = 120\nkernel.advance = 60\ndevice.code = pass\n",
+)
 
 CHANGES = [
     faster("flag", "list_neighbours"),
@@ -149,6 +172,17 @@ CHANGES = [
         after={"turns.c": (("check(cuMemcpyHtoD(device, source, sizeof source));", ";"),)},
         arguments=TURNS,
         gpu=TURNS_GPU,
+    ),
+    BANDS,
+    twice(BANDS, "prepare", "prepare(input[turn], (unsigned)round);"),
+    DESCENT,
+    twice(DESCENT, "adapt", "factor = adapt(factor);"),
+    dataclasses.replace(
+        DESCENT,
+        name="without cuMemcpyHtoD",
+        asked="cuMemcpyHtoD=gone",
+        kernels=(),
+        after={"descent.c": (("check(cuMemcpyHtoD(device, &factor, sizeof factor));", ";"),)},
     ),
 ]
 """Of samples, and of a program in `programs/`."""

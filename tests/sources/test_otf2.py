@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nsight_reports import TRACES
 from whole_path import find_path
 
@@ -22,6 +24,7 @@ from ffm.model.waiting.meetings import Meetings, told_meetings
 from ffm.model.waiting.path import Path as CriticalPath
 from ffm.results.documents.notes import UnpairedCalls
 from ffm.sources import scorep
+from ffm.sources.partners import PartnerFinder
 from ffm.sources.profile import Profile
 from ffm.sources.profiled import ProfiledRun, profiled_run
 from ffm.sources.profiled_results import write_profile
@@ -29,6 +32,7 @@ from ffm.sources.scorep import read_archive, read_otf2
 
 CASITA = TRACES.parent / "casita"
 needs_archives = pytest.mark.skipif(not CASITA.is_dir(), reason="the archives published with CASITA are not here")
+EMPTY = (np.zeros(0, np.int64),) * 5
 MICROSECONDS = 1e-6
 """CASITA prints so many digits."""
 
@@ -317,3 +321,24 @@ def test_threads_wait_for_locks_that_others_hold(tmp_path: Path) -> None:
     assert waiting.uneven.count == 0
     blamed = {(region.kind, region.name): region.threads_s for region in waiting.regions if region.threads_s > 0}
     assert blamed == {("CPU", "!$omp critical @a.c:7"): 30e-9}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 50), st.integers(0, 20), st.booleans()),
+        max_size=20,
+    )
+)
+def test_damaged_records_of_locks_make_no_wait_longer_than_its_call(
+    rows: list[tuple[int, int, int, int, bool]],
+) -> None:
+    """Orders may occur twice or be missing, and releases may come before what they release."""
+    lock, order, start, lasting, releases = (np.array(column) for column in zip(*rows, strict=True)) if rows else EMPTY
+    finder = PartnerFinder(start, start + lasting)
+    calls = np.arange(len(rows))
+    key = np.column_stack((np.zeros(len(rows), np.int64), lock, order))
+    finder.locks(key, calls, releases.astype(bool))
+    found = finder.found()
+    assert ((found.waited >= 0) & (found.waited <= lasting)).all()
+    assert (found.awaits < len(rows)).all()
+    assert (found.awaits[found.waited > 0] >= 0).all()

@@ -77,7 +77,7 @@ class TimelineData:
 
     KEY: ClassVar = (
         ("call", "driver calls"),
-        ("wait", "waiting for the GPU"),
+        ("wait", "waiting"),
         ("problem", "waiting with a problem"),
         ("kernel", "kernels"),
         ("transfer", "transfers"),
