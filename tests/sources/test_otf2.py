@@ -323,6 +323,13 @@ def test_threads_wait_for_locks_that_others_hold(tmp_path: Path) -> None:
     assert blamed == {("CPU", "!$omp critical @a.c:7"): 30e-9}
 
 
+@needs_archives
+def test_threads_of_a_published_archive_waited_for_a_critical_section() -> None:
+    """CASITA does not count these waits. Of 40 times, 2_cuda_simple's threads came 4 times to the section too early."""
+    seconds, count = waited("2_cuda_simple")["acquire lock"]
+    assert (count, seconds) == (4, pytest.approx(33.375e-6))
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 50), st.integers(0, 20), st.booleans()),
