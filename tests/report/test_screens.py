@@ -77,14 +77,14 @@ def test_a_site_of_a_trace_is_not_said_to_recover_nothing() -> None:
 
 def test_long_texts_of_a_wrapped_column_go_on_below() -> None:
     columns = [Column("seconds", right=True), Column("region", flexible=True, wrapped=True)]
-    rows = [["1.5 s", "CPU a_function_of_some_length place.cu:120"], ["2.5 s", "b"]]
+    rows = [["1.5 s", "CPU a_function_of_some_length place.cu:120"], ["2.5 s", f"kernel {'a' * 40}"]]
     lines = text_of(table(columns, rows, 36), 36).splitlines()
     indent = " " * 11
     assert lines[1:] == [
         "    1.5 s  CPU",
         f"{indent}a_function_of_some_length",
         f"{indent}place.cu:120",
-        "    2.5 s  b",
+        f"    2.5 s  kernel {'a' * 7}...{'a' * 8}",
     ]
 
 

@@ -80,15 +80,17 @@ def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(text: str, width: int, cut: Callable[[str, int], str]) -> list[str]:
-    """Break a text between its words into lines of a width."""
+    """Break a text between its words into lines of a width; words that are longer than that are cut."""
     lines = [""]
-    for word in (cut(word, width) for word in text.split(" ")):
-        if not lines[-1]:
-            lines[-1] = word
-        elif len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
+    for word in text.split(" "):
+        begun = f"{lines[-1]} " if lines[-1] else ""
+        room = width - len(begun)
+        if len(word) <= room:
+            lines[-1] = begun + word
+        elif len(word) > width and 2 * room >= width:
+            lines[-1] = begun + cut(word, room)
         else:
-            lines.append(word)
+            lines.append(cut(word, width))
     return lines
 
 
