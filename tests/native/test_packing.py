@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,8 @@ def test_what_is_packed_is_unpacked(packing: ctypes.CDLL, data: st.DataObject, s
     try:
         room, count = packed.chunk()
         assert count == len(records)
-        for complete in (0, count // 2, count):  # a writer that is killed leaves a part of them
-            assert (unpack(room, complete, structure) == records[:complete]).all()
+        for complete, many in itertools.product((0, count // 2, count), (False, True)):  # killed writers leave a part
+            assert (unpack(room, complete, structure, many=many) == records[:complete]).all()
         control = int(room[-CONTROL.itemsize :].view(CONTROL)[0])
         assert first_number(control, room[:8].tobytes()) % 2**64 == int(records.view("<u8")[0])
     finally:
@@ -165,20 +166,31 @@ def test_an_operation_like_the_one_before_takes_little_room(packing: ctypes.CDLL
 
 @given(st.binary(max_size=200), st.integers(0, 60), st.sampled_from(sorted(KINDS)))
 def test_other_bytes_are_refused_or_read_as_so_many_records(room: bytes, count: int, structure: str) -> None:
+    content = np.frombuffer(room, np.uint8)
     try:
-        records = unpack(np.frombuffer(room, np.uint8), count, structure)
+        records = unpack(content, count, structure)
     except PackingError:
+        with pytest.raises(PackingError):
+            unpack(content, count, structure, many=True)
         return
     assert len(records) == count
     assert count * CONTROL.itemsize <= len(room)
+    assert unpack(content, count, structure, many=True).tobytes() == records.tobytes()
 
 
 OPERATIONS = 100_000
 
 
-@pytest.mark.parametrize("kept_s", [0.0, 1e-9, 1e9])
-def test_a_recording_of_the_last_seconds_stays_as_large(library: Path, tmp_path: Path, kept_s: float) -> None:
-    """0 keeps everything, and so does more than the machine has been running for."""
+@pytest.mark.parametrize(
+    ("kept_s", "many"), [(0.0, OPERATIONS - 1), (1e-9, OPERATIONS), (1e9, OPERATIONS)], ids=["all", "last", "most"]
+)
+def test_a_recording_of_the_last_seconds_stays_as_large(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_s: float, many: int
+) -> None:
+    """0 keeps everything, and so does more than the machine has been running for. More than `many` operations are read
+    by compiled code.
+    """
+    monkeypatch.setattr("ffm.instrument.recording.chunks.MANY_ROWS", many)
     copy = tmp_path / "libpacking.so"  # with state of its own
     copy.write_bytes(library.read_bytes())
     native = ctypes.CDLL(str(copy))

@@ -13,6 +13,8 @@ from ffm.errors import CauseError
 from ffm.instrument.recording.checks import LARGEST
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import unpack
+from ffm.instrument.recording.packing_kernels import unpack_records
+from ffm.model.compiled import compiled
 from ffm.model.side_by_side import side_by_side
 
 Table = NDArray[Any]
@@ -41,6 +43,9 @@ TABLES = {
     "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
+
+MANY_ROWS = 200_000
+"""Of more rows, compiled code saves more time than it takes to load it, which is about 0.1 s."""
 
 PACKED = {"operations", "contents", "parts", "accesses", "extents", "gpu_times"}
 """Those whose rows are packed."""
@@ -94,10 +99,12 @@ def read_table(chunks: Iterable[Chunk], name: str) -> Table:
     lengths = [int(header["used"]) // (1 if packed else layout.itemsize) for header, _ in chosen]
     table = np.empty(sum(lengths), whole)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
+    if many := packed and len(table) > MANY_ROWS:
+        compiled(unpack_records)  # once, before threads ask for it
     parts = [table[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
     def fill(part: Table, header: Any, content: NDArray[np.uint8]) -> None:
-        rows = unpack(content, len(part), structure) if packed else content.view(layout)
+        rows = unpack(content, len(part), structure, many=many) if packed else content.view(layout)
         part["record"] = rows.view(f"V{layout.itemsize}")
         part["thread"] = header["thread"]
         if numbered:

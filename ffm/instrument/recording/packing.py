@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ffm.errors import CauseError
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.packing_kernels import unpack_records
+from ffm.model.compiled import compiled
 
 CONTROL = np.dtype("<u4")
 SIZES = np.array([0, 2, 4, 8], np.int64)
@@ -18,6 +20,8 @@ SIZES = np.array([0, 2, 4, 8], np.int64)
 SIZES_OF_FOUR = SIZES[np.arange(256)[:, np.newaxis] >> np.arange(0, 8, 2) & 3].sum(axis=1)
 """Bytes of the differences in four words, by their eight bits."""
 
+TOO_LONG = "a chunk's records are longer than it"
+
 Words = NDArray[np.uint64]
 
 
@@ -25,13 +29,14 @@ class PackingError(CauseError):
     """What is wrong with a chunk, as a phrase."""
 
 
-def unpack(room: NDArray[np.uint8], count: int, structure: str) -> NDArray[Any]:
+def unpack(room: NDArray[np.uint8], count: int, structure: str, *, many: bool = False) -> NDArray[Any]:
     """Return the records of a chunk.
 
     Args:
         room: All bytes of the chunk after its header.
         count: How many records are complete.
         structure: The C structure of a record.
+        many: Whether the chunk is one of so many records that compiled code pays.
 
     Raises:
         PackingError: They do not lie within the room.
@@ -40,10 +45,13 @@ def unpack(room: NDArray[np.uint8], count: int, structure: str) -> NDArray[Any]:
     words = layout.itemsize // 8
     if count * CONTROL.itemsize > len(room):
         raise PackingError(f"a chunk of {structure} does not hold its {count} records")
-    controls = room[len(room) - count * CONTROL.itemsize :].view(CONTROL)[::-1].astype(np.uint32)
+    written = room[: len(room) - count * CONTROL.itemsize]
+    controls = room[len(written) :].view(CONTROL)[::-1].astype(np.uint32)
+    if many:
+        return _unpack_many(written, controls, structure)
     order, first = _slots(controls)
     columns = np.empty((words, count), "<u8")
-    for word, changes in enumerate(_differences(room[: len(room) - count * CONTROL.itemsize], controls, words)):
+    for word, changes in enumerate(_differences(written, controls, words)):
         columns[word] = changes if word == 0 else _added_by_slot(changes, order, first)
     if structure == "ffm_operation":
         start, duration, wait = columns[:3]
@@ -51,6 +59,16 @@ def unpack(room: NDArray[np.uint8], count: int, structure: str) -> NDArray[Any]:
         start[1:] += duration[:-1]  # each counts from the end of the one before
     np.cumsum(columns[0], out=columns[0])
     return np.ascontiguousarray(columns.T).view(layout).reshape(count)
+
+
+def _unpack_many(written: NDArray[np.uint8], controls: NDArray[np.uint32], structure: str) -> NDArray[Any]:
+    """Do the same as `unpack` in compiled code."""
+    layout = record_type(structure)
+    records = np.empty((len(controls), layout.itemsize // 8), np.int64)
+    rules = constant("FFM_PACKED_SLOTS"), constant("FFM_PACKED_SIZES"), structure == "ffm_operation"
+    if not compiled(unpack_records)(written, controls.astype(np.int64), *rules, records):
+        raise PackingError(TOO_LONG)
+    return records.view(layout).reshape(len(records))
 
 
 def first_number(control: int, written: bytes) -> int:
@@ -72,7 +90,7 @@ def _differences(written: NDArray[np.uint8], controls: NDArray[np.uint32], words
     codes = controls >> constant("FFM_PACKED_SIZES") & ((1 << 2 * words) - 1)
     length = np.sum([SIZES_OF_FOUR[codes >> shift & 0xFF] for shift in range(0, 2 * words, 8)], axis=0)
     if length.sum() > len(written):
-        raise PackingError("a chunk's records are longer than it")
+        raise PackingError(TOO_LONG)
     place = np.cumsum(length) - length
     for word in range(words):
         mine = (codes >> 2 * word & 3).astype(np.uint8)
