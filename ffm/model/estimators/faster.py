@@ -51,7 +51,7 @@ class FasterRun:
     before: NDArray[np.int64]
     """Nanoseconds of the CPU that disappear before each row."""
     last: NDArray[np.int64]
-    """Those after a thread's last row."""
+    """Shape (threads,): those after each thread's last row."""
 
 
 def faster_run(
@@ -73,13 +73,16 @@ def faster_run(
     before[1:] += np.where(following, (call + faster.gap)[:-1], 0)
     changed = (before > 0) | (call > 0) | (faster.gpu < 1)
     members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone])
-    problem = np.where(gone, int(Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER), 0)
+    both = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER
     sets = gone & (work.action == Action.SET_AND_WAIT)  # the CPU does not set the memory instead
     shorter = trace._replace(
         duration=timeline.duration - np.where(ending, 0, call),
-        problem=problem.astype(timeline.problem.dtype),
-        action=np.where(sets, int(Action.ENQUEUE_AND_WAIT), work.action).astype(work.action.dtype),
+        problem=gone.astype(timeline.problem.dtype) * timeline.problem.dtype.type(both),
+        action=np.where(sets, work.action.dtype.type(Action.ENQUEUE_AND_WAIT), work.action),
     )
     # Where nothing disappears, rows only count as changed, so that whoever follows their thread knows.
     fix = Fix(members, fixes=bool(gone.any()), needed=False)
-    return FasterRun(shorter, fix, before, np.where(lasts & ~ending, call + faster.gap, 0))
+    rows = np.flatnonzero(lasts & ~ending)
+    last = np.zeros(len(work.process_of_thread), np.int64)
+    last[timeline.thread[rows]] = call[rows] + faster.gap[rows]
+    return FasterRun(shorter, fix, before, last)

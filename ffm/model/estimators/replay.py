@@ -334,14 +334,14 @@ class Replay:
         waking: int | None = None,
     ) -> tuple[float, float, float]:
         """Replay a change with one timeline of the GPU; return the seconds of `RunEnd.savings`."""
-        timeline = self._timeline
-        less = replace(times, gpu=(times.gpu * faster.gpu).astype(np.int64))
-        probes = Probes(change.before, timeline.start.copy(), timeline.wait.copy())
+        less = replace(times, gpu=np.empty_like(times.gpu))
+        for part in parts(len(less.gpu)):
+            less.gpu[part] = times.gpu[part] * faster.gpu[part]
+        probes = Probes(change.before, _NO_ROWS, _NO_ROWS)
         usual = self.inference.latency_ns if waking is None else waking
         manner = self._manner(strict=strict, jump=False, recurs=recurs, waking=usual)
-        early = self._run(len(timeline), less, change.fix, manner, probes, change.trace)
-        np.add.at(early, timeline.thread[change.last > 0], change.last[change.last > 0])
-        return self._end.savings(early)
+        early = self._run(len(self._timeline), less, change.fix, manner, probes, change.trace)
+        return self._end.savings(early + change.last)
 
     def fixed(self) -> Fixed:
         """Return the run as it would be if all of its problems were fixed, with the likely timeline of the GPU."""

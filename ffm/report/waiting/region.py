@@ -131,4 +131,4 @@ _PARTS = {
 
 def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
     on_path_s, waiting_s = found.less_on_path_s(numbers, factor), less_waiting_s(found, numbers, factor)
-    return replayed_gain(results, run, found.faster(numbers, factor, run), factor, on_path_s, waiting_s)
+    return replayed_gain(results, found.faster(numbers, factor, run), factor, on_path_s, waiting_s)

@@ -6,6 +6,7 @@ import math
 
 import msgspec
 
+from ffm.model.device import DeviceWork
 from ffm.model.estimators.faster import Faster
 from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.documents.analysis import Analysis
@@ -84,7 +85,7 @@ def _tried(estimates: Estimates, run: RunPath, found: Regions, number: int) -> R
         likely_s = estimates.likely_change(faster)
         assert likely_s is not None, "there is a path"
         on_path_s = found.less_on_path_s([number], factor)
-        saved.append(within_bounds(run, likely_s, faster, on_path_s, less_waiting_s(found, [number], factor)))
+        saved.append(within_bounds(run.work, likely_s, faster, on_path_s, less_waiting_s(found, [number], factor)))
     return msgspec.structs.replace(found.regions[number], tenth_s=saved[0], gone_s=saved[1])
 
 
@@ -97,7 +98,7 @@ def less_waiting_s(found: Regions, numbers: list[int], factor: float) -> float:
     return waiting_s * (1 - 1 / factor)
 
 
-def within_bounds(run: RunPath, likely_s: float, faster: Faster, on_path_s: float, waiting_s: float) -> float:
+def within_bounds(work: DeviceWork, likely_s: float, faster: Faster, on_path_s: float, waiting_s: float) -> float:
     """Return what a change saves, by what the replay says and what it does not know.
 
     The replay lets threads that wait for each other wait as long as before, also where a profiler told whom they waited
@@ -107,10 +108,10 @@ def within_bounds(run: RunPath, likely_s: float, faster: Faster, on_path_s: floa
     the path: that is still as long as the rest of it. Of several threads it is not known well enough who waits for whom
     to say so, unless a profiler told, which the replay does not use.
     """
-    told = run.work.awaits is not None
+    told = work.awaits is not None
     if told:
         likely_s = max(likely_s, min(waiting_s, on_path_s))
-    known = len(run.work.process_of_thread) == 1 or told
+    known = len(work.process_of_thread) == 1 or told
     if known and not faster.gone.any() and (faster.gpu > 0).all():
         return min(likely_s, on_path_s)
     return likely_s

@@ -34,7 +34,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     The rules are those of `ffm.model.estimators.replay`.
     """
     order, members = trace.order, fix.members
-    timed = len(probes.time) > 0
+    timed, kept = len(probes.time) > 0, len(probes.start) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
     state = at_the_start(trace)
     if len(members) == 0 and not timed:
@@ -59,7 +59,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         begun = int(trace.start[row]) - shift_of(state, trace, row)
         now = call(state, trace, times, fix, manner, change, row, begun)
         state.early[thread] = trace.start[row] + trace.duration[row] - now
-        if timed:
+        if kept:
             probes.start[row] = begun
             probes.wait[row] = max(now - begun - change.own, 0)
         place += 1

@@ -83,7 +83,7 @@ class Probes(NamedTuple):
 
     time: Columns
     start: Columns
-    """Receives each row's own start, and `wait` its own wait."""
+    """Receives each row's own start, and `wait` its own wait; both may be empty."""
     wait: Columns
 
 
