@@ -19,24 +19,29 @@
 #include "modes.h"
 #include "peek.h"
 #include "ranges.h"
+#include "resting.h"
 #include "thread.h"
+#include "threads.h"
 #include "waits.h"
 #include "watched.h"
 
 enum {
     THREADS = 4,
     TURNS = 600,
+    FORKS_FROM = 400, /* turns: a fork gives up what others may touch meanwhile, also what stays watched till then */
     BLOCKS = 12,
     KEPT = 4,
     PAGE = FFM_RANGES_PAGE,
     BYTES = 200,
+    BRIEFLY = 1,
+    AS_OTHERS_WORK = 200, /* microseconds */
     CONTEXT = 1,
     NEVER_WAITED_FOR = 99
 };
 
 static char *memory; /* a page for each block of each thread, then those that stay watched */
 static bool over;
-static pthread_barrier_t begin, done;
+static pthread_barrier_t begin, asked, done;
 
 static uint64_t block_of(int thread, int number)
 {
@@ -83,6 +88,17 @@ static void touch(uint64_t start, bool writing)
     ffm_ranges_unlock();
 }
 
+/* What rests while others sleep is armed before they continue. */
+static void sleep_for(unsigned microseconds)
+{
+    ffm_threads_sleep();
+    usleep(microseconds);
+    ffm_resting_wake();
+    ffm_ranges_lock();
+    assert(ffm_ranges_resting() == 0 || ffm_threads_alone() != 0);
+    ffm_ranges_unlock();
+}
+
 static void turn(int thread, int number)
 {
     const int other = (thread + number) % THREADS;
@@ -98,12 +114,14 @@ static void turn(int thread, int number)
     ffm_extents_used_by_gpu(mine, mine + BYTES / 2);
     ffm_watch_in_flight(theirs, theirs + BYTES);
     ffm_watch_freed(block_of(thread, number + BLOCKS / 2), BYTES);
-    if (number % 50 == 0) {
+    if (number >= FORKS_FROM && number % 50 == 0) {
         ffm_watch_before_fork();
         ffm_watch_forked();
     }
     if (number % 70 == 0)
         ffm_watch_released(mine, PAGE, true);
+    if (number % 10 == 0)
+        sleep_for(thread == 0 ? BRIEFLY : AS_OTHERS_WORK);
 }
 
 /* Of ThreadSanitizer's. */
@@ -126,11 +144,17 @@ static void *ask(void *unused)
 static void *work(void *opaque)
 {
     const int thread = (int)(intptr_t)opaque;
+    ffm_threads_join();
     for (int i = 0; i < KEPT; i++)
         transfer(kept(thread * KEPT + i), NEVER_WAITED_FOR, 0, true);
     pthread_barrier_wait(&begin);
-    for (int number = 1; number <= TURNS; number++)
+    for (int number = 1; number <= TURNS; number++) {
+        if (number == FORKS_FROM) {
+            pthread_barrier_wait(&asked);
+            pthread_barrier_wait(&asked);
+        }
         turn(thread, number);
+    }
     pthread_barrier_wait(&done);
     pause(); /* as in threads_test.c */
     return NULL;
@@ -146,16 +170,22 @@ int main(int count, char **arguments)
                   -1, 0);
     assert(memory != MAP_FAILED);
     pthread_barrier_init(&begin, NULL, THREADS + 1);
+    pthread_barrier_init(&asked, NULL, THREADS + 1);
     pthread_barrier_init(&done, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++) {
         pthread_t thread;
+        ffm_threads_begin();
         assert(pthread_create(&thread, NULL, work, (void *)(intptr_t)i) == 0);
     }
     pthread_t asking;
+    ffm_threads_join();
+    ffm_threads_sleep();
     pthread_barrier_wait(&begin);
     assert(pthread_create(&asking, NULL, ask, NULL) == 0);
-    pthread_barrier_wait(&done);
+    pthread_barrier_wait(&asked);
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
     pthread_join(asking, NULL);
+    pthread_barrier_wait(&asked);
+    pthread_barrier_wait(&done);
     _exit(0);
 }

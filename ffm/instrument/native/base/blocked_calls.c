@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,38 @@ ffm_blocked_call ffm_blocked_call_of(pid_t thread)
     ffm_blocked_call call = {.number = words[0], .stack = words[7], .behind = words[8]};
     memcpy(call.arguments, words + 1, sizeof call.arguments);
     return call;
+}
+
+bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments)
+{
+    switch (number) {
+    case SYS_futex: {
+        const uint64_t command = arguments[1] & FUTEX_CMD_MASK;
+        return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    }
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_pause:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_read:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Read memory of a thread that continues to run meanwhile. */

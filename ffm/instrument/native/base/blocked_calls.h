@@ -18,6 +18,9 @@ typedef struct {
 /* The call in which another thread is blocked; `behind` is 0 if the thread is running. */
 ffm_blocked_call ffm_blocked_call_of(pid_t thread);
 
+/* Whether a system call is one that threads sleep in. What is not known counts as one that they do not. */
+bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments);
+
 /* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. */
 bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal);
 

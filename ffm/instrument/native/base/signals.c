@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include "guarded.h"
+#include "instruments.h"
 #include "kernel.h"
 
-enum { OURS = 4, SET_BYTES = 8 };
+enum { OURS = 4, SET_BYTES = 8, SIGNALS = 64 };
 
 static const uint64_t RESTORER = 0x04000000; /* SA_RESTORER: the kernel's flag, in no header of the C library */
 
@@ -18,6 +19,9 @@ static struct {
     bool open;
     ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
+
+static void (*before_handlers)(void); /* NULL if nobody wants to know */
+static uint64_t entered[SIGNALS + 1]; /* the program's handlers that `enter` continues in, by signal */
 
 /* Those of ours that the program believes to be blocked. */
 static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
@@ -52,6 +56,54 @@ void ffm_signals_unblock(void)
 {
     const uint64_t ours = FFM_SIGNALS_OURS;
     ffm_kernel(SYS_rt_sigprocmask, SIG_UNBLOCK, (uint64_t)&ours, 0, SET_BYTES);
+}
+
+static bool is_function(const ffm_signal_action *action)
+{
+    return action->handler != (uint64_t)SIG_DFL && action->handler != (uint64_t)SIG_IGN;
+}
+
+/* The program's handler is jumped to (the compiler does this at -O2), and finds the stack as without us. The kernel
+ * gives all three arguments to any handler. */
+static void enter(int number, siginfo_t *info, void *context)
+{
+    const uint64_t handler = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
+    before_handlers();
+    ((ffm_signal_handler)(uintptr_t)handler)(number, info, context);
+}
+
+/* Install a handler of the program, which `enter` precedes. The answer is that of the kernel without it. */
+static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
+{
+    if (number <= 0 || number > SIGNALS || before_handlers == NULL)
+        return install(number, wanted, before);
+    const uint64_t previous = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
+    ffm_signal_action ours, replaced = {0};
+    if (wanted != NULL && is_function(wanted) && wanted->handler != (uint64_t)(uintptr_t)enter) {
+        ours = *wanted;
+        __atomic_store_n(&entered[number], wanted->handler, __ATOMIC_RELEASE);
+        ours.handler = (uint64_t)(uintptr_t)enter;
+        wanted = &ours;
+    }
+    const int64_t result = install(number, wanted, &replaced);
+    if (result != 0) {
+        __atomic_store_n(&entered[number], previous, __ATOMIC_RELEASE);
+        return result;
+    }
+    if (replaced.handler == (uint64_t)(uintptr_t)enter)
+        replaced.handler = previous;
+    return before == NULL || ffm_guarded_write((uint64_t)before, &replaced, sizeof replaced) ? 0 : -EFAULT;
+}
+
+void ffm_signals_before_handlers(void (*before)(void))
+{
+    before_handlers = before;
+    for (int number = 1; number <= SIGNALS; number++) {
+        ffm_signal_action action;
+        if (place_of(number) < 0 && install(number, NULL, &action) == 0 && is_function(&action) &&
+            !ffm_instruments_hold(action.handler))
+            install_entered(number, &action, NULL);
+    }
 }
 
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call)
@@ -114,6 +166,8 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
         let_go(number, sent);
         return;
     }
+    if (before_handlers != NULL)
+        before_handlers();
     if (action.flags & SA_RESETHAND)
         *wanted = (ffm_signal_action){.handler = (uint64_t)SIG_DFL};
     const ucontext_t *interrupted = context;
@@ -134,7 +188,7 @@ int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, 
     int place = place_of(number);
     if (place < 0 || !__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE)) {
         copy.mask &= ~FFM_SIGNALS_OURS;
-        return install(number, wanted == NULL ? NULL : &copy, before);
+        return install_entered(number, wanted == NULL ? NULL : &copy, before);
     }
     if (before != NULL && !ffm_guarded_write((uint64_t)before, &handlers.program[place], sizeof *before))
         return -EFAULT;

@@ -20,6 +20,9 @@ typedef struct {
 /* Take over these signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
+/* Call a function, on the thread that is interrupted, before each handler of the program. */
+void ffm_signals_before_handlers(void (*before)(void));
+
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 

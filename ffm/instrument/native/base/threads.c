@@ -27,6 +27,8 @@ static struct {
 static struct {
     pthread_mutex_t lock; /* held by the asking thread */
     uint32_t running;     /* at most; the first thread, and those that were seen or started */
+    int32_t asleep;       /* of them */
+    uint64_t woken;       /* how often one woke or was added to them */
     uint32_t asked, silent;
     pid_t threads[ASKED];          /* those asked: negative once they have answered or ended */
     ffm_blocked_call calls[ASKED]; /* that they were in */
@@ -50,6 +52,10 @@ static void all_threads(void (*each)(pid_t))
     }
     closedir(tasks);
 }
+
+static __thread struct {
+    bool counted, asleep;
+} here __attribute__((tls_model("initial-exec")));
 
 static void spare(pid_t thread)
 {
@@ -97,7 +103,7 @@ static void ask(pid_t thread)
     }
     threads.threads[threads.asked] = thread;
     threads.calls[threads.asked] = call;
-    __atomic_add_fetch(&threads.running, 1, __ATOMIC_RELAXED);
+    ffm_threads_begin();
     __atomic_add_fetch(&threads.silent, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&threads.asked, threads.asked + 1, __ATOMIC_RELEASE);
     ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)thread, SIGSYS, 0);
@@ -179,7 +185,8 @@ void ffm_threads_ask(void)
 
 void ffm_threads_begin(void)
 {
-    __atomic_add_fetch(&threads.running, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&threads.running, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&threads.woken, 1, __ATOMIC_SEQ_CST);
 }
 
 void ffm_threads_end(void)
@@ -197,10 +204,58 @@ bool ffm_threads_several(void)
     return __atomic_load_n(&threads.running, __ATOMIC_RELAXED) > 1 || __atomic_load_n(&threads.lost, __ATOMIC_RELAXED);
 }
 
+void ffm_threads_join(void)
+{
+    here.counted = true;
+}
+
+/* A handler that comes in between wakes the thread before it is counted: one that sleeps then counts as awake. */
+void ffm_threads_sleep(void)
+{
+    if (!here.counted || !ffm_threads_several())
+        return;
+    here.asleep = true;
+    __atomic_add_fetch(&threads.asleep, 1, __ATOMIC_SEQ_CST);
+}
+
+bool ffm_threads_wake(void)
+{
+    if (!here.asleep)
+        return false;
+    here.asleep = false;
+    __atomic_sub_fetch(&threads.asleep, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&threads.woken, 1, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+bool ffm_threads_asleep(void)
+{
+    return here.asleep;
+}
+
+/* Who wakes is awake before the number changes, and it is read first here: a thread that is not seen to be awake
+ * changes it later. */
+uint64_t ffm_threads_alone(void)
+{
+    const uint64_t woken = __atomic_load_n(&threads.woken, __ATOMIC_SEQ_CST);
+    const int64_t running = __atomic_load_n(&threads.running, __ATOMIC_SEQ_CST);
+    const int64_t awake = running - __atomic_load_n(&threads.asleep, __ATOMIC_SEQ_CST);
+    if (!here.counted || __atomic_load_n(&threads.lost, __ATOMIC_RELAXED) || awake > (here.asleep ? 0 : 1))
+        return 0;
+    return woken + 1;
+}
+
+bool ffm_threads_alone_since(uint64_t told)
+{
+    return told != 0 && ffm_threads_alone() == told;
+}
+
 void ffm_threads_after_fork(void)
 {
     pthread_mutex_init(&threads.lock, NULL);
     threads.running = 1;
+    threads.asleep = 0;
+    here.asleep = false;
     threads.asked = threads.silent = 0;
     threads.complete = true;
 }

@@ -4,6 +4,7 @@
 #define FFM_THREADS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <ucontext.h>
 
 /* At the start of the program, when it has one thread: all others belong to the instruments, and are ignored. */
@@ -29,6 +30,23 @@ void ffm_threads_lose(void);
 
 /* Whether the program may have more than one thread. */
 bool ffm_threads_several(void);
+
+/* The calling thread is one of those that are counted; the driver's own threads are not. */
+void ffm_threads_join(void);
+
+/* The calling thread is about to make a system call, in which it touches nothing; and it continues, or a handler of the
+ * program interrupts it there. Waking returns whether it had slept, and must not be interrupted by a handler. */
+void ffm_threads_sleep(void);
+bool ffm_threads_wake(void);
+
+/* Whether the calling thread is between these two. */
+bool ffm_threads_asleep(void);
+
+/* A number that changes whenever a thread wakes or is started; 0 if another thread than the calling one is awake. */
+uint64_t ffm_threads_alone(void);
+
+/* Whether no other thread has been awake since somebody was told this number. */
+bool ffm_threads_alone_since(uint64_t told);
 
 /* Whether all have answered. Threads that block SIGSYS or wait for it are not asked, and a thread that waits for its
  * vfork child does not answer: the memory they run on is unknown, and they may not tolerate faults. Not for signal

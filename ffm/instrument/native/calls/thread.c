@@ -13,6 +13,8 @@ static __thread ffm_thread *self __attribute__((tls_model("initial-exec")));
 /* Its number in the recording, plus 1; 0 if it has none yet. */
 static __thread uint32_t reserved __attribute__((tls_model("initial-exec")));
 
+static uint32_t states; /* how many threads have got one */
+
 static void (*on_new)(uint64_t name, uint32_t number);
 static void (*on_end)(void);
 
@@ -57,6 +59,11 @@ void ffm_thread_on_end(void (*handler)(void))
     on_end = handler;
 }
 
+bool ffm_thread_is_only(void)
+{
+    return __atomic_load_n(&states, __ATOMIC_RELAXED) <= 1;
+}
+
 uint32_t ffm_thread_number(void)
 {
     if (reserved == 0)
@@ -75,6 +82,7 @@ ffm_thread *ffm_thread_self(void)
         if (pages == MAP_FAILED)
             return NULL;
         self = pages;
+        __atomic_add_fetch(&states, 1, __ATOMIC_RELAXED);
         self->number = ffm_thread_number();
         self->kernel_id = (uint32_t)gettid();
         pthread_setspecific(at_exit_key, self);
@@ -92,6 +100,7 @@ ffm_thread *ffm_thread_peek(void)
 void ffm_thread_after_fork(void)
 {
     reserved = 0;
+    states = self != NULL;
     if (self == NULL)
         return;
     /* The chunks are the parent's: unmap them without writing. */

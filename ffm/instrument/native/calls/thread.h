@@ -41,6 +41,9 @@ typedef struct {
  * process's. */
 ffm_thread *ffm_thread_self(void);
 
+/* Whether at most one thread of the process has had a state so far. */
+bool ffm_thread_is_only(void);
+
 /* The calling thread's number in the recording, also before its state is created. Safe in signal handlers. */
 uint32_t ffm_thread_number(void);
 

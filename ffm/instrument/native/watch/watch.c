@@ -38,10 +38,10 @@ static bool registers(const ffm_function *function)
 }
 
 /* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
- * microseconds for each vector of a copy. A program with one thread touches nothing meanwhile. */
+ * microseconds for each vector of a copy. A program whose other threads sleep touches nothing meanwhile. */
 static void open_beside(const ffm_copy *copy)
 {
-    if (ffm_threads_several())
+    if (ffm_threads_alone() == 0)
         return;
     if (copy->source.host && copy->source.address != 0)
         ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source));

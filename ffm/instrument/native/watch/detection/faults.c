@@ -15,6 +15,7 @@
 #include "handlers.h"
 #include "instruction.h"
 #include "ranges.h"
+#include "resting.h"
 #include "signals.h"
 #include "sink.h"
 #include "stacks.h"
@@ -251,5 +252,6 @@ bool ffm_faults_open(void)
     ffm_signals_unblock();
     cost = fault_cost();
     ffm_sink_set_fault_cost(cost);
+    ffm_signals_before_handlers(ffm_resting_wake);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

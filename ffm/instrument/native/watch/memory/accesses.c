@@ -8,6 +8,7 @@
 #include "records.h"
 #include "thread.h"
 #include "threads.h"
+#include "traced.h"
 #include "waiters.h"
 
 static ffm_packer accesses; /* for the whole process: any thread can touch */
@@ -36,9 +37,10 @@ void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, ui
 }
 
 /* The first touch need not be the one that relies on the earliest wait: another thread may come later, and be ordered
- * after less. So a range that several waits have covered stays armed while there are other threads, and a thread that
- * has touched it is stepped over, up to so many times. Then what others do is unknown. */
-enum { REPEATS = 1 << 12, REPEATS_IN_ALL = 1 << 13 };
+ * after less. So a range that several waits have covered stays armed while there are other threads. While these sleep,
+ * it rests. Otherwise a thread that has touched it is stepped over, up to so many times; under the trace watch, which
+ * only looks, more often. Then what others do is unknown. */
+enum { REPEATS = 1 << 12, REPEATS_IN_ALL = 1 << 13, REPEATS_TRACED = 1 << 20 };
 
 static uint32_t repeats;
 static bool others_matter;
@@ -46,6 +48,14 @@ static bool others_matter;
 void ffm_accesses_of_others(bool matter)
 {
     others_matter = matter;
+}
+
+/* Whether another repeated touch of the range is one too many. */
+static bool is_worn(ffm_range *range)
+{
+    if (ffm_trace_on())
+        return repeats++ >= REPEATS_TRACED;
+    return range->repeats++ == REPEATS || repeats++ >= REPEATS_IN_ALL;
 }
 
 static bool others_may_follow(const ffm_range *range)
@@ -61,6 +71,23 @@ static uint64_t bit_here(void)
     return ffm_waiters_bit(thread == NULL ? &unknown : thread);
 }
 
+static __thread char here __attribute__((tls_model("initial-exec"))); /* its address stands for the thread */
+static const char *resting_for;
+
+bool ffm_access_rests_for_caller(void)
+{
+    return resting_for == &here;
+}
+
+/* While all other threads sleep, what the calling thread touches next is no news. */
+static void let_rest(ffm_range *range)
+{
+    if (ffm_threads_alone() == 0)
+        return;
+    resting_for = &here;
+    ffm_ranges_disarm(range, FFM_RANGE_RESTING);
+}
+
 /* A touch of a range that stays armed for others. */
 static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, uint64_t time, uint32_t stack)
 {
@@ -69,10 +96,12 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
         range->touched |= bit_here();
         ffm_ranges_unsettle(range);
         ffm_access_record(range, kind, 0, start, time, stack);
-    } else if (range->repeats++ == REPEATS || repeats++ >= REPEATS_IN_ALL) {
+    } else if (is_worn(range)) {
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
+        return;
     }
+    let_rest(range);
 }
 
 /* [start, end) of the armed range at an index is touched; the range may be removed from the table. */
@@ -126,7 +155,7 @@ void ffm_access_lost(uint32_t place, uint64_t time)
 /* Whether others could touch the range unseen. A system call of this thread leaves it nothing to touch with. */
 static bool is_unseen(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_OPEN && (range->forking || ffm_threads_several());
+    return range->state == FFM_RANGE_OPEN && (range->forking || !ffm_threads_alone_since(range->alone));
 }
 
 void ffm_access_over(uint32_t place)

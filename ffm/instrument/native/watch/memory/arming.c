@@ -52,14 +52,24 @@ static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *
 {
     if (range->state == FFM_RANGE_PENDING)
         return true;
+    if (range->state == FFM_RANGE_RESTING)
+        return (range->touched & ffm_waiters_bit(thread)) == 0;
     return range->state == FFM_RANGE_DORMANT && covers && (range->done & ffm_waiters_bit(thread)) == 0;
+}
+
+/* What a thread touches after its own wait for its own work relies on that wait, and later waits add nothing. So where
+ * a single thread has called the driver, what it has touched rests until others wake. */
+static bool stays_touched(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_RESTING && ffm_thread_is_only();
 }
 
 /* Whether no wait of a thread that has waited before changes anything: all that it would set is set. */
 static bool is_settled(const ffm_range *range)
 {
     const uint64_t waiters = ffm_waiters_all();
-    return range->state == FFM_RANGE_ARMED && range->covered && range->covers > 1 && range->touched == 0 &&
+    const bool waits_for_touch = range->state == FFM_RANGE_ARMED && range->touched == 0;
+    return (waits_for_touch || stays_touched(range)) && range->covered && range->covers > 1 &&
            (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
 }
 
@@ -75,11 +85,13 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
     if (covers) {
         range->covered = true;
         range->waited |= ffm_waiters_bit(thread);
-        range->touched &= ~ffm_waiters_bit(thread);
+        if (!stays_touched(range))
+            range->touched &= ~ffm_waiters_bit(thread);
         range->covers++;
     }
     if (wants_arming(range, covers, thread)) {
-        range->armed = 0;
+        if (range->state != FFM_RANGE_RESTING)
+            range->armed = 0;
         if (!ffm_ranges_arm(range)) {
             ffm_access_lost(place, ffm_now());
             return;

@@ -15,8 +15,7 @@ enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes 
 static __thread struct {
     uint32_t count;
     uint64_t since;
-    bool among_others; /* there are other threads, or were at the start */
-    bool in_driver;    /* the driver's system calls must not protect the pages again */
+    bool in_driver; /* the driver's system calls must not protect the pages again */
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
@@ -35,10 +34,9 @@ static void set(uint64_t start, uint64_t end, bool writing)
             ffm_access_lost(i - 1, ffm_now());
             continue;
         }
-        if (aside.count == 0) {
+        if (aside.count == 0)
             aside.since = ffm_now();
-            aside.among_others = ffm_threads_several();
-        }
+        range->alone = ffm_threads_alone();
         aside.ranges[aside.count].operation = range->operation;
         aside.ranges[aside.count].start = range->start;
         aside.ranges[aside.count].end = range->end;
@@ -76,20 +74,18 @@ void ffm_aside_driver(uint64_t start, uint64_t end)
     aside.in_driver = true;
 }
 
-void ffm_aside_driver_over(void)
+/* Whether another thread had time to touch what was open. The driver's copies take time; system calls only if they
+ * sleep. */
+static bool is_missed(const ffm_range *range, bool of_driver, bool brief)
 {
-    if (!aside.in_driver)
-        return;
-    aside.in_driver = false;
-    ffm_aside_over();
+    return !ffm_threads_alone_since(range->alone) && (!brief || (of_driver && range->alone != 0));
 }
 
-void ffm_aside_over(void)
+static void over(bool of_driver)
 {
-    if (aside.count == 0 || aside.in_driver)
+    if (aside.count == 0)
         return;
-    /* During a call that slept, other threads had time to touch what was open. */
-    const bool missed = aside.among_others && ffm_now() - aside.since > BRIEF;
+    const bool brief = ffm_now() - aside.since <= BRIEF;
     ffm_ranges_lock();
     for (; aside.count > 0; aside.count--) {
         for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
@@ -98,9 +94,23 @@ void ffm_aside_over(void)
                 range->thread != aside.ranges[aside.count - 1].thread ||
                 range->start < aside.ranges[aside.count - 1].start || range->end > aside.ranges[aside.count - 1].end)
                 continue;
-            if (missed || !ffm_ranges_arm(range))
+            if (is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
                 ffm_access_lost(i - 1, aside.since);
         }
     }
     ffm_ranges_unlock();
+}
+
+void ffm_aside_driver_over(void)
+{
+    if (!aside.in_driver)
+        return;
+    aside.in_driver = false;
+    over(true);
+}
+
+void ffm_aside_over(void)
+{
+    if (!aside.in_driver)
+        over(false);
 }

@@ -20,6 +20,7 @@ static struct {
     bool held_open;
     uint32_t count;
     uint32_t rests; /* remainders of downloads among them */
+    uint32_t resting;
     uint64_t changes;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
@@ -73,6 +74,11 @@ uint32_t ffm_ranges_count(void)
 uint32_t ffm_ranges_rests(void)
 {
     return watched.rests;
+}
+
+uint32_t ffm_ranges_resting(void)
+{
+    return watched.resting;
 }
 
 ffm_range *ffm_ranges_at(uint32_t place)
@@ -216,6 +222,12 @@ uint64_t ffm_ranges_changes(void)
     return watched.changes;
 }
 
+static void set_state(ffm_range *range, ffm_range_state state)
+{
+    watched.resting += (uint32_t)(state == FFM_RANGE_RESTING) - (uint32_t)(range->state == FFM_RANGE_RESTING);
+    range->state = state;
+}
+
 /* Within a change. */
 static bool add(const ffm_range *range)
 {
@@ -267,7 +279,7 @@ static bool add_in(const ffm_range *range, ffm_range_state state)
     if (!add(range))
         return false;
     set_page(&watched.ranges[watched.count - 1], range->page);
-    watched.ranges[watched.count - 1].state = state;
+    set_state(&watched.ranges[watched.count - 1], state);
     return true;
 }
 
@@ -295,10 +307,10 @@ bool ffm_ranges_arm(ffm_range *range)
 {
     if (watched.held_open) {
         range->forking = true;
-        range->state = FFM_RANGE_OPEN;
+        set_state(range, FFM_RANGE_OPEN);
         return true;
     }
-    range->state = FFM_RANGE_ARMED;
+    set_state(range, FFM_RANGE_ARMED);
     if (apply(first_page(range), last_page(range)))
         return true;
     begin_change();
@@ -322,7 +334,7 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
     bool armed = range->state == FFM_RANGE_ARMED;
     begin_change();
-    range->state = next;
+    set_state(range, next);
     ffm_ranges_unsettle(range);
     if (armed)
         apply(first_page(range), last_page(range));

@@ -16,7 +16,8 @@ typedef enum {
     FFM_RANGE_PENDING, /* its work may be in flight: an access now relies on no wait */
     FFM_RANGE_ARMED,   /* protected */
     FFM_RANGE_OPEN,    /* would be armed, but a system call is working next to it */
-    FFM_RANGE_DORMANT  /* was touched; another thread's wait arms it again */
+    FFM_RANGE_DORMANT, /* was touched; another thread's wait arms it again */
+    FFM_RANGE_RESTING  /* was touched; another thread that wakes arms it again (resting.h) */
 } ffm_range_state;
 
 typedef struct {
@@ -33,6 +34,7 @@ typedef struct {
     uint64_t waits;     /* how many waits and records of events had ended when it was issued */
     uint64_t done;      /* the same number at each access that found it done */
     uint64_t touched;   /* one bit for each thread that has touched it since its last wait that covered it */
+    uint64_t alone;     /* what ffm_threads_alone was when a system call or the driver opened it */
     uint32_t covers;    /* how many waits have covered it */
     uint32_t repeats;   /* touches by threads that had touched it before */
     uint64_t inherited; /* when a fork copied it: the operation is an ancestor's; otherwise 0 */
@@ -63,6 +65,9 @@ uint32_t ffm_ranges_count(void);
 
 /* The number of those that are the remainder of a download. Locked. */
 uint32_t ffm_ranges_rests(void);
+
+/* The number of those that are resting. Locked. */
+uint32_t ffm_ranges_resting(void);
 
 /* The range at an index from 0. */
 ffm_range *ffm_ranges_at(uint32_t place);

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "extents.h"
 #include "mappings.h"
+#include "resting.h"
 #include "threads.h"
 #include "traced.h"
 
@@ -16,7 +17,7 @@ static void (*when_gone)(uint64_t start, uint64_t end); /* NULL if nobody wants 
 
 static uint32_t forks; /* in progress, nested or on several threads; under the lock of the ranges */
 static uint64_t forking_since;
-static bool forking_among_others; /* other threads, which may touch what is open; they may end meanwhile */
+static uint64_t forking_alone; /* ffm_threads_alone at that time: other threads may touch what is open */
 
 void ffm_watch_want_stacks(bool wanted)
 {
@@ -81,11 +82,12 @@ void ffm_watch_freed(uint64_t start, uint64_t bytes)
 void ffm_watch_before_fork(void)
 {
     ffm_accesses_before_fork();
+    ffm_resting_end(); /* the child watches what is armed */
     ffm_ranges_lock();
     ffm_extents_before_fork();
     if (forks++ == 0) {
         forking_since = ffm_now();
-        forking_among_others = ffm_threads_several();
+        forking_alone = ffm_threads_alone();
     }
     ffm_ranges_hold_open(!ffm_trace_on()); /* otherwise no page is protected */
     ffm_ranges_unlock();
@@ -107,7 +109,7 @@ void ffm_watch_forked(void)
 {
     ffm_ranges_lock();
     if (--forks == 0)
-        arm_again(forking_among_others);
+        arm_again(!ffm_threads_alone_since(forking_alone));
     ffm_ranges_unlock();
 }
 
@@ -122,12 +124,17 @@ void ffm_watch_shared(void)
     ffm_ranges_unlock();
 }
 
+static bool is_watched(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_OPEN || range->state == FFM_RANGE_RESTING;
+}
+
 void ffm_watch_give_up(void)
 {
     const uint64_t now = ffm_now();
     ffm_ranges_lock();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
-        if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED || ffm_ranges_at(i - 1)->state == FFM_RANGE_OPEN)
+        if (is_watched(ffm_ranges_at(i - 1)))
             ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();
 }

@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "births.h"
+#include "blocked_calls.h"
 #include "guarded.h"
 #include "handlers.h"
 #include "handovers.h"
 #include "kernel.h"
 #include "ranges.h"
+#include "resting.h"
 #include "signal_stacks.h"
 #include "signals.h"
 #include "system_calls.h"
@@ -192,6 +194,7 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
     if (begins_thread(call, arguments)) {
         ffm_handovers_starts(control_block_of(call, arguments));
         ffm_threads_begin();
+        ffm_resting_end();
         if (redirect(registers, KIND_THREAD))
             return true;
         ffm_threads_lose();
@@ -310,10 +313,13 @@ static bool intercepted(ucontext_t *context)
     }
     const ffm_registers from = ffm_registers_in(context);
     ffm_system_call_before(call, arguments, &from);
+    if (ffm_blocked_call_may_sleep(call, arguments))
+        ffm_threads_sleep();
     selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
     selector = LET_THROUGH;
     ffm_system_call_after();
+    ffm_resting_wake();
     registers[REG_RAX] = result;
     return true;
 }
@@ -349,6 +355,7 @@ void ffm_dispatch_join(void)
     if (ffm_kernel_call(SYS_prctl, arguments) != 0)
         return;
     joined = true;
+    ffm_threads_join();
     selector = INTERCEPT;
 }
 
