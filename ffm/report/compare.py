@@ -15,9 +15,6 @@ from ffm.results.documents.benefit import Benefit
 from ffm.results.places import place
 from ffm.results.stored import Results, benefits_of_sites
 
-QUICK = "quick"
-"""The origin of results of quick mode."""
-
 
 @dataclass(frozen=True, slots=True)
 class SiteChange:
@@ -79,7 +76,7 @@ class CompareView:
     estimated: Promise | None
     """None if no site is gone."""
     proved: bool
-    """Whether these are sites with problems; of quick mode, they are all that wait or transfer."""
+    """Whether these are sites with problems; of a single trace, they are all that wait, in quick mode or transfer."""
 
 
 def compare(
@@ -89,13 +86,13 @@ def compare(
 
     Raises:
         DocumentError: The old results' timeline cannot be read.
-        FfmError: One of them is of quick mode, and the other is not.
+        FfmError: One of them is of a single trace, which proves nothing, and the other is not.
     """
     before, after = old.document, new.document
-    if (before.origin == QUICK) != (after.origin == QUICK):
+    if before.proves != after.proves:
         raise FfmError(
-            "one of these results is of quick mode, which lists all that waits, and the other of what is not needed. "
-            "Compare two of the same kind."
+            "one of these results is of quick mode or imported, which lists all that waits, and the other of what is "
+            "not needed. Compare two of the same kind."
         )
     pairs = paired(
         [call_site(before, index) for index in _called(before)], [call_site(after, i) for i in _called(after)]
@@ -124,7 +121,7 @@ def compare(
         ),
         same=sum(change.old_count == change.new_count for change in both),
         estimated=_promise(_together(old, fixed)) if fixed else None,
-        proved=before.origin != QUICK,
+        proved=before.proves,
     )
 
 
@@ -165,19 +162,24 @@ def _line(site: CallSite) -> tuple[str, int]:
 
 
 def _together(old: Results, sites: list[int]) -> Benefit:
-    if old.document.origin == QUICK:
+    if not old.document.proves:
         return old.presumed.of_sites([sites])[0]
     return benefits_of_sites(old, [sites])[0]
 
 
 def _calls(analysis: Analysis, index: int | None) -> tuple[int, float]:
-    """Return how many calls of a site have a problem, or wait or transfer in quick mode; and what they are worth."""
+    """Return how many calls of a site have a problem, and what they are worth; or wait or transfer, if nothing is
+    proved. Of a profiler's trace, only the sites that wait longest have been tried.
+    """
     if index is None:
         return 0, 0.0
-    if analysis.origin != QUICK:
+    if analysis.proves:
         return analysis.sites[index].problem_count, analysis.sites[index].benefit.expected_s
     wait = next((one for one in analysis.unproved if one.site == index), None)
-    return (0, 0.0) if wait is None else (wait.occurrences, wait.saving_s)
+    if wait is not None:
+        return wait.occurrences, wait.saving_s
+    site = analysis.sites[index]
+    return (site.count, 0.0) if site.wait_s > 0 and site.kind != "other" else (0, 0.0)
 
 
 def _change(before: Analysis, after: Analysis, first: int | None, second: int | None) -> SiteChange:

@@ -17,6 +17,7 @@ from ffm.errors import FfmError
 from ffm.report.compare import compare, paired
 from ffm.report.formats import compare as formats
 from ffm.report.terminal.compare import compare_lines
+from ffm.results.documents.analysis import KeptWait
 from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Stack
 from ffm.results.stored import Results, benefits_of_sites, open_results
@@ -132,6 +133,26 @@ def test_what_is_no_worse_passes(old: Results) -> None:
     assert "::error" not in formats.github(view, Path("/nowhere"))
     assert formats.sarif(view, Path("/nowhere"))["runs"][0]["results"] == []
     assert ElementTree.fromstring(formats.junit(view)).get("failures") == "0"
+
+
+def test_of_two_traces_the_waits_are_compared(old: Results) -> None:
+    """Nothing is proved of them, so no site has a problem."""
+    waits = [KeptWait(site=index, occurrences=100, saving_s=0.002, low_s=0.0, high_s=0.003) for index in (0, 1)]
+    sites = [
+        msgspec.structs.replace(site, problem_count=0, wait_s=0.0, synchronization=[], transfer=[])
+        for site in old.document.sites
+    ]
+    before, after = (
+        Results(old.folder, msgspec.structs.replace(old.document, origin="nsys", sites=sites, unproved=found))
+        for found in (waits, waits[1:])
+    )
+    view = compare(before, after)
+    assert [(one.old_count, one.new_count, one.old_seconds) for one in view.gone] == [(100, 0, 0.002)]
+    assert (view.come, view.changed, view.same) == ([], [], 1)
+    assert view.estimated is not None
+    told = list(compare_lines(view))
+    assert "1 site that wait or transfer gone:" in told
+    assert not any("problem" in line for line in told)
 
 
 def test_results_of_two_kinds_are_not_compared(old: Results) -> None:
