@@ -51,6 +51,14 @@ def paused(calls: list[Call]) -> tuple[Timeline, DeviceWork]:
     return waits, dataclasses.replace(work, measured=np.where(gpu > 0, gpu, -1))
 
 
+def woken_late(timeline: Timeline, microseconds: list[int]) -> Timeline:
+    """Return a timeline whose waits end later, each by so much."""
+    late = np.zeros(len(timeline), np.int64)
+    late[timeline.wait > 0] = np.array(microseconds) * MICROSECOND
+    start = timeline.start + np.cumsum(late) - late
+    return dataclasses.replace(timeline, start=start, duration=timeline.duration + late, wait=timeline.wait + late)
+
+
 def test_measured_kernels_tell_how_long_the_gpu_pauses_between_them() -> None:
     timeline, work = paused([launch(100), WAIT] * 4 + [*[launch(100)] * 5, WAIT] * 4)
     work.measured[-6:] = -1
@@ -68,12 +76,20 @@ def test_calls_that_left_the_gpu_idle_tell_nothing_of_its_pauses() -> None:
 
 def test_threads_that_wake_up_at_any_time_tell_nothing_of_pauses() -> None:
     timeline, work = paused([launch(100), WAIT] * 4 + [launch(100), launch(100), WAIT] * 4)
-    waits = np.flatnonzero(timeline.wait > 0)
-    late = np.zeros(len(timeline), np.int64)
-    late[waits] = np.array([0, 5, 5, 10, 10, 2, 30, 60]) * MICROSECOND
-    started = timeline.start + np.cumsum(late) - late
-    woken = dataclasses.replace(timeline, start=started, duration=timeline.duration + late, wait=timeline.wait + late)
+    woken = woken_late(timeline, [0, 5, 5, 10, 10, 2, 30, 60])
     assert infer_gpu_times(woken, work).likely.pause == PAUSE_NS
+
+
+def test_a_latency_that_some_waits_have_is_no_pause() -> None:
+    """One wait of ten comes 25 us late, and each for two kernels 15 us: these may follow a longer sleep, too. Of many
+    kernels, each pause takes too little of that to matter.
+    """
+    alone, two, many = [launch(100), WAIT], [launch(100), launch(100), WAIT], [*[launch(100)] * 50, WAIT]
+    late = [*([0] * 9 + [25]) * 2, *[15] * 4]
+    timeline, work = paused(alone * 20 + two * 4)
+    assert infer_gpu_times(woken_late(timeline, late), work).likely.pause == PAUSE_NS
+    timeline, work = paused(alone * 20 + many * 4)
+    assert infer_gpu_times(woken_late(timeline, late), work).likely.pause == PAUSE + 15 * MICROSECOND // 49
 
 
 def test_recorded_times_tell_the_pause_between_kernels() -> None:

@@ -26,6 +26,9 @@ normally distributed values (1.4826 times that deviation is their standard devia
 1.2533 times that of the mean).
 """
 
+USUAL = 0.95
+"""The share of latencies that differ from their median no more than usual."""
+
 LOOKED_AT = 1_000_000
 """The rows in which segments are looked at: more would take memory, and tell no more of a property of the device."""
 
@@ -35,8 +38,8 @@ def usual_pause(
 ) -> int:
     """Return the usual nanoseconds between two pieces of work of which the second was there before the first was over.
 
-    What waits show of it also contains how late each thread woke up. Where that scatters so much that the pause may be
-    anything up to twice `PAUSE_NS`, the run does not show it.
+    What waits show of it also contains how late the GPU began and each thread woke up. Where that scatters so much that
+    the pause may be anything up to twice `PAUSE_NS`, the run does not show it.
 
     Args:
         timeline: the run.
@@ -76,6 +79,10 @@ def _within_segments(
 ) -> NDArray[np.float64]:
     """Return, for each segment whose work was measured and queued, what it and the wait's latency leave over for each
     pause.
+
+    Segments of one piece of work show the latency. Those of several may all have another one: they come where the
+    program has done something else, after which the GPU and the thread have slept longer. So a segment shows its pauses
+    only if there are so many that no usual difference between latencies would pass for them.
     """
     rows = np.flatnonzero(segment[:LOOKED_AT] >= 0)
     rows = rows[np.argsort(segment[rows], kind="stable")]
@@ -85,14 +92,17 @@ def _within_segments(
     complete = np.bincount(number, weights=work.measured[rows] >= 0, minlength=len(length)) == size
     left = length - total
     alone = complete & (size == 1)
-    latency = np.median(left[alone].clip(0)) if np.count_nonzero(alone) >= ENOUGH else latency_ns
+    latency, differs = float(latency_ns), float(latency_ns)
+    if np.count_nonzero(alone) >= ENOUGH:
+        latency = float(np.median(left[alone].clip(0)))
+        differs = float(np.quantile(np.abs(left[alone].clip(0) - latency), USUAL))
     begin = np.cumsum(size) - size
     done = np.cumsum(measured) - measured
     done = done - done[begin[number]]  # by the segment's operations before the row
     arrival = _arrivals(timeline, work, rows)
     late = arrival - arrival[begin[number]] > done
     queued = np.bincount(number, weights=late, minlength=len(length)) == 0
-    shows = complete & queued & (size > 1)
+    shows = complete & queued & (size > 1) & ((size - 1) * PAUSE_NS > differs)
     pauses: NDArray[np.float64] = (left[shows] - latency) / (size[shows] - 1)
     return pauses
 
