@@ -26,6 +26,7 @@ import table
 import toolchain
 from goals import goals
 from program_steps import Found, Place
+from scaling import LAST_LEVEL
 
 DO: dict[str, Callable[[Found, Place], Found]] = {
     "build": lambda record, place: steps.built(record["name"], place),
@@ -93,6 +94,13 @@ def main() -> int:
         "--limit", type=float, default=30.0, metavar="S", help="of processor time, for one bare run [%(default)s]"
     )
     parser.add_argument(
+        "--level",
+        type=int,
+        choices=range(LAST_LEVEL + 1),
+        default=2,
+        help="size of the arguments that is tried first; 0 leaves them as they are [%(default)s]",
+    )
+    parser.add_argument(
         "--kernels-last",
         type=float,
         metavar="US",
@@ -114,7 +122,15 @@ def main() -> int:
     prepared = toolchain.prepare(work / "bin")
     checkout = arguments.checkout.resolve()
     place = Place(
-        checkout, work, prepared, arguments.limit, arguments.runs, suite, arguments.kernels_last, arguments.watch
+        checkout,
+        work,
+        prepared,
+        arguments.limit,
+        arguments.runs,
+        suite,
+        arguments.kernels_last,
+        arguments.watch,
+        arguments.level,
     )
     wanted = list(steps.STEPS)
     if arguments.only:

@@ -25,8 +25,6 @@ from ffm.vgpu.paths import library_folder
 
 STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
 STEPS = ("build", "bare", "stages", "corrected")
-FIRST_LEVEL = 2
-"""The size that is tried first (`scaling`)."""
 LONGEST_BUILD_S = 300.0
 STAGE_FACTOR = 10.0
 """How much longer a stage may take than the limit of a bare run: the slowest stages are allowed to be slow."""
@@ -62,6 +60,8 @@ class Place:
     """
     watch: str = "pages"
     """How the memory stage watches host memory."""
+    first_level: int = 2
+    """The size of the arguments that is tried first (`scaling`)."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -104,7 +104,7 @@ def bare(record: Found, place: Place) -> Found:
     """Run a program as it is, with the largest arguments that are tried and end in time."""
     command = Command(Path(record["build"]["folder"]), record["build"]["words"])
     tried: dict[int, Found] = {}
-    level: int | None = FIRST_LEVEL
+    level: int | None = place.first_level
     while level is not None:
         tried[level] = _run(command, level, place)
         if tried[level]["ok"]:
