@@ -194,7 +194,8 @@ def _corrected(chosen: list[str], record: Found, place: Place) -> Found:
         return {"ok": False, "cause": cause(ended)}
     kept = (
         "bare_s", "corrected_s", "saving_s", "saving_interval", "estimate_s", "estimate_low_s", "estimate_high_s",
-        "bare_runs_s", "corrected_runs_s", "removed", "fallbacks", "sites", "left", "memory", "differences", "notes",
+        "expected", "bare_runs_s", "corrected_runs_s", "removed", "fallbacks", "sites", "left", "memory",
+        "differences", "notes",
     )  # fmt: skip
     found = {"check": record["bare"]["check"], "changed": "", **{name: outcome[name] for name in kept}}
     if outcome["differences"]:  # any byte counts there; times may differ

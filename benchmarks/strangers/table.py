@@ -72,12 +72,12 @@ def _saved(record: dict[str, Any]) -> str:
 
 
 def _interval(part: dict[str, Any]) -> str:
-    low = part.get("estimate_low_s", part.get("low_s"))
-    high = part.get("estimate_high_s", part.get("high_s"))
-    if part.get("estimate_s") is None:
+    expected = part.get("expected", part)
+    low, high, seconds = expected.get("low_s"), expected.get("high_s"), expected.get("seconds", part.get("estimate_s"))
+    if seconds is None:
         return ""
     bounds = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
-    return f"{part['estimate_s']:.3f}{bounds}"
+    return f"{seconds:.3f}{bounds}"
 
 
 def _changed(part: dict[str, Any]) -> str:

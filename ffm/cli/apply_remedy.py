@@ -306,7 +306,7 @@ def _apply(
     ending = comparison.bare[0].ending
     if ending.signal is not None or ending.timed_out:
         raise FfmError(f"{command[0]} {ending} without corrections: fix the program or its arguments first.")
-    answer = outcome(results, comparison, command, among, worth.left)
+    answer = outcome(results, comparison, command, among, worth.left, worth.cost_s)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
     else:

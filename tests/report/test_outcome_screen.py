@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ffm.remedy.shift import Shift
-from ffm.report.remedies.outcome import Found, Outcome, SiteCount
+from ffm.report.remedies.outcome import Expected, Found, Outcome, SiteCount, expected_of
 from ffm.report.terminal.outcome import lines
+from ffm.results.documents.benefit import Benefit
 
 OUTCOME = Outcome(
     application="solver",
@@ -21,6 +25,7 @@ OUTCOME = Outcome(
     estimate_s=0.1,
     estimate_low_s=0.09,
     estimate_high_s=0.11,
+    expected=Expected(0.09, 0.07, 0.11),
     ratio=1.0,
     twin_s=None,
     twin_saving_s=None,
@@ -48,6 +53,26 @@ def test_the_measured_saving_has_an_interval() -> None:
     shown = screen()
     assert "saved 0.100 s 10.0 % of the run, from 0.080 to 0.120 s (90 % sure)" in shown
     assert "cannot be told from 0" not in shown
+
+
+def test_what_correcting_costs_is_shown_apart_from_the_estimate() -> None:
+    shown = screen()
+    assert "estimated 0.100 s by replay, from 0.090 to 0.110 s" in shown
+    assert "expected 0.090 s less what correcting costs, from 0.070 to 0.110 s" in shown
+
+
+@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
+def test_corrections_are_expected_to_save_at_most_what_fixes_do(
+    high_s: float, likely: float, low: float, cost_s: float
+) -> None:
+    likely_s = high_s * likely
+    fixed = Benefit(carry_s=likely_s, bound_s=high_s, low_s=likely_s * low, high_s=high_s)
+    expected = expected_of(fixed, cost_s)
+    assert expected.low_s is not None and expected.high_s is not None
+    assert expected.low_s <= expected.seconds <= expected.high_s
+    assert likely_s - cost_s <= expected.seconds <= likely_s
+    free = expected_of(fixed, 0.0)
+    assert (free.seconds, free.low_s, free.high_s) == (likely_s, fixed.low_s, high_s)
 
 
 def test_a_saving_within_the_noise_says_so() -> None:

@@ -14,6 +14,7 @@ from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
 from ffm.results.stored import Results, benefit_of_correcting
 
@@ -121,6 +122,24 @@ class LeftSite:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """Seconds that the corrections are expected to save: what the fixes are estimated to save, less what correcting
+    costs. Of that only the most is known, so half of it is expected, and the interval has all of it and nothing.
+    Negative where corrections cost more than they save, as those may that the user names.
+    """
+
+    seconds: float
+    low_s: float | None
+    high_s: float | None
+
+
+def expected_of(benefit: Benefit, cost_s: float) -> Expected:
+    """Return what corrections are expected to save that cost so much at most."""
+    low_s = None if benefit.low_s is None else benefit.low_s - cost_s
+    return Expected(benefit.expected_s - cost_s / 2, low_s, benefit.high_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The whole answer of `ffm apply-remedy`.
 
@@ -141,6 +160,7 @@ class Outcome:
     estimate_s: float
     estimate_low_s: float | None
     estimate_high_s: float | None
+    expected: Expected
     ratio: float | None
     twin_s: float | None
     twin_saving_s: float | None
@@ -168,11 +188,12 @@ def outcome(
     command: list[str],
     among: Collection[int] | None,
     unpaid: Mapping[int, Reason],
+    cost_s: float,
 ) -> Outcome:
     """Summarize the runs.
 
     `among` are the sites that were selected from; None means all. `unpaid` are those whose correction is not expected
-    to pay, and why.
+    to pay, and why. `cost_s` is what correcting the others costs at most.
     """
     document = results.document
     totals = {
@@ -198,6 +219,7 @@ def outcome(
         estimate_s=estimate_s,
         estimate_low_s=benefit.low_s,
         estimate_high_s=benefit.high_s,
+        expected=expected_of(benefit, cost_s),
         ratio=saving_s / estimate_s if estimate_s > WORTH_A_RATIO * comparison.bare_s else None,
         twin_s=comparison.twin_s,
         twin_saving_s=None if comparison.twin_s is None else comparison.bare_s - comparison.twin_s,

@@ -27,7 +27,10 @@ def lines(outcome: Outcome) -> Iterator[str]:
     if outcome.twin_saving_s is not None:
         share = 100 * outcome.twin_saving_s / outcome.bare_s
         yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run, saved by the version named"
-    yield f"  estimated   {outcome.estimate_s:9.3f} s  by {outcome.estimator}{_interval(outcome)}"
+    estimate = _interval(outcome.estimate_low_s, outcome.estimate_high_s)
+    yield f"  estimated   {outcome.estimate_s:9.3f} s  by {outcome.estimator}{estimate}"
+    expected = _interval(outcome.expected.low_s, outcome.expected.high_s)
+    yield f"  expected    {outcome.expected.seconds:9.3f} s  less what correcting costs{expected}"
     if outcome.ratio is not None:
         yield f"  ratio       {outcome.ratio:9.2f}    saved / estimated"
     yield ""
@@ -101,7 +104,5 @@ def _doubt(outcome: Outcome) -> str:
     )
 
 
-def _interval(outcome: Outcome) -> str:
-    if outcome.estimate_low_s is None or outcome.estimate_high_s is None:
-        return ""
-    return f", from {outcome.estimate_low_s:.3f} to {outcome.estimate_high_s:.3f} s"
+def _interval(low_s: float | None, high_s: float | None) -> str:
+    return "" if low_s is None or high_s is None else f", from {low_s:.3f} to {high_s:.3f} s"
