@@ -313,8 +313,8 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        told = ["the corrected program does not behave like the original.", *answer.differences]
-        raise DiffersError(" ".join([*told, _kept(comparison.corrected[-1].output, results.folder)]))
+        sentences = ["the corrected program does not behave like the original.", *answer.differences]
+        raise DiffersError(" ".join([*sentences, _kept(comparison.corrected[-1].output, results.folder)]))
 
 
 def _kept(output: bytes, folder: Path) -> str:

@@ -22,7 +22,7 @@ class Terminated(KeyboardInterrupt):
         self.number = number
 
 
-_told: list[KeyboardInterrupt] = []
+_raised: list[KeyboardInterrupt] = []
 """What the handlers raised. Code that a library calls back (ctypes, `__del__`) may lose it on its way."""
 
 
@@ -31,11 +31,11 @@ def unwind_when_terminated() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _unwind)
-    sys.unraisablehook = _tell_of_others
+    sys.unraisablehook = _report_others
 
 
 def end_when_terminated() -> None:
-    """Let the signals end the process as they are: what was to be written is, and what was to be told is being told."""
+    """Let the signals end the process as they are: what was to be written or said has been."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is _unwind:
             signal.signal(number, signal.SIG_DFL)
@@ -43,21 +43,21 @@ def end_when_terminated() -> None:
 
 def raise_what_was_lost(note: str = "") -> None:
     """Raise an interruption that never arrived, or was put off; `note` says more of it. Raises `KeyboardInterrupt`."""
-    if not _told:
+    if not _raised:
         return
     if note:
-        _told[0].add_note(note)
-    raise _told[0]
+        _raised[0].add_note(note)
+    raise _raised[0]
 
 
 def _unwind(number: int, _frame: FrameType | None) -> NoReturn:
-    _told.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
-    raise _told[-1]
+    _raised.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated(number))
+    raise _raised[-1]
 
 
-def _tell_of_others(lost: sys.UnraisableHookArgs) -> None:
+def _report_others(lost: sys.UnraisableHookArgs) -> None:
     """Say nothing of an interruption that is lost on its way: it is raised again later."""
-    if lost.exc_value not in _told:
+    if lost.exc_value not in _raised:
         sys.__unraisablehook__(lost)
 
 

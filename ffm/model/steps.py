@@ -1,4 +1,4 @@
-"""What a long computation is doing: told to whoever shows it."""
+"""What a long computation is doing: said to whoever shows it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Spread:
                     for future, fix in zip(waiting, fixes, strict=True)
                 ]
         except Exception as error:  # no room for the file, no executor, or one that takes no more blocks
-            self.failures.append(_told(error))
+            self.failures.append(_sentence_of(error))
             return [replay.replayed(fix) for fix in fixes]
 
     def _result(self, future: Future[Any], here: Callable[[], Replayed]) -> Replayed:
@@ -73,11 +73,11 @@ class Spread:
         try:
             return Replayed(*future.result())
         except Exception as error:
-            self.failures.append(_told(error))
+            self.failures.append(_sentence_of(error))
             return here()
 
 
-def _told(error: Exception) -> str:
+def _sentence_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -193,8 +193,8 @@ class _Report:
             return None
         texts = self._strings(np.unique(rows["textId"][chosen]))
         names: dict[str, int] = {}
-        told = ((inline[row] if inline else None) or texts[int(rows["textId"][row])] for row in chosen.tolist())
-        name = np.array([names.setdefault(_CHANGING.sub("", text), len(names)) for text in told], np.int64)
+        named = ((inline[row] if inline else None) or texts[int(rows["textId"][row])] for row in chosen.tolist())
+        name = np.array([names.setdefault(_CHANGING.sub("", text), len(names)) for text in named], np.int64)
         thread = rows["globalTid"][chosen]
         spans = Spans(thread >> 24, thread & 0xFFFFFF, rows["start"][chosen], rows["end"][chosen], name)
         return spans, list(names)
@@ -209,7 +209,7 @@ class _Report:
         return [None if value is None else str(value) for (value,) in values]
 
     def _legacy_streams(self) -> set[tuple[int, int, int]]:
-        """Return (process, context, stream) of the default streams, as far as they are told."""
+        """Return (process, context, stream) of the default streams, as far as they are known."""
         found: set[tuple[int, int, int]] = set()
         if CONTEXTS in self._tables:
             rows = self._rows(CONTEXTS, ("processId", "contextId", "nullStreamId"))
@@ -224,7 +224,7 @@ class _Report:
 
     @cached_property
     def _devices(self) -> dict[tuple[int, int], int]:
-        """Return the device of each (process, context) that has work, as far as it is told."""
+        """Return the device of each (process, context) that has work, as far as it is known."""
         found: dict[tuple[int, int], int] = {}
         for table in (KERNELS, COPIES, SETS):
             rows = self._distinct(table, ("globalPid", "contextId", "deviceId"))
@@ -301,10 +301,10 @@ class _Report:
         event = rows["eventId"][known]
         has = (event >= 0) & (event != NONE)
         _, number = np.unique(np.column_stack((process[known], event)), axis=0, return_inverse=True)
-        told = rows["deviceId"][known]
+        device = rows["deviceId"][known]
         contexts = zip(process[known].tolist(), rows["contextId"][known].tolist(), strict=True)
         devices = np.array([self._devices.get(one, -1) for one in contexts], np.int64)
-        return Waits(call[known], stream, np.where(has, number.reshape(-1), -1), np.where(told >= 0, told, devices))
+        return Waits(call[known], stream, np.where(has, number.reshape(-1), -1), np.where(device >= 0, device, devices))
 
 
 def _within(
@@ -342,7 +342,7 @@ class _Streams:
 
     def __init__(self, legacy: set[tuple[int, int, int]], devices: dict[tuple[int, int], int]) -> None:
         self._legacy, self._devices = legacy, devices
-        self._told = {(process, context) for process, context, _ in legacy}
+        self._known = {(process, context) for process, context, _ in legacy}
         self._numbers: dict[tuple[int, int, int], int] = {}
         self.found: list[Stream] = []
 
@@ -357,8 +357,8 @@ class _Streams:
         if key not in self._numbers:
             # `globalPid` holds more than the process's own number, which is in its lower bits.
             process, context, stream = key[0] & 0xFFFFFF, key[1], key[2]
-            told = (process, context) in self._told
-            legacy = (process, context, stream) in self._legacy if told else stream == DEFAULT_STREAM
+            known = (process, context) in self._known
+            legacy = (process, context, stream) in self._legacy if known else stream == DEFAULT_STREAM
             self._numbers[key] = len(self.found)
             self.found.append(Stream(key[0], legacy, self._devices.get(key[:2], -1)))
         return self._numbers[key]

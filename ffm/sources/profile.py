@@ -79,7 +79,7 @@ class Waits:
     event: NDArray[np.int64]
     """A number of the event; -1 if none is named."""
     device: NDArray[np.int64]
-    """The number, in the process, of the device of the call's context; -1 if that is not told."""
+    """The number, in the process, of the device of the call's context; -1 if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Stream:
     legacy: bool
     """Whether it is the default stream, which orders all others of its process."""
     device: int = -1
-    """The number of its device in the process; -1 if that is not told."""
+    """The number of its device in the process; -1 if that is unknown."""
 
 
 FrameRow = tuple[str, str, str, int]

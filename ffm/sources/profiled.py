@@ -47,10 +47,10 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     first, began, gpu, bytes_, stream = _work_of_calls(profile)
     action = _actions(profile, meanings, first)
     devices = _devices(profile)
-    told = _Told(profile, stream)
-    _name_streams(profile, meanings, action, told, devices)
+    targets = _Targets(profile, stream)
+    _name_streams(profile, meanings, action, targets, devices)
     ends = _Ends(profile)
-    wait = _waits(profile, action, told, ends, first)
+    wait = _waits(profile, action, targets, ends, first)
     in_pieces = (action == Action.ENQUEUE) & _from_pageable(profile, first) & (bytes_ > _PIECE_BYTES)
     wait[in_pieces] = ((calls.end - calls.start) * (1 - _PIECE_BYTES / bytes_.clip(1)))[in_pieces].astype(np.int64)
     partners = profile.partners
@@ -82,15 +82,15 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
         timeline,
         DeviceWork(
             action=action,
-            stream=told.stream.astype(np.int32),
-            event=told.event.astype(np.int32),
+            stream=targets.stream.astype(np.int32),
+            event=targets.event.astype(np.int32),
             partner=np.full(len(calls), -1, np.int32),
             copied=np.where(transfers, bytes_, 0),
             measured=gpu,
             process_of_thread=process_of_thread,
             legacy=_legacy_streams(profile, place),
             stream_process=owner,
-            events=int(told.event.max(initial=-1)) + 1,
+            events=int(targets.event.max(initial=-1)) + 1,
             began=np.where(gpu >= 0, (began - begin).clip(0), -1),
             stream_device=devices,
             independent=None if devices is None else _elsewhere(profile, devices),
@@ -152,24 +152,24 @@ def _name_streams(
     profile: Profile,
     meanings: list[DriverFunction | None],
     action: NDArray[np.uint8],
-    told: _Told,
+    targets: _Targets,
     devices: NDArray[np.int32] | None,
 ) -> None:
     """Tell the streams of waits in place, as `Action` says them: a synchronization is for its device alone where the
     process has several.
     """
     # A wait for a stream that no one named is taken to be for all of them, which it is if there is only one.
-    action[(action == Action.WAIT_STREAM) & (told.stream == NO_STREAM)] = Action.WAIT_CONTEXT
-    told.stream[action == Action.WAIT_CONTEXT] = NO_STREAM
+    action[(action == Action.WAIT_STREAM) & (targets.stream == NO_STREAM)] = Action.WAIT_CONTEXT
+    targets.stream[action == Action.WAIT_CONTEXT] = NO_STREAM
     if devices is None:
         return
     calls = profile.calls
     waits = np.array([one is not None and one.awaits is Awaits.CONTEXT for one in meanings], bool)[calls.name]
     rows = np.flatnonzero(waits & (action == Action.WAIT_CONTEXT))
     owner = np.array([one.process for one in profile.streams], np.int64)
-    stream = stream_of_device(calls.process[rows], told.device[rows], owner, devices)
+    stream = stream_of_device(calls.process[rows], targets.device[rows], owner, devices)
     action[rows[stream == IDLE]] = Action.WAIT_STREAM
-    told.stream[rows] = stream.clip(NO_STREAM)
+    targets.stream[rows] = stream.clip(NO_STREAM)
 
 
 def _elsewhere(profile: Profile, devices: NDArray[np.int32]) -> NDArray[np.bool_] | None:
@@ -238,7 +238,7 @@ def _actions(profile: Profile, meanings: list[DriverFunction | None], first: NDA
     return action
 
 
-class _Told:
+class _Targets:
     """The stream and the event of each call: of the work that it enqueues, or as the profiler says."""
 
     def __init__(self, profile: Profile, stream: NDArray[np.int64]) -> None:
@@ -304,11 +304,11 @@ def _at(latest: tuple[NDArray[np.int64], NDArray[np.int64]] | None, before: NDAr
 
 
 def _waits(
-    profile: Profile, action: NDArray[np.uint8], told: _Told, ends: _Ends, first: NDArray[np.int64]
+    profile: Profile, action: NDArray[np.uint8], targets: _Targets, ends: _Ends, first: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the nanoseconds that each call waited for the GPU."""
     calls = profile.calls
-    over = _over(profile, action, told, ends)
+    over = _over(profile, action, targets, ends)
     duration = calls.end - calls.start
     launches = duration[(action == Action.ENQUEUE) & (first >= 0)]
     enqueuing = int(np.median(launches)) if len(launches) else 0
@@ -323,32 +323,32 @@ def _waits(
     return wait
 
 
-def _over(profile: Profile, action: NDArray[np.uint8], told: _Told, ends: _Ends) -> NDArray[np.int64]:
+def _over(profile: Profile, action: NDArray[np.uint8], targets: _Targets, ends: _Ends) -> NDArray[np.int64]:
     """Return when the work was over that each waiting call waits for; -1 if there was none."""
     calls = profile.calls
     over = np.full(len(calls), -1, np.int64)
     everything = action == Action.WAIT_CONTEXT
     legacy = np.array([one.legacy for one in profile.streams] or [False])
-    default = (told.stream >= 0) & legacy[told.stream.clip(0)]
-    of_stream = np.isin(action, (Action.WAIT_STREAM, Action.WAIT_AND_ENQUEUE)) & (told.stream >= 0)
+    default = (targets.stream >= 0) & legacy[targets.stream.clip(0)]
+    of_stream = np.isin(action, (Action.WAIT_STREAM, Action.WAIT_AND_ENQUEUE)) & (targets.stream >= 0)
     for process in np.unique(calls.process).tolist():
         mine = np.flatnonzero((everything | (of_stream & default)) & (calls.process == process))
         over[mine] = ends.process(process, calls.start[mine])
-        for stream in np.unique(told.stream[mine][(told.stream[mine] >= 0) & everything[mine]]).tolist():
-            mine = np.flatnonzero(everything & (calls.process == process) & (told.stream == stream))
+        for stream in np.unique(targets.stream[mine][(targets.stream[mine] >= 0) & everything[mine]]).tolist():
+            mine = np.flatnonzero(everything & (calls.process == process) & (targets.stream == stream))
             over[mine] = ends.device(process, profile.streams[stream].device, calls.start[mine])
-    for stream in np.unique(told.stream[of_stream & ~default]).tolist():
-        mine = np.flatnonzero(of_stream & ~default & (told.stream == stream))
+    for stream in np.unique(targets.stream[of_stream & ~default]).tolist():
+        mine = np.flatnonzero(of_stream & ~default & (targets.stream == stream))
         over[mine] = ends.stream(stream, calls.start[mine])
-    recorded = np.flatnonzero((action == Action.RECORD_EVENT) & (told.event >= 0) & (told.stream >= 0))
-    waiting = np.flatnonzero((action == Action.WAIT_EVENT) & (told.event >= 0))
+    recorded = np.flatnonzero((action == Action.RECORD_EVENT) & (targets.event >= 0) & (targets.stream >= 0))
+    waiting = np.flatnonzero((action == Action.WAIT_EVENT) & (targets.event >= 0))
     done = np.full(len(calls), -1, np.int64)
-    for stream in np.unique(told.stream[recorded]).tolist():
-        mine = recorded[told.stream[recorded] == stream]
+    for stream in np.unique(targets.stream[recorded]).tolist():
+        mine = recorded[targets.stream[recorded] == stream]
         done[mine] = ends.stream(stream, calls.start[mine])
-    latest = _last_records(told.event[recorded], calls.start[recorded], done[recorded])
-    for event in np.unique(told.event[waiting]).tolist():
-        mine = waiting[told.event[waiting] == event]
+    latest = _last_records(targets.event[recorded], calls.start[recorded], done[recorded])
+    for event in np.unique(targets.event[waiting]).tolist():
+        mine = waiting[targets.event[waiting] == event]
         over[mine] = _at(latest.get(event), calls.start[mine])
     return over
 

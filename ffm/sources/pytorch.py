@@ -242,7 +242,7 @@ class _Trace:
             names=names,
             calls=calls,
             work=work,
-            waits=self._told(lookup, streams),
+            waits=self._waits_of(lookup, streams),
             streams=[Stream(one[0], one[3] == DEFAULT_STREAM, one[1]) for one in streams],
             chains=[Chain(tuple(frames.frame(name) for name in one)) for one in chains],
             unlaunched=unlaunched,
@@ -296,7 +296,7 @@ class _Trace:
             found[file] = process if (files[processes] == file).sum() == 1 else -1
         return found
 
-    def _told(self, lookup: _Lookup, streams: dict[tuple[int, int, int, int], int]) -> Waits:
+    def _waits_of(self, lookup: _Lookup, streams: dict[tuple[int, int, int, int], int]) -> Waits:
         """Return the streams and events of waits; of a wait for an event, also of the call that recorded it."""
         rows = self._waits
         call, process = lookup.find(rows["file"], rows["correlation"], rows["device"])

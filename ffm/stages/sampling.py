@@ -20,7 +20,7 @@ WORTH_NAMING_NS = 20_000_000
 def sampled_work(recordings: list[Recording], columns: Columns) -> Sampled:
     """Return the samples of a run, whose operations are `columns`, added up; their sites are the stacks there.
 
-    What a thread did before its first call is not told.
+    What a thread did before its first call is unknown.
     """
     numbers: dict[SampledPlace, int] = {}
     parts = [np.empty((0, 5), np.int64)]

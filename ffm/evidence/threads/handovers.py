@@ -60,12 +60,12 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
             barriers.arrive(address, thread, now)
         else:
             if kind == "TAKE":
-                told = semaphores.take(address, thread) if all_seen else []
+                received = semaphores.take(address, thread) if all_seen else []
             elif kind == "LEAVE":
-                told = barriers.leave(address, thread) if all_seen else []
+                received = barriers.leave(address, thread) if all_seen else []
             else:
-                told = [known[address]] if address < threads else []
-            for state in told:
+                received = [known[address]] if address < threads else []
+            for state in received:
                 known[thread] = np.maximum(known[thread], state)
             if kind == "JOIN" and address < threads:
                 known[thread, address] = EVER

@@ -134,20 +134,20 @@ def _readable(descriptors: list[int], timeout_s: float | None) -> bool:
     The kernel may deliver a signal to any of Frida's threads, which interrupts no call of the main thread.
     """
     end = None if timeout_s is None else time.monotonic() + timeout_s
-    with _signals_told() as told:
+    with _arriving_signals() as arriving:
         while True:
             left = None if end is None else max(0.0, end - time.monotonic())
             poll = select.poll()
-            for descriptor in [*descriptors, *told]:
+            for descriptor in [*descriptors, *arriving]:
                 poll.register(descriptor, select.POLLIN)
             ready = {descriptor for descriptor, _ in poll.poll(None if left is None else left * 1000)}
-            if ready - set(told) or not ready:
+            if ready - set(arriving) or not ready:
                 return bool(ready)
-            os.read(told[0], 512)
+            os.read(arriving[0], 512)
 
 
 @contextmanager
-def _signals_told() -> Iterator[list[int]]:
+def _arriving_signals() -> Iterator[list[int]]:
     """Yield a descriptor that is readable once a signal handler was called; none outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield []

@@ -74,9 +74,9 @@ def expect_times(
     number = shown.segment[rows]
     inside = number >= 0
     several = by_segment(shown.size > 1)[number]
-    told = work.measured[rows] >= 0
-    single = told | by_segment(shown.size == 1)[number]
-    alone = np.where(told, _usual(work, works), by_segment(length)[number])
+    timed = work.measured[rows] >= 0
+    single = timed | by_segment(shown.size == 1)[number]
+    alone = np.where(timed, _usual(work, works), by_segment(length)[number])
     known = np.full(len(works.total), -1.0)
     if single.any():
         known = _medians(equal[single], alone[single], works.total)
@@ -89,11 +89,11 @@ def expect_times(
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)
-    seen = np.bincount(equal[inside | told], minlength=len(works.total))
-    seldom[rows] = ~inside & ~told & (work.copied[rows] == 0) & (seen[equal] < OFTEN)
+    seen = np.bincount(equal[inside | timed], minlength=len(works.total))
+    seldom[rows] = ~inside & ~timed & (work.copied[rows] == 0) & (seen[equal] < OFTEN)
     gpu[rows] = np.maximum(value, -1).astype(np.int64)
-    firm[rows] = told | by_segment(same.alike)[number]
-    sure[rows] = told | by_segment(same.sure)[number]
+    firm[rows] = timed | by_segment(same.alike)[number]
+    sure[rows] = timed | by_segment(same.sure)[number]
     return Expected(gpu, firm, sure, seldom)
 
 
@@ -106,10 +106,10 @@ def _usual(work: DeviceWork, works: EqualWork) -> NDArray[np.float64]:
     least = work.measured[works.rows].astype(np.float64)
     if work.arriving is None:
         return least
-    told = np.flatnonzero(least >= 0)
-    arriving = work.arriving[works.rows[told]]
-    median = _medians(works.equal[told], least[told], np.zeros(len(works.total), np.int64))[works.equal[told]]
-    least[told] = median.clip(least[told], least[told] + arriving)
+    timed = np.flatnonzero(least >= 0)
+    arriving = work.arriving[works.rows[timed]]
+    median = _medians(works.equal[timed], least[timed], np.zeros(len(works.total), np.int64))[works.equal[timed]]
+    least[timed] = median.clip(least[timed], least[timed] + arriving)
     return least
 
 

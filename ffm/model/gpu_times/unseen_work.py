@@ -63,15 +63,15 @@ def guess_unseen(
         known: how long all rows take that waits show; -1 for the others.
     """
     guess = possible // 2
-    told = np.flatnonzero(room >= 0)
-    if len(told):
-        equal, _ = numbered(site[told], work.copied[told])
+    bounded = np.flatnonzero(room >= 0)
+    if len(bounded):
+        equal, _ = numbered(site[bounded], work.copied[bounded])
         counts = np.bincount(equal)
         first = np.concatenate(([0], np.cumsum(counts)[:-1]))
         few = (FEW * counts).astype(np.int64)
-        least = sorted_within(equal, room[told], len(counts), few)[first + few]
+        least = sorted_within(equal, room[bounded], len(counts), few)[first + few]
         held = np.flatnonzero(room[rows] >= 0)
-        place = np.searchsorted(told, rows[held])
+        place = np.searchsorted(bounded, rows[held])
         guess[held] = np.minimum(guess[held], least[equal[place]] // 2)
     shown = (known >= 0) & ~_few_bytes(work)
     return np.minimum(guess, int(np.median(known[shown]))) if shown.any() else guess

@@ -49,10 +49,10 @@ def _left_by_groups(root: Path) -> Iterator[int]:
 def _cache(group: Path) -> int:
     """Return the bytes of files that a group's usage counts, and that the kernel gives up when memory is needed."""
     try:
-        told = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         # Version 1 counts the groups below a group apart.
         names = ("inactive_file", "active_file")
-        return sum(int(told.get(f"total_{name}", told.get(name, 0))) for name in names)
+        return sum(int(statistics.get(f"total_{name}", statistics.get(name, 0))) for name in names)
     except (OSError, ValueError):
         return 0
 
