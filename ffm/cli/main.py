@@ -40,7 +40,7 @@ COMMANDS: dict[str, Entry] = {
     "remedies": Entry("ffm.cli.remedies", "remedies", "Show what to change, where, and what it would save."),
     "apply-remedy": Entry("ffm.cli.apply_remedy", "apply_remedy", "Run the program with fixes applied, and compare."),
     "check": Entry("ffm.cli.check", "check", "Fail if a program has unneeded waits or transfers that are not allowed."),
-    "compare": Entry("ffm.cli.compare", "compare", "Show what a change brought, beside what was estimated."),
+    "compare": Entry("ffm.cli.compare", "compare", "Show what a change brought, next to what was estimated."),
     "export": Entry("ffm.cli.exporting", "export", "Write results as one file for other tools."),
     "completion": Entry("ffm.cli.completion", "completion", "Print code for shell completion."),
     "import": Entry("ffm.cli.importing", "import_results", "Import results of other tools."),

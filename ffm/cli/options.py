@@ -54,7 +54,7 @@ def limit_options(command: Decorated) -> Decorated:
         "--accept-status",
         type=click.IntRange(0, 255),
         metavar="N",
-        help="The exit code that the program may have, beside 0.",
+        help="The exit code that the program may have, besides 0.",
     )(command)
     return click.option(
         "--timeout",

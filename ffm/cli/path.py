@@ -28,7 +28,7 @@ from ffm.cli.options import json_option, open_chosen, results_option, results_wo
 @click.option("--fixed", is_flag=True, help="Show the path as it would be after all fixes of `ffm remedies`.")
 @results_option
 @json_option
-@click.option("--all", "show_all", is_flag=True, help="Show all regions, also those beside the path.")
+@click.option("--all", "show_all", is_flag=True, help="Show all regions, also those off the path.")
 def path(
     region: str | None,
     changes: tuple[str, ...],

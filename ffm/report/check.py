@@ -139,7 +139,7 @@ def check_view(
     )
 
 
-def told(violation: Violation, scale: Scale) -> str:
+def describe(violation: Violation, scale: Scale) -> str:
     """`cudaFree: 50 times on thread 1, 0.120 s (1.20 %): unnecessary synchronization, the CPU touches nothing …`."""
     times = "once" if violation.count == 1 else f"{violation.count:,} times"
     saving = f"{scale.seconds(violation.seconds)} ({percent(violation.percent)})"
@@ -148,7 +148,7 @@ def told(violation: Violation, scale: Scale) -> str:
     return f"{text}; {violation.allowed}" if violation.allowed else text
 
 
-def told_iterations(one: IteratedThread, scale: Scale) -> str:
+def describe_iterations(one: IteratedThread, scale: Scale) -> str:
     """`thread 1: 40 iterations from als.cu:115 on (3 left out): 5 waits each, for 0.002 s of 0.011 s ...`."""
     waits = one.waits
     spread = "each" if waits.least == waits.most else f"(least {waits.least:.0f}, most {waits.most:.0f})"

@@ -24,7 +24,7 @@ class NotMeasured:
     occurrences: int
     waited_s: float
 
-    def told(self, scale: Scale) -> str:
+    def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
         return (
             f"{self.where}: {plural(self.occurrences, 'call')}, in which it waited for {scale.seconds(self.waited_s)}."

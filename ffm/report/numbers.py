@@ -80,7 +80,7 @@ class Scale:
         """Return the percentage of the run's wall time."""
         return 100 * seconds / self.wall_s if self.wall_s > 0 else 0.0
 
-    def told(self, saving: Saving, estimator: Estimator) -> str:
+    def describe(self, saving: Saving, estimator: Estimator) -> str:
         """`0.120 s (1.20 %)`, or `at most 0.120 s (1.20 %)`."""
         text = f"{self.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
         return f"at most {text}" if saving.at_most else text

@@ -22,7 +22,7 @@ ADVICE = (
 class SharingWaits(KeptWaits):
     """A site on whose waits nothing is known to rely but, possibly, another process."""
 
-    def told(self, scale: Scale) -> str:
+    def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
         return self.told_because(scale, "may be needed")
 

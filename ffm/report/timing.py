@@ -22,7 +22,7 @@ class TimingWaits(KeptWaits):
 
     certain: bool
 
-    def told(self, scale: Scale) -> str:
+    def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
         return self.told_because(scale, "needed only for timing" if self.certain else "may be there for timing")
 

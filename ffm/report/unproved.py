@@ -64,7 +64,7 @@ class UnprovedWaits:
     low_s: float
     high_s: float
 
-    def told(self, scale: Scale) -> str:
+    def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
         saved = f"{scale.seconds(self.high_s)} ({percent(scale.share(self.high_s))})"
         likely = scale.seconds(self.saving_s)

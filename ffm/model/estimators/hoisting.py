@@ -21,7 +21,7 @@ SURPLUS_PART = 8
 """
 
 LEAST_KEPT_BYTES = 64 << 20
-"""A process can keep this much of a kind of memory without a taker beside what it held of it at its peak (`SLACK` in
+"""A process can keep this much of a kind of memory without a taker on top of what it held of it at its peak (`SLACK` in
 `pool.c`).
 """
 

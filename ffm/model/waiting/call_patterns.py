@@ -67,14 +67,14 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
     """Count the transfers that directly follow another one with the same direction on their GPU; return that, and what
     they and the rest of their calls took, in nanoseconds: what joining them would save at most. O(n log n).
 
-    No other work of the GPU may run beside or between the two. If a profiler told of messages (`DeviceWork.awaits`),
+    No other work of the GPU may run beside or between the two. If a profiler recorded messages (`DeviceWork.awaits`),
     their thread must not have called something else between their calls than what works on the GPU.
     """
     if work.direction is None:
         return 0, 0
-    told = None
+    recorded = None
     if work.awaits is not None:
-        told = np.cumsum((timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD)))
+        recorded = np.cumsum((timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD)))
     count, lasting = 0, 0
     for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
         begin, end, row = graph.gpu_begin[rows], graph.gpu_end[rows], rows
@@ -89,8 +89,8 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         alone &= np.isin(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
         follows = np.flatnonzero(alone[1:] & alone[:-1] & (direction[1:] == direction[:-1]))
         former, excess = row[follows], row[follows + 1]
-        if told is not None:
-            same = (timeline.thread[excess] != timeline.thread[former]) | (told[excess] == told[former])
+        if recorded is not None:
+            same = (timeline.thread[excess] != timeline.thread[former]) | (recorded[excess] == recorded[former])
             excess = excess[same]
         count += len(excess)
         lasting += int((graph.gpu_end[excess] - graph.gpu_begin[excess]).sum())

@@ -3,7 +3,7 @@
 The walk starts at the last event of the run. On a thread it goes back to where the thread waited: for GPU work, whose
 end it then follows, or for a thread that it joined. From GPU work it goes on to what that work waited for: earlier GPU
 work, or the call that launched it. The path's stretches join without hole or overlap, so that their sum is the run's
-length. Shortening what lies beside the path does not end the run sooner.
+length. Shortening what lies off the path does not end the run sooner.
 
 Only rows with a cause can be left, so the walk is a binary search for each step.
 """

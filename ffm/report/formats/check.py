@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from ffm.report.check import CheckView, Violation, told
+from ffm.report.check import CheckView, Violation, describe
 from ffm.report.formats.sarif import location, log
 from ffm.report.numbers import Scale
 
@@ -21,7 +21,7 @@ RULES = {
 def github(view: CheckView) -> str:
     """Return workflow commands of GitHub Actions, which it shows at the lines of a change."""
     scale = Scale(view.wall_s)
-    lines = [_annotation("error", told(one, scale), one) for one in view.violations]
+    lines = [_annotation("error", describe(one, scale), one) for one in view.violations]
     lines += [_annotation("error", limit.text) for limit in view.exceeded]
     lines += [_annotation("warning", text) for text in view.warnings]
     return "".join(line + "\n" for line in lines)
@@ -34,7 +34,7 @@ def sarif(view: CheckView, root: Path) -> dict[str, Any]:
         {
             "ruleId": f"ffm/{one.rule}",
             "level": "error",
-            "message": {"text": told(one, scale)},
+            "message": {"text": describe(one, scale)},
             "locations": [location(one.file, one.line, root)] if one.line else [],
             "properties": {"thread": one.thread, "occurrences": one.count, "benefitSeconds": one.seconds},
         }
@@ -48,7 +48,9 @@ def sarif(view: CheckView, root: Path) -> dict[str, Any]:
 def junit(view: CheckView) -> bytes:
     """Return JUnit's XML: a test case for each violation and each exceeded limit, or one that passed."""
     scale = Scale(view.wall_s)
-    failures = [(f"{one.place} {one.call} on thread {one.thread}", told(one, scale), one) for one in view.violations]
+    failures = [
+        (f"{one.place} {one.call} on thread {one.thread}", describe(one, scale), one) for one in view.violations
+    ]
     limits = [(limit.limit, limit.text) for limit in view.exceeded]
     total = len(failures) + len(limits)
     counts = {"tests": str(max(total, 1)), "failures": str(total), "errors": "0"}

@@ -14,7 +14,7 @@ from ffm.report.compare import CompareView, SiteChange
 from ffm.report.formats.check import escaped
 from ffm.report.formats.sarif import location, log
 from ffm.report.numbers import Scale
-from ffm.report.terminal.compare import summary, told
+from ffm.report.terminal.compare import describe, summary
 
 RULES = {
     "come": "Synchronizations or transfers that were not there before, and are not needed, or not proved to be needed",
@@ -69,10 +69,10 @@ def _worse(view: CompareView) -> Iterator[tuple[str, SiteChange, str]]:
     """Yield the sites that are worse than before, each with its rule and a sentence."""
     scale = Scale(max(*view.old_s, *view.new_s))
     for one in view.come:
-        yield "come", one, told(one, scale)
+        yield "come", one, describe(one, scale)
     for one in view.changed:
         if one.new_count > one.old_count:
-            yield "more", one, told(one, scale)
+            yield "more", one, describe(one, scale)
 
 
 def _below(file: str, root: Path) -> str:

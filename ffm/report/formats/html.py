@@ -92,7 +92,7 @@ def html(
     environment.filters.update(
         seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
     )
-    environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural, told=scale.told, words=shlex.join)
+    environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural, saving=scale.describe, words=shlex.join)
     environment.filters.update(command=lambda words: command(words, results), code=_code)
     view = overview(analysis, estimator, show_all=show_all, results=results)
     sequences = [

@@ -46,7 +46,7 @@ def _rule(kind: str) -> str:
 
 
 def _result(remedy: RemedyView, scale: Scale, estimator: Estimator, root: Path) -> dict[str, Any]:
-    saving = f"{scale.told(remedy.saving, estimator)} of the run's {scale.seconds(scale.wall_s)}"
+    saving = f"{scale.describe(remedy.saving, estimator)} of the run's {scale.seconds(scale.wall_s)}"
     message = f"{remedy.where.call}: {remedy.kind}; fixing it alone saves {saving}. {' '.join(remedy.steps)}"
     related = [place for place in remedy.places if place.role != "call" and place.where.line]
     return {

@@ -55,17 +55,17 @@ def why_not(reason: Reason) -> str:
 def _does_not_pay(reason: DoesNotPay) -> str:
     kind = "it and those like it" if reason.together else "it"
     if not reason.certain:
-        return f"correcting {kind} would save {_told(reason.saved_s)} and cost {_told(reason.cost_s)}"
+        return f"correcting {kind} would save {_seconds(reason.saved_s)} and cost {_seconds(reason.cost_s)}"
     least = "may save as little as" if reason.saved_s > 0 else "may save"
     if reason.entering:
         least = "may save only about"
-    found = f"correcting {kind} {least} {_told(reason.saved_s)} and costs {_told(reason.cost_s)}, and "
+    found = f"correcting {kind} {least} {_seconds(reason.saved_s)} and costs {_seconds(reason.cost_s)}, and "
     if reason.entering:
         return f"{found}what being corrected at all costs a program cannot be taken back while it runs"
     return f"{found}it is called too seldom to find out which while the program runs"
 
 
-def _told(seconds: float) -> str:
+def _seconds(seconds: float) -> str:
     if seconds <= 0:
         return "nothing"
     return f"{seconds:.4f} s" if seconds >= 0.0001 else "less than 0.0001 s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ffm.report.check import CheckView, told, told_iterations
+from ffm.report.check import CheckView, describe, describe_iterations
 from ffm.report.numbers import Scale, plural
 
 
@@ -12,13 +12,13 @@ def check_lines(view: CheckView) -> Iterator[str]:
     """Yield the lines."""
     scale = Scale(view.wall_s)
     for one in view.violations:
-        yield f"{one.place}: {told(one, scale)}"
+        yield f"{one.place}: {describe(one, scale)}"
     for one in view.tolerated:
-        yield f"{one.place}: within the limits: {told(one, scale)}"
+        yield f"{one.place}: within the limits: {describe(one, scale)}"
     for limit in view.exceeded:
         yield limit.text
     for thread in view.iterations:
-        yield told_iterations(thread, scale)
+        yield describe_iterations(thread, scale)
     for warning in view.warnings:
         yield f"warning: {warning}"
     parts = [plural(len({one.site for one in view.violations}), "site") + " against the rules"]

@@ -10,7 +10,7 @@ from ffm.report.numbers import Scale, percent, plural
 
 
 def compare_lines(view: CompareView) -> Iterator[str]:
-    """Yield the lines: the run's time, the estimate beside it, and the sites."""
+    """Yield the lines: the run's time, the estimate next to it, and the sites."""
     scale = Scale(max(*view.old_s, *view.new_s))
     yield f"before: {view.old}, {_times(view.old_s, scale)}"
     yield f"after:  {view.new}, {_times(view.new_s, scale)}"
@@ -27,7 +27,7 @@ def compare_lines(view: CompareView) -> Iterator[str]:
     for title, sites in (("gone", view.gone), ("come", view.come), ("changed", view.changed)):
         yield f"{plural(len(sites), 'site')} {what} {title}" + (":" if sites else "")
         for one in sites:
-            yield f"  {told(one, scale)}"
+            yield f"  {describe(one, scale)}"
     yield f"{plural(view.same, 'site')} with as many {'problems' if view.proved else 'such calls'} as before"
 
 
@@ -50,7 +50,7 @@ def summary(view: CompareView) -> str:
     return f"{text}; it saves between {low} and {high} with {percent(100 * view.interval.confidence)} confidence"
 
 
-def told(change: SiteChange, scale: Scale) -> str:
+def describe(change: SiteChange, scale: Scale) -> str:
     """Return what has changed at a site."""
     counts = f"{change.old_count:,} before, {change.new_count:,} after"
     seconds = f"{scale.seconds(change.old_seconds)} before, {scale.seconds(change.new_seconds)} after"

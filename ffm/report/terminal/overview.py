@@ -66,9 +66,9 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
             parts += _section(section, shape, view, scale, width)
         parts += _together(view, scale)
         parts += _legend(view)
-    parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE)
-    parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE)
-    left_out = [one.told(scale) for one in view.not_measured]
+    parts += _kept_waits(timing.HEADING, [waits.sentence(scale) for waits in view.timing], timing.ADVICE)
+    parts += _kept_waits(sharing.HEADING, [waits.sentence(scale) for waits in view.sharing], sharing.ADVICE)
+    left_out = [one.sentence(scale) for one in view.not_measured]
     parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, LEFT_OUT_ROWS)
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
@@ -117,9 +117,9 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
             if left > 0:
                 parts.append(paragraph(f"and {left} more"))
         parts += _together(view, scale)
-    parts += _kept_waits(timing.HEADING, [waits.told(scale) for waits in view.timing], timing.ADVICE, FIRST_ROWS)
-    parts += _kept_waits(sharing.HEADING, [waits.told(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
-    left_out = [one.told(scale) for one in view.not_measured]
+    parts += _kept_waits(timing.HEADING, [waits.sentence(scale) for waits in view.timing], timing.ADVICE, FIRST_ROWS)
+    parts += _kept_waits(sharing.HEADING, [waits.sentence(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
+    left_out = [one.sentence(scale) for one in view.not_measured]
     parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, FIRST_ROWS)
     notes = f", and {plural(len(view.notes), 'note')} on the measurement" if view.notes else ""
     following_commands = [(command("report", view.results), f"all of this, with each single point{notes}")]
@@ -153,7 +153,7 @@ def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
     """Show the sites that nothing is proved of, at most so many."""
     shown = bool(view.unproved)
     parts: list[RenderableType] = [heading(unproved.heading(shown=shown))]
-    parts += [bullet(waits.told(scale)) for waits in view.unproved[:most]]
+    parts += [bullet(waits.sentence(scale)) for waits in view.unproved[:most]]
     if len(view.unproved) > most:
         parts.append(paragraph(f"and {len(view.unproved) - most} more"))
     if view.unproved_hidden:

@@ -132,7 +132,7 @@ def region_name(row: RegionRow) -> str:
 
 
 def _gpu(row: GpuRow, scale: Scale, processes: int, rows: int) -> str:
-    def told(seconds: float) -> str:
+    def shown(seconds: float) -> str:
         share = 100 * seconds / row.lasting_s if row.lasting_s > 0 else 0.0
         return f"{scale.seconds(seconds)} ({percent(share)})"
 
@@ -140,8 +140,8 @@ def _gpu(row: GpuRow, scale: Scale, processes: int, rows: int) -> str:
     names += [f"device {row.device}"] if row.device is not None and rows > 1 else []
     whose = f"{', '.join(names)}: " if names else ""
     return (
-        f"{whose}idle for {told(row.idle_s)} of {scale.seconds(row.lasting_s)}; without a kernel for "
-        f"{told(row.compute_idle_s)}, of this {scale.seconds(row.unhidden_s)} in transfers that no kernel hid; "
+        f"{whose}idle for {shown(row.idle_s)} of {scale.seconds(row.lasting_s)}; without a kernel for "
+        f"{shown(row.compute_idle_s)}, of this {scale.seconds(row.unhidden_s)} in transfers that no kernel hid; "
         f"{scale.seconds(row.copy_overlap_s)} of transfers beside kernels"
     )
 
@@ -170,24 +170,24 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
 
 def _lines(view: RegionView, scale: Scale) -> list[RenderableType]:
     """Tell in which lines the CPU worked."""
-    told = [
+    lines = [
         f"{line.file}:{line.line}: {scale.seconds(line.seconds)} ({percent(line.percent)})"
         for line in view.lines
         if line.line
     ]
-    return [heading("Its lines, by samples of the CPU"), *map(bullet, told)] if told else []
+    return [heading("Its lines, by samples of the CPU"), *map(bullet, lines)] if lines else []
 
 
 def _bounds(bounds: RegionBounds, scale: Scale) -> list[RenderableType]:
     """Tell what the waits that the region causes allow."""
-    told = []
+    lines = []
     if bounds.faster_s > 0:
-        told.append(f"until whoever waits least for it waits no more: {scale.seconds(bounds.faster_s)}")
+        lines.append(f"until whoever waits least for it waits no more: {scale.seconds(bounds.faster_s)}")
     if bounds.even_s > 0:
-        told.append(f"if the threads that wait for it took an equal share of it: {scale.seconds(bounds.even_s)}")
+        lines.append(f"if the threads that wait for it took an equal share of it: {scale.seconds(bounds.even_s)}")
     if bounds.passed_on_s > 0:
-        told.append(f"waiting that it causes through other waits: {scale.seconds(bounds.passed_on_s)}")
-    return [heading("By the waits that it causes, each alone"), *map(bullet, told)] if told else []
+        lines.append(f"waiting that it causes through other waits: {scale.seconds(bounds.passed_on_s)}")
+    return [heading("By the waits that it causes, each alone"), *map(bullet, lines)] if lines else []
 
 
 def _blamed(row: RegionRow, scale: Scale) -> str:

@@ -40,10 +40,10 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
             paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
         )
     if view.timing:
-        parts += [heading(timing.HEADING), *(bullet(waits.told(scale)) for waits in view.timing)]
+        parts += [heading(timing.HEADING), *(bullet(waits.sentence(scale)) for waits in view.timing)]
         parts.append(paragraph(timing.ADVICE))
     if view.sharing:
-        parts += [heading(sharing.HEADING), *(bullet(waits.told(scale)) for waits in view.sharing)]
+        parts += [heading(sharing.HEADING), *(bullet(waits.sentence(scale)) for waits in view.sharing)]
         parts.append(paragraph(sharing.ADVICE))
     if view.remedies:
         first = view.remedies[0].where.site
@@ -58,7 +58,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
 
 def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str) -> list[RenderableType]:
     saving = remedy.saving
-    saved = f"saves {scale.told(saving, estimator)} by itself"
+    saved = f"saves {scale.describe(saving, estimator)} by itself"
     if estimator == "replay" and saving.low_s is not None and saving.high_s is not None and not saving.at_most:
         low, high = scale.seconds(saving.low_s), scale.seconds(saving.high_s)
         saved += f", at least {low}, at most {high}" if low != high else ""
@@ -67,8 +67,8 @@ def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are affected"),
     ]
     parts += [bullet(step) for step in remedy.steps]
-    for told, source in dict.fromkeys((_told(place), place.source) for place in remedy.places):
-        parts.append(paragraph(told))
+    for description, source in dict.fromkeys((_describe(place), place.source) for place in remedy.places):
+        parts.append(paragraph(description))
         if source:
             parts.append(paragraph(source, indent=2 * INDENT, style="cyan"))
     parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
@@ -93,7 +93,7 @@ def _shortened(name: str) -> str:
     return shorten(name, LONGEST_NAME)
 
 
-def _told(place: RemedyPlace) -> str:
+def _describe(place: RemedyPlace) -> str:
     """Return the place in one line. Allocations of one line reached by several call paths are listed once."""
     caller = f" in {_shortened(place.where.caller)}" if place.where.caller else ""
     return f"{place.role}{_what(place)} {place.where.place}{caller}"

@@ -146,7 +146,7 @@ class Tracing(Document, frozen=True, kw_only=True):
     """Of the first GPU, 10 * major + minor; 0 if it was not queried because the program contains no device code."""
     wait_latency: WaitLatency = NOT_MEASURED
     pinning_call_ns: Number = 0
-    """What a call takes that pins host memory, beside what its bytes take; 0 if it could not be measured."""
+    """What a call takes that pins host memory, besides what its bytes take; 0 if it could not be measured."""
     pinning_byte_ns: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
     """What the machine needs to make and zero a byte's share of a page, the least that pinning costs; None if there was
     too little memory to measure it with.

@@ -23,7 +23,7 @@ bool ffm_planned_open(ffm_planned *planned, const void *records, size_t stride, 
 /* The place of the first record with the key of a stack, or FFM_NOT_PLANNED. */
 uint32_t ffm_planned_place(ffm_planned *planned, uint32_t stack);
 
-/* In a forked child, which numbers its stacks anew. */
+/* In a forked child, which numbers its stacks again. */
 void ffm_planned_after_fork(ffm_planned *planned);
 
 #endif

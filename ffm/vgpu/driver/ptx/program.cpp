@@ -121,7 +121,7 @@ void Program::build(const std::string &name, Kernel &kernel)
     if (find_compiled(assembly, object)) {
         try {
             kernel.object = std::make_unique<Object>(object);
-        } catch (const Error &) { /* compiled anew */
+        } catch (const Error &) { /* compiled again */
         }
     }
     if (!kernel.object)

@@ -89,7 +89,7 @@ def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Batches:
-    """Samples of two classes, drawn anew for each step: this is the CPU's own work between its calls of the driver."""
+    """Samples of two classes, drawn again for each step: this is the CPU's own work between its calls of the driver."""
 
     def __init__(self) -> None:
         self._random = np.random.default_rng(7)

@@ -23,8 +23,8 @@ enum { LARGEST_SCALE = 64 };
 /* A unit rests for its pair's length times 2 to the power of its pairs, but at most of this. */
 enum { LONGEST_REST = 7 };
 
-/* The part of the time that comparisons may cost, beside what the faster of both ways would have taken. The first one
- * of a unit is made in any case. */
+/* The part of the time that comparisons may cost, on top of what the faster of both ways would have taken. The first
+ * one of a unit is made in any case. */
 enum { SHARE = 50 };
 
 /* A unit whose calls take less than FFM_TRIAL_NOTICEABLE of the time waits for that many calls. */

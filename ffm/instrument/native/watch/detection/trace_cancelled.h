@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the calling thread is made to be followed anew, and whether it is followed at all. */
+/* How the calling thread is made to be followed again, and whether it is followed at all. */
 typedef struct {
     bool (*followed)(void);
     void (*again)(void);

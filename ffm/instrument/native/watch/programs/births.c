@@ -68,7 +68,7 @@ void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_reg
     if (flags & CLONE_THREAD && !ffm_trace_on())
         return; /* the page watch joins it */
     if (flags & CLONE_VM && !(flags & CLONE_VFORK))
-        ffm_watch_lose(); /* it continues beside this one */
+        ffm_watch_lose(); /* it continues alongside this one */
     else
         ffm_watch_give_up();
     if (number != SYS_vfork && !(flags & CLONE_VM))

@@ -77,7 +77,7 @@ void run_blocks(Launch &launch)
 class Crew
 {
   public:
-    /* Runs `work` on up to `helpers` threads beside the calling one, and returns when all have left it. */
+    /* Runs `work` on up to `helpers` threads alongside the calling one, and returns when all have left it. */
     void run(const std::function<void()> &work, std::size_t helpers)
     {
         Task task{&work, helpers, 0};
