@@ -102,13 +102,6 @@ def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = Fal
     return worthwhile(planned, results.document, gain, machine_of(results.document), 0.0 if named else ENTERING_S)
 
 
-def cost_of_correcting(results: Results, planned: list[Planned]) -> float:
-    """Return the seconds that correcting a measured program costs at most on this machine, whether it pays or not."""
-    return _Plan(
-        planned, results.document, lambda sites: Benefit(carry_s=0.0, bound_s=0.0), machine_of(results.document)
-    ).cost_s()
-
-
 def worthwhile(
     planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine, entering_s: float = ENTERING_S
 ) -> Worth:
@@ -139,9 +132,9 @@ class _Plan:
         for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
             self._drop_unless({unit}, self._without_s({unit}))
         self._drop_unless_all_pay(entering_s)
-        return Worth([site for site in self._all if site.unit in self._units], self._why, self.cost_s())
+        return Worth([site for site in self._all if site.unit in self._units], self._why, self._total_cost_s())
 
-    def cost_s(self) -> float:
+    def _total_cost_s(self) -> float:
         """Return what correcting the units that are left costs at most, with getting into the program."""
         return sum(self._cost_s[unit] for unit in self._units) + self._pinning_s(self._units) + ENTERING_S
 

@@ -30,7 +30,6 @@ def test_the_order_on_the_page_is_the_one_that_is_checked() -> None:
 UNUSED = {
     "LogHandler": "Snakemake looks for this name in its logger plugins",
     "analysis_options": "the workflow's Snakefile calls it",
-    "cost_of_correcting": "`benchmarks/paying.py` corrects what is not expected to pay, too",
     "hold": "the workflow's Snakefile calls it",
     "iteration": "measured programs call it",
     "library_folder": "what is linked with the virtual GPU asks where it is",

@@ -22,7 +22,7 @@ from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
-from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
+from ffm.model.waiting.meetings import Meetings, joined_teams, recorded_meetings
 from ffm.model.waiting.path import Part, Path
 from ffm.model.waiting.patterns import find_patterns
 from tests.model.given_times import given_gpu_times
@@ -273,7 +273,7 @@ def test_what_counts_between_processes_begins_where_they_met_before() -> None:
     awaits[[3, 5, 6]] = [1, 0, 2]
     wait = np.zeros(len(rows), np.int64)
     wait[[3, 5, 6]] = timeline.duration[[3, 5, 6]]
-    met = told_meetings(dataclasses.replace(timeline, wait=wait), awaits, np.array([0, 0, 1], np.int32))
+    met = recorded_meetings(dataclasses.replace(timeline, wait=wait), awaits, np.array([0, 0, 1], np.int32))
     last = met.last
     assert (met.thread[last] == 0).all()
     assert (met.came[last] // MS).tolist() == [10, 30, 60]
@@ -312,7 +312,7 @@ def locked(turns: list[Turn], length: int) -> tuple[Timeline, DeviceWork, Graph,
     timeline = dataclasses.replace(timeline, wait=wait)
     action = np.where(wait > 0, np.uint8(Action.WAIT_THREAD), work.action)
     work = dataclasses.replace(work, awaits=awaits, action=action)
-    return timeline, work, graph, told_meetings(timeline, awaits, work.process_of_thread)
+    return timeline, work, graph, recorded_meetings(timeline, awaits, work.process_of_thread)
 
 
 def while_held(shared: Shared, timeline: Timeline, thread: int) -> float:

@@ -150,9 +150,9 @@ def test_of_two_traces_the_waits_are_compared(old: Results) -> None:
     assert [(one.old_count, one.new_count, one.old_seconds) for one in view.gone] == [(100, 0, 0.002)]
     assert (view.come, view.changed, view.same) == ([], [], 1)
     assert view.estimated is not None
-    told = list(compare_lines(view))
-    assert "1 site that wait or transfer gone:" in told
-    assert not any("problem" in line for line in told)
+    lines = list(compare_lines(view))
+    assert "1 site that wait or transfer gone:" in lines
+    assert not any("problem" in line for line in lines)
 
 
 def test_results_of_two_kinds_are_not_compared(old: Results) -> None:

@@ -20,7 +20,7 @@ from ffm.errors import DocumentError, FfmError
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
-from ffm.model.waiting.meetings import Meetings, told_meetings
+from ffm.model.waiting.meetings import Meetings, recorded_meetings
 from ffm.model.waiting.path import Path as CriticalPath
 from ffm.results.documents.notes import UnpairedCalls
 from ffm.sources import scorep
@@ -63,7 +63,7 @@ def run_of(name: str) -> tuple[ProfiledRun, Meetings, CriticalPath]:
     run = profiled_run(profile, profile.calls.name.astype(np.int32))
     assert run.work.awaits is not None
     graph = graph_of(run)
-    meetings = told_meetings(run.timeline, run.work.awaits, run.work.process_of_thread)
+    meetings = recorded_meetings(run.timeline, run.work.awaits, run.work.process_of_thread)
     return run, meetings, find_path(run.timeline, run.work, graph, meetings=meetings)
 
 

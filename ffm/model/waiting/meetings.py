@@ -44,7 +44,7 @@ class Meetings:
         return np.asarray(self.came[self.last][self.number] - self.came, np.int64)
 
 
-def told_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_thread: NDArray[np.int32]) -> Meetings:
+def recorded_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_thread: NDArray[np.int32]) -> Meetings:
     """Return where rows waited for the begin of rows of other threads (`DeviceWork.awaits`). O(n log n).
 
     All that wait for one row meet there, if it begins while they last. What a thread does counts from the end of its

@@ -148,8 +148,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     pinning_call_ns: Number = 0
     """What a call takes that pins host memory, besides what its bytes take; 0 if it could not be measured."""
     pinning_byte_ns: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
-    """What the machine needs to make and zero a byte's share of a page, the least that pinning costs; None if there was
-    too little memory to measure it with.
+    """What the machine needs to make and zero a byte's share of a page, the least that pinning costs. None if there was
+    too little memory to measure it with: stage 5 then measures it on its own machine.
     """
     marked: list[Marked] = msgspec.field(default_factory=list)
     """The iterations that the program marked, in order of their begin."""

@@ -12,7 +12,7 @@ from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
-from ffm.model.waiting.meetings import Meetings, joined_teams, told_meetings
+from ffm.model.waiting.meetings import Meetings, joined_teams, recorded_meetings
 from ffm.model.waiting.path import (
     Part,
     Path,
@@ -48,7 +48,7 @@ class RunPath:
         met = (
             joined_teams(timeline, threads)
             if work.awaits is None
-            else told_meetings(timeline, work.awaits, work.process_of_thread)
+            else recorded_meetings(timeline, work.awaits, work.process_of_thread)
         )
         graph = build_graph(timeline, work, inference, times)
         return cls(timeline, work, graph, met, find_stretches(timeline, work, graph, threads, met))
