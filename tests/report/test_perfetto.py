@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,46 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     assert [name for name, _, _ in path] == ["cudaFree", "GPU work of cudaFree", "cudaFree"]
     assert [begin for _, begin, _ in path] == [0, 10_000, path[1][2]]
     assert path[2][2] == 100_000
+
+
+def with_two_kernels(*, device: int | None = None) -> tuple[Timeline, DeviceWork]:
+    """Return a run of two kernels, at 10 to 60 and 110 to 150 us, of which the CPU waits for the first until 65 us."""
+    rows = [
+        (0, 10_000, 0, Action.ENQUEUE, 0, -1),
+        (20_000, 45_000, 45_000, Action.WAIT_STREAM, 0, -1),
+        (100_000, 10_000, 0, Action.ENQUEUE, 0, -1),
+        (120_000, 40_000, 38_000, Action.WAIT_STREAM, 0, -1),
+    ]
+    timeline, work = run(rows, streams=1)
+    measured, began = np.array([50_000, -1, 40_000, -1]), np.array([10_000, -1, 110_000, -1])
+    began[began >= 0] += BEGIN
+    on = None if device is None else np.array([device], np.int32)
+    return timeline, replace(work, measured=measured, began=began, stream_device=on)
+
+
+def test_each_gpu_has_a_track_of_its_idle_times_with_what_was_to_blame(tmp_path: Path) -> None:
+    """From 60 to 110 us no kernel runs: the CPU wakes until 65, works until 100, and then launches the next one."""
+    timeline, work = with_two_kernels(device=3)
+    found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
+    [(name, begin, end, arguments)] = found["GPU 3 idle"]
+    assert (begin, end) == (60_000, 110_000)
+    assert name.startswith("idle during CPU ")
+    first, second = arguments["blamed"].split("; ")
+    assert first.startswith("CPU ")
+    assert first.endswith(": 0.035 ms")
+    assert second.startswith("call cudaFree")
+    assert second.endswith(": 0.015 ms")
+    assert arguments["thread"] == 1
+
+
+def test_waits_name_the_work_that_they_were_for(tmp_path: Path) -> None:
+    timeline, work = with_two_kernels()
+    found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
+    assert "GPU idle" in found
+    first, second = [arguments for name, _, _, arguments in found["CPU thread 1"] if name == WAIT]
+    assert first["waited for"].startswith("kernel ")
+    assert first["until it was over"] == "0.040 ms"
+    assert second["until it was over"] == "0.030 ms"
 
 
 def test_imported_totals_are_no_trace(tmp_path: Path) -> None:

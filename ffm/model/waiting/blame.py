@@ -49,24 +49,25 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Mee
     indirect = blamed
     if passed_on.on_wait.any():
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
-    threads, begins, ends = [], [], []
-    for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
+    idle = Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)])
+    return Blame(blamed, idle, shared, passed_on, indirect)
+
+
+def idle_stretches(timeline: Timeline, work: DeviceWork, graph: Graph) -> list[tuple[int, Stretches]]:
+    """Return the number of each GPU that worked (`DeviceWork.gpu_of`), and when it was idle between its first and its
+    last work, on the thread whose launch ended that.
+    """
+    found = []
+    for gpu, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
         begin = graph.gpu_begin[rows]
         busy = Union.of(begin, graph.gpu_end[rows])
         ordered = rows
         if (begin[1:] < begin[:-1]).any():
             order = np.argsort(begin, kind="stable")
             ordered, begin = rows[order], begin[order]
-        threads.append(timeline.thread[ordered[np.searchsorted(begin, busy.begin[1:])]])
-        begins.append(busy.end[:-1])
-        ends.append(busy.begin[1:])
-    nothing = np.zeros(0, np.int64)
-    idle = Stretches.on_threads(
-        np.concatenate([nothing, *threads]),
-        np.concatenate([nothing, *begins]),
-        np.concatenate([nothing, *ends]),
-    )
-    return Blame(blamed, idle, shared, passed_on, indirect)
+        threads = timeline.thread[ordered[np.searchsorted(begin, busy.begin[1:])]]
+        found.append((gpu, Stretches.on_threads(threads, busy.end[:-1], busy.begin[1:])))
+    return found
 
 
 def _of_work(timeline: Timeline, graph: Graph, waited: NDArray[np.int64]) -> NDArray[np.int64]:

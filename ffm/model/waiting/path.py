@@ -117,6 +117,18 @@ class Stretches:
         """As in `Path`."""
         return int(self.end[-1] - self.begin[0]) if len(self.end) else 0
 
+    @classmethod
+    def joined(cls, parts: Sequence[Stretches]) -> Stretches:
+        """Return all stretches of several, one after the other."""
+        several = [cls.nothing(), *parts]
+        return cls(
+            np.concatenate([one.kind for one in several]),
+            np.concatenate([one.where for one in several]),
+            np.concatenate([one.begin for one in several]),
+            np.concatenate([one.end for one in several]),
+            np.concatenate([one.lane for one in several]),
+        )
+
     def some(self, rows: slice) -> Stretches:
         """Return some of them."""
         return Stretches(self.kind[rows], self.where[rows], self.begin[rows], self.end[rows], self.lane[rows])

@@ -4,7 +4,8 @@ Format: TrackEvent of the Perfetto trace (perfetto.dev/docs/reference/synthetic-
 on the track of its thread, with its wait as a slice inside. Next to a thread with problems, a second track shows only
 these, with verdict and benefit. Streams have tracks of their own; arrows lead from each call to its work. The GPU's
 times are those of `ffm.model.waiting.graph`: a profiler's, or inferred from how long work took and what it waited for.
-One more track shows the critical path (`ffm.model.waiting.path`), whose slices join.
+One more track shows the critical path (`ffm.model.waiting.path`), whose slices join, and one for each GPU when it was
+idle. Idle slices and waits are named after, and list, what is to blame for them (`ffm.model.waiting.blame`).
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
+from ffm.report.formats.perfetto_idle import idle_gpus
 from ffm.report.numbers import Estimator, Scale
 from ffm.report.places import findings, site_saving
+from ffm.report.waiting.rows import region_title
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 from ffm.results.stored import Results
+from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath, run_path
 
 WAIT = "wait for the GPU"
 WAIT_FOR_THREAD = "wait for another thread"
 FIRST_USE = "first use"
+IDLE = "idle"
+UNKNOWN = "what is unknown"
 
-_PROCESS, _THREAD, _PROBLEMS, _STREAM, _PATH = (kind << 32 for kind in range(1, 6))
+_PROCESS, _THREAD, _PROBLEMS, _STREAM, _PATH, _IDLE = (kind << 32 for kind in range(1, 7))
 """Added to a number, these give the identity of a track."""
 _SEQUENCE = 1
 _PACKETS = 10_000
@@ -62,12 +68,15 @@ def perfetto_chunks(results: Results, estimator: Estimator) -> Iterator[bytes]:
 def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterator[TracePacket]:
     writer = _Writer(int(results.timeline.start.min(initial=np.iinfo(np.int64).max)))
     yield from _tracks(results.document, results.timeline, work)
-    yield from _calls(results, work, writer)
+    if not len(results.timeline):
+        return
+    run = run_path(results)
+    found = find_regions(results.document, run)
+    yield from _calls(results, run, found, writer)
     yield from _problems(results, writer, estimator)
-    if len(results.timeline):
-        run = run_path(results)
-        yield from _streams(results, run, writer)
-        yield from _path(results, run, writer)
+    yield from _streams(results, run, writer)
+    yield from _path(results, run, writer)
+    yield from _idle(run, found, writer)
 
 
 @dataclass(slots=True)
@@ -165,9 +174,9 @@ def _path(results: Results, run: RunPath, writer: _Writer) -> Iterator[TracePack
         yield writer.end(end, _PATH)
 
 
-def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[TracePacket]:
+def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> Iterator[TracePacket]:
     """Yield each operation, with its wait inside."""
-    analysis, timeline = results.document, results.timeline
+    analysis, timeline, work = results.document, results.timeline, run.work
     where = [place(analysis, index) for index in range(len(analysis.sites))]
     waits_first = work.waits_first
     of_threads = work.action == Action.WAIT_THREAD
@@ -182,7 +191,14 @@ def _calls(results: Results, work: DeviceWork, writer: _Writer) -> Iterator[Trac
         yield packet
         if wait > 0:
             begin = start if waits_first[row] else end - wait
-            yield writer.slice(begin, track, WAIT_FOR_THREAD if of_threads[row] else WAIT, "wait")
+            packet = writer.slice(begin, track, WAIT_FOR_THREAD if of_threads[row] else WAIT, "wait")
+            if (cause := int(run.graph.cause[row])) >= 0:
+                _annotate(
+                    packet,
+                    waited_for=region_title(found, int(found.of_gpu[cause])),
+                    until_it_was_over=_milliseconds(int(run.graph.waited[row])),
+                )
+            yield packet
             yield writer.end(begin + wait, track)
         yield writer.end(end, track)
 
@@ -233,3 +249,22 @@ def _streams(results: Results, run: RunPath, writer: _Writer) -> Iterator[TraceP
         _annotate(packet, site=site + 1)
         yield packet
         yield writer.end(end, track)
+
+
+def _idle(run: RunPath, found: Regions, writer: _Writer) -> Iterator[TracePacket]:
+    """Yield when each GPU was idle, on tracks of their own, with what was to blame."""
+    for number, gpu in enumerate(idle_gpus(run, found)):
+        name = "GPU" if gpu.device is None else f"GPU {gpu.device}"
+        inferred = " (inferred)" if run.work.began is None else ""
+        yield _track(_IDLE + number, f"{name} {IDLE}{inferred}", _PROCESS + gpu.process)
+        for one in gpu.slices:
+            blamed = [(region_title(found, region) or UNKNOWN, lasting) for region, lasting in one.blamed]
+            packet = writer.slice(one.begin, _IDLE + number, f"{IDLE} during {blamed[0][0]}", IDLE)
+            listed = "; ".join(f"{title}: {_milliseconds(lasting)}" for title, lasting in blamed)
+            _annotate(packet, blamed=listed, thread=one.thread + 1)
+            yield packet
+            yield writer.end(one.end, _IDLE + number)
+
+
+def _milliseconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:,.3f} ms"

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from ffm.model.waiting.path import Part
+from ffm.report.waiting.rows import region_title
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath, run_path
@@ -76,7 +77,7 @@ class TimelineData:
     hidden_lanes: int
 
     KEY: ClassVar = (
-        ("call", "driver calls"),
+        ("call", "traced calls"),
         ("wait", "waiting"),
         ("problem", "waiting with a problem"),
         ("kernel", "kernels"),
@@ -109,7 +110,7 @@ def timeline_data(results: Results) -> TimelineData | None:
         "tick": tick / 1e9,
         "kinds": KINDS,
         "lanes": [_lane_name(run, int(lane), threads) for lane in order],
-        "names": [_name(found, name) for name in names.tolist()],
+        "names": [region_title(found, name) for name in names.tolist()],
         "spans": _columns(spans, [place[lane] for lane in spans.lane.tolist()], numbers[: len(spans)], origin, tick),
         "path": _columns(
             path, [place.get(lane, -1) for lane in path.lane.tolist()], numbers[len(spans) :], origin, tick
@@ -133,7 +134,7 @@ def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int
 
 
 def _calls(run: RunPath, found: Regions) -> _Spans:
-    """Return the driver calls of all threads, and their waits."""
+    """Return the traced calls of all threads, and their waits."""
     timeline = run.timeline
     waits_first = run.work.waits_first
     end, own = timeline.start + timeline.duration, timeline.duration - timeline.wait
@@ -232,11 +233,3 @@ def _lane_name(run: RunPath, lane: int, threads: int) -> str:
 
 def _process(run: RunPath, lane: int, threads: int) -> int:
     return int(run.work.process_of_thread[lane] if lane < threads else run.work.stream_process[lane - threads])
-
-
-def _name(found: Regions, number: int) -> str:
-    """Return a region's name; empty for several regions, and for a call that only waited."""
-    if not 0 <= number < len(found.regions):
-        return ""
-    region = found.regions[number]
-    return f"{region.kind} {region.name} {region.place}".rstrip()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ffm.report.numbers import Scale
 from ffm.results.documents.waiting import UsedGpu, Waiting
+from ffm.results.waiting.regions import Regions
 
 LISTED_BLAMED = 3
 """Regions that are listed as those most to blame."""
@@ -86,6 +87,14 @@ def region_row(waiting: Waiting, number: int) -> RegionRow:
         tenth_s=region.tenth_s,
         gone_s=region.gone_s,
     )
+
+
+def region_title(found: Regions, number: int) -> str:
+    """Return a region's kind, name and place; empty for several regions, and for a call that only waited."""
+    if not 0 <= number < len(found.regions):
+        return ""
+    region = found.regions[number]
+    return f"{region.kind} {region.name} {region.place}".rstrip()
 
 
 def most_blamed(waiting: Waiting, kinds: tuple[str, ...]) -> list[RegionRow]:
