@@ -76,7 +76,7 @@ def unescape_quotes(text: str) -> str:
 
 
 def test_it_says_what_the_screens_say() -> None:
-    text = html(sample_analysis())
+    text = _breaking(html(sample_analysis()))
     for expected in (
         "12.500 s (1.25 %)",
         "the CPU touches nothing afterwards that the earlier work writes or reads",
@@ -110,9 +110,21 @@ def test_commands_name_the_results_that_the_user_named() -> None:
         assert f"ffm apply-remedy --skip-syncs --site 1{end}" in commands
 
 
+def test_no_line_breaks_between_a_number_and_its_unit() -> None:
+    page = html(sample_analysis())
+    assert "12.500\N{NO-BREAK SPACE}s (1.25\N{NO-BREAK SPACE}%)" in page
+    shown = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\d (%|s)(?!\w)", shown)
+
+
+def _breaking(page: str) -> str:
+    """Return a page with ordinary spaces alone."""
+    return page.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_changes_that_are_all_hidden_are_counted() -> None:
     analysis = sample_analysis()
-    page = html(analysis, remedies=replace(remedies_view(analysis, show_all=True), remedies=[], hidden=2))
+    page = _breaking(html(analysis, remedies=replace(remedies_view(analysis, show_all=True), remedies=[], hidden=2)))
     assert "<h2>What to change</h2>" in page
     assert "2 below 0.1 % of the run hidden" in page.partition("<h2>What to change</h2>")[2]
 
@@ -123,13 +135,13 @@ def test_nothing_found_is_said() -> None:
 
 
 def test_of_a_trace_that_proves_nothing_only_a_most_is_said() -> None:
-    page = html(imported_analysis())
+    page = _breaking(html(imported_analysis()))
     assert "recoverable" not in re.sub("<style>.*?</style>|class=.*?>", "", page, flags=re.DOTALL)
     assert "saves at most 9.000 s" in page
     assert "20.250 s" in page  # how long it waited, beside that
     assert '<a href="#site-1">' in page
     assert {link.removeprefix("#") for link in checked(page).links} <= set(checked(page).identifiers)
-    small = html(imported_analysis(0.1))
+    small = _breaking(html(imported_analysis(0.1)))
     assert "Nothing saves 0.1 % of the run, even if it proves unnecessary" in small
     assert "No unnecessary" not in html(imported_analysis(0))
 

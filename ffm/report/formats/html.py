@@ -4,6 +4,7 @@ run in time needs scripts, of which the file contains the only one.
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ from ffm.report.site import site
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents.analysis import Analysis
 from ffm.whole_file import named_output
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|s)(?!\w))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def html(
         loader=PackageLoader("ffm.report.formats"),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
+        finalize=_unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -126,6 +130,14 @@ def html(
         ],
         size=pictures,
     )
+
+
+def _unbroken(value: object) -> object:
+    """Return what a template shows without line breaks between numbers and their units."""
+    if not isinstance(value, str):
+        return value
+    text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", value)
+    return Markup(text) if isinstance(value, Markup) else text
 
 
 def _code(text: str) -> Markup:

@@ -91,7 +91,7 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     problem = sum(site.wait_s for site in analysis.sites if site.problem_count)
     shares = [
         Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
-        Share(calls - waiting, "call", "in driver calls, not waiting"),
+        Share(calls - waiting, "call", "in traced calls, not waiting"),
         Share(waiting - problem, "wait", "waiting for the GPU where needed" if analysis.proves else "waiting"),
         Share(problem, "problem", "waiting for the GPU at sites with a problem"),
     ]

@@ -18,8 +18,8 @@ class Share:
 
 
 MEANINGS = {
-    "CPU": "the program's own work between driver calls",
-    "calls": "driver calls, without their waits",
+    "CPU": "the program's own work between traced calls",
+    "calls": "traced calls, without their waits",
     "kernels": "the GPU computes",
     "transfers": "the GPU copies or sets memory",
     "overhead": "waking the CPU, starting the GPU's work",

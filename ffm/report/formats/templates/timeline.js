@@ -113,7 +113,7 @@
       if (tick >= begin - slack && tick <= end + slack && (best < 0 || columns.length[i] <= columns.length[best])) best = i;
     }
     if (best < 0) return time(tick * data.tick);
-    const kind = { cpu: "CPU work", call: "driver call" }[data.kinds[columns.kind[best]]] || data.kinds[columns.kind[best]];
+    const kind = { cpu: "CPU work", call: "traced call" }[data.kinds[columns.kind[best]]] || data.kinds[columns.kind[best]];
     const name = data.names[columns.name[best]], count = columns.count[best];
     const what = count > 1 ? count.toLocaleString("en") + " pieces, mostly " + kind : kind;
     return what + (name ? ": " + name : "") + ", " + time(columns.length[best] * data.tick) + " at " +
