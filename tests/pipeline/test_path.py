@@ -39,15 +39,19 @@ def test_kernels_are_blamed_for_the_waits_and_the_host_for_the_idle_gpu(path_of:
     """
     view = path_of(180, 2, 0, 90, 90)
     [gpu] = view["gpu"]
-    assert gpu["lasting_s"] == pytest.approx(0.45, rel=0.1)
-    assert gpu["idle_s"] == pytest.approx(0.09, rel=0.2)
     [kernel] = [row for row in view["regions"] if row["kind"] == "kernel"]
-    assert kernel["path_s"] == pytest.approx(0.36, rel=0.1)
-    assert kernel["blamed_s"] == pytest.approx(0.18, rel=0.1)
-    idle = sum(row["blamed_s"] for row in view["idle_for"])
-    assert idle == pytest.approx(gpu["idle_s"], rel=0.02)
-    assert sum(row["blamed_s"] for row in view["idle_for"] if row["kind"] == "CPU") > 0.95 * idle
-    assert view["agreed_percent"] > 95
+    [early] = [row for row in view["patterns"] if row["name"] == "early synchronization"]
+    idle = sum(row["blamed_s"] for row in view["regions"] if row["kind"] in ("CPU", "call"))
+    exactly = {"abs": 1e-6}  # sums of seconds as they are shown
+    assert sum(share["seconds"] for share in view["shares"]) == pytest.approx(view["length_s"], **exactly)
+    assert kernel["total_s"] == pytest.approx(gpu["lasting_s"] - gpu["idle_s"], **exactly)
+    assert kernel["path_s"] == pytest.approx(kernel["total_s"], **exactly)
+    assert kernel["blamed_s"] == pytest.approx(early["seconds"], **exactly)
+    assert idle == pytest.approx(gpu["idle_s"], **exactly)
+    # However busy the machine is, nothing lasts less than it was told to.
+    assert kernel["total_s"] > 0.35
+    assert gpu["idle_s"] > 0.089
+    assert sum(row["blamed_s"] for row in view["regions"] if row["kind"] == "CPU") > 0.089
 
 
 def test_a_program_that_starves_the_gpu_has_the_shares_of_the_dissertation(path_of: Measure) -> None:
