@@ -24,6 +24,7 @@ static struct {
     CUgraphExec graph;
     CUdeviceptr device, target;
     char *pinned, *pageable;
+    volatile unsigned *gate; /* in pinned memory: the held stream waits until it is 1 */
     int file;
 } on;
 
@@ -44,11 +45,11 @@ static double processor_ns(void)
 
 #define KINDS                                                                                                          \
     KIND(event_query, cuEventQuery(on.event))                                                                          \
-    KIND(event_record, cuEventRecord(on.event, on.stream))                                                             \
+    HELD(event_record, cuEventRecord(on.event, on.stream))                                                             \
     KIND(event_synchronize, cuEventSynchronize(on.event))                                                              \
     KIND(event_create_destroy, cuEventCreate(&on.other, CU_EVENT_DEFAULT) || cuEventDestroy(on.other))                 \
     KIND(stream_query, cuStreamQuery(on.stream))                                                                       \
-    KIND(stream_wait_event, cuStreamWaitEvent(on.stream, on.event, 0))                                                 \
+    HELD(stream_wait_event, cuStreamWaitEvent(on.stream, on.event, 0))                                                 \
     KIND(stream_synchronize, cuStreamSynchronize(on.stream))                                                           \
     KIND(stream_create_destroy, create_stream())                                                                       \
     KIND(context_synchronize, cuCtxSynchronize())                                                                      \
@@ -57,22 +58,22 @@ static double processor_ns(void)
     KIND(alloc_free_pinned, alloc_pinned())                                                                            \
     KIND(alloc_free_managed, alloc_managed())                                                                          \
     KIND(memset, cuMemsetD8(on.device, 0, SMALL))                                                                      \
-    KIND(memset_async, cuMemsetD8Async(on.device, 0, SMALL, on.stream))                                                \
+    HELD(memset_async, cuMemsetD8Async(on.device, 0, SMALL, on.stream))                                                \
     KIND(upload_pageable_small, cuMemcpyHtoD(on.device, on.pageable, SMALL))                                           \
     KIND(upload_pageable_large, cuMemcpyHtoD(on.device, on.pageable, LARGE))                                           \
     KIND(upload_pinned_small, cuMemcpyHtoD(on.device, on.pinned, SMALL))                                               \
-    KIND(upload_pageable_async, cuMemcpyHtoDAsync(on.device, on.pageable, SMALL, on.stream))                           \
-    KIND(upload_pinned_async, cuMemcpyHtoDAsync(on.device, on.pinned, SMALL, on.stream))                               \
+    HELD(upload_pageable_async, cuMemcpyHtoDAsync(on.device, on.pageable, SMALL, on.stream))                           \
+    HELD(upload_pinned_async, cuMemcpyHtoDAsync(on.device, on.pinned, SMALL, on.stream))                               \
     KIND(download_pageable_small, cuMemcpyDtoH(on.pageable, on.device, SMALL))                                         \
     KIND(download_pageable_large, cuMemcpyDtoH(on.pageable, on.device, LARGE))                                         \
     KIND(download_pinned_small, cuMemcpyDtoH(on.pinned, on.device, SMALL))                                             \
-    KIND(download_pinned_async, cuMemcpyDtoHAsync(on.pinned, on.device, SMALL, on.stream))                             \
+    HELD(download_pinned_async, cuMemcpyDtoHAsync(on.pinned, on.device, SMALL, on.stream))                             \
     KIND(download_touched, download_and_touch())                                                                       \
-    KIND(copy_device_async, cuMemcpyDtoDAsync(on.target, on.device, SMALL, on.stream))                                 \
+    HELD(copy_device_async, cuMemcpyDtoDAsync(on.target, on.device, SMALL, on.stream))                                 \
     KIND(copy_generic, cuMemcpy(on.device, (CUdeviceptr)on.pinned, SMALL))                                             \
-    KIND(copy_batch, batch())                                                                                          \
-    KIND(launch, cuLaunchKernel(on.step, 1, 1, 1, 1, 1, 1, 0, on.stream, NULL, NULL))                                  \
-    KIND(graph_launch, cuGraphLaunch(on.graph, on.stream))                                                             \
+    HELD(copy_batch, batch())                                                                                          \
+    HELD(launch, cuLaunchKernel(on.step, 1, 1, 1, 1, 1, 1, 0, on.stream, NULL, NULL))                                  \
+    HELD(graph_launch, cuGraphLaunch(on.graph, on.stream))                                                             \
     KIND(launch_and_wait,                                                                                              \
          cuLaunchKernel(on.step, 1, 1, 1, 1, 1, 1, 0, on.stream, NULL, NULL) || cuStreamSynchronize(on.stream))        \
     KIND(malloc_free, (free(hidden(malloc(SMALL))), 0))                                                                \
@@ -149,14 +150,23 @@ typedef struct {
     const char *kind;
 } work;
 
-#define KIND(name, call)                                                                                               \
+/* Hold back what is enqueued from now on. */
+static void close_gate(void)
+{
+    *on.gate = 0;
+    check(cuStreamWaitValue32(on.stream, (CUdeviceptr)on.gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+#define TURN(name, call, before)                                                                                       \
     __attribute__((noinline)) static double name##_turn(long calls)                                                    \
     {                                                                                                                  \
         int failures = 0;                                                                                              \
+        before;                                                                                                        \
         const double began = processor_ns();                                                                           \
         for (long i = 0; i < calls; i++)                                                                               \
             failures += (call) != 0;                                                                                   \
         const double spent = processor_ns() - began;                                                                   \
+        *on.gate = 1;                                                                                                  \
         check(cuCtxSynchronize());                                                                                     \
         if (failures != 0) {                                                                                           \
             fprintf(stderr, "kinds: %s failed %d times\n", #name, failures);                                           \
@@ -164,15 +174,20 @@ typedef struct {
         }                                                                                                              \
         return spent;                                                                                                  \
     }
+#define KIND(name, call) TURN(name, call, (void)0)
+#define HELD(name, call) TURN(name, call, close_gate())
 KINDS
 #undef KIND
+#undef HELD
 
 static const struct {
     const char *name;
     double (*turn)(long calls);
 } kinds[] = {
 #define KIND(name, call) {#name, name##_turn},
+#define HELD KIND
     KINDS
+#undef HELD
 #undef KIND
 };
 
@@ -250,6 +265,7 @@ static void open_driver(void)
     check(cuMemAlloc(&on.device, LARGE));
     check(cuMemAlloc(&on.target, LARGE));
     check(cuMemAllocHost((void **)&on.pinned, LARGE));
+    check(cuMemAllocHost((void **)&on.gate, sizeof *on.gate));
     check(cuMemsetD8(on.device, 0, LARGE));
     record_graph();
 }
