@@ -73,7 +73,7 @@ def cells(found: Outcome | None) -> list[str]:
     if found is None:
         return ["", "nothing", "", ""]
     shift = found.saving_interval
-    helped = "" if shift is None or not shift.told_from_zero else "faster" if shift.low > 0 else "SLOWER"
+    helped = "" if shift is None or not shift.excludes_zero else "faster" if shift.low > 0 else "SLOWER"
     told = {f"{site.remedies[0]}: {site.found.value}" for site in found.sites if site.remedies}
     changed = ["OUTPUT CHANGED"] if found.differences else []
     return [f"{found.bare_s:.3f}", f"{found.corrected_s:.3f}", helped, ", ".join(sorted(told) + changed)]

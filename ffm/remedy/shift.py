@@ -20,7 +20,7 @@ class Shift:
     """The probability with which such an interval holds the difference, 0 to 1."""
 
     @property
-    def told_from_zero(self) -> bool:
+    def excludes_zero(self) -> bool:
         """Whether the two kinds of runs differ at all, as far as the interval shows."""
         return self.low > 0 or self.high < 0
 

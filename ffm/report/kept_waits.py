@@ -19,7 +19,7 @@ class KeptWaits:
     low_s: float
     high_s: float
 
-    def told_because(self, scale: Scale, why: str) -> str:
+    def sentence_saying(self, scale: Scale, why: str) -> str:
         """Return it in a sentence; `why` follows the number of calls."""
         saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
         between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"

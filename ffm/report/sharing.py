@@ -24,7 +24,7 @@ class SharingWaits(KeptWaits):
 
     def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
-        return self.told_because(scale, "may be needed")
+        return self.sentence_saying(scale, "may be needed")
 
 
 def sharing_waits(analysis: Analysis) -> list[SharingWaits]:

@@ -24,7 +24,7 @@ class TimingWaits(KeptWaits):
 
     def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
-        return self.told_because(scale, "needed only for timing" if self.certain else "may be there for timing")
+        return self.sentence_saying(scale, "needed only for timing" if self.certain else "may be there for timing")
 
 
 def timing_waits(analysis: Analysis) -> list[TimingWaits]:

@@ -21,12 +21,12 @@ def test_three_runs_each_leave_one_chance_in_ten() -> None:
     """Only one of twenty orders has all of one kind first, and one all of the other."""
     found = shift_between([5.0, 6.0, 9.0], [1.0, 2.0, 3.0])
     assert found == Shift(low=2.0, high=8.0, confidence=pytest.approx(0.9))
-    assert found.told_from_zero
+    assert found.excludes_zero
 
 
 def test_runs_that_overlap_cannot_be_told_apart() -> None:
     found = shift_between([5.0, 6.0, 9.0], [1.0, 2.0, 5.5])
-    assert found is not None and not found.told_from_zero
+    assert found is not None and not found.excludes_zero
 
 
 def test_from_four_runs_on_an_interval_is_as_sure_as_it_is_asked_to_be() -> None:
@@ -53,6 +53,6 @@ def test_the_confidence_is_how_many_orders_of_equal_runs_hold_zero(first: int, s
     for chosen in combinations(places, first):
         found = shift_between([float(place) for place in chosen], [float(p) for p in places if p not in chosen])
         assert found is not None
-        held += not found.told_from_zero
+        held += not found.excludes_zero
         total += 1
     assert held / total == pytest.approx(found.confidence)

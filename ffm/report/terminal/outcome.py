@@ -96,7 +96,7 @@ def _doubt(outcome: Outcome) -> str:
     """Return why the saving cannot be told from 0; empty if it can."""
     if outcome.saving_interval is None:
         return "  One run each does not tell whether anything was saved: ask for more with --runs."
-    if outcome.saving_interval.told_from_zero:
+    if outcome.saving_interval.excludes_zero:
         return ""
     return (
         "  This cannot be told from 0: runs of the same version differ by as much. More runs (--runs), on a quieter "

@@ -72,7 +72,7 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         taken.update(numbers)
     faster, path_s, waiting_s = _faster_parts(results, waiting, named)
     listed = [
-        Change(region_row(waiting, number), factor_told(factor)) for numbers, factor in named for number in numbers
+        Change(region_row(waiting, number), factor_shown(factor)) for numbers, factor in named for number in numbers
     ]
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
     gain = replayed_gain(results, faster, only, path_s, waiting_s)
@@ -94,7 +94,7 @@ def _faster_parts(
     return functools.reduce(Faster.also, changes), path_s, waiting_s
 
 
-def factor_told(factor: float) -> float | None:
+def factor_shown(factor: float) -> float | None:
     """Return a factor as views tell it: None for a removal."""
     return None if math.isinf(factor) else factor
 
@@ -106,7 +106,7 @@ def replayed_gain(results: Results, faster: Faster, factor: float, on_path_s: fl
     replayed = results.estimates.changed(faster)
     assert replayed is not None and results.work is not None, "there is a path"
     likely_s = within_bounds(results.work, replayed.likely_s, faster, on_path_s, waiting_s)
-    return Gain(factor_told(factor), likely_s, min(replayed.low_s, likely_s), max(replayed.high_s, likely_s))
+    return Gain(factor_shown(factor), likely_s, min(replayed.low_s, likely_s), max(replayed.high_s, likely_s))
 
 
 def _change(text: str) -> tuple[str, float]:
