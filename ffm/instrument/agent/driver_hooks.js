@@ -44,9 +44,10 @@ function hookDriver(module) {
   for (const [index, name] of configuration.functions) {
     const address = entryOf(module, plan, name);
     if (address !== null) {
-      outcomes.push([name, ...hookFunction(index, name, address, owners)]);
+      outcomes.push([name, ...hookFunction(index, name, address, owners, replaceUnused)]);
     }
   }
+  writeJumps();
   // A forked child keeps what its parent attached to, too. To attach again would patch the parent's jump, which Frida
   // refuses where no memory near it is free.
   const inherited = outcomes.some(([, how]) => how === "inherited");
@@ -77,8 +78,9 @@ function tellCollector(module) {
   collector.askGraphs(...configuration.askedOfGraphs.map(orNull));
 }
 
-// Returns the outcome as [how, reason].
-function hookFunction(index, name, address, owners) {
+// Returns the outcome as [how, reason]. `replace` is asked first; it returns false if it cannot.
+function hookFunction(index, name, entry, owners, replace) {
+  const address = behindJumps(entry);
   const key = address.toString();
   if (owners.has(key)) {
     return ["shared", owners.get(key)];
@@ -88,8 +90,11 @@ function hookFunction(index, name, address, owners) {
     return ["inherited", ""]; // a forked child keeps its parent's hooks
   }
   const wrapper = collector.wrapper(index);
+  const bind = (original) => collector.bind(index, address, original);
   try {
-    collector.bind(index, address, Interceptor.replaceFast(address, wrapper));
+    if (!replace(address, wrapper, bind)) {
+      bind(Interceptor.replaceFast(address, wrapper));
+    }
     return ["replace-fast", ""];
   } catch (error) {
     // Too short for a jump, or starts with one: attach needs less room. (Interceptor.replace would also work, but no

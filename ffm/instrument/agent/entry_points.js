@@ -25,11 +25,11 @@ function hookEntryPoints(module, plan, owners) {
   collector.entryPoints(known, exported.length, found);
   for (const name of QUESTIONS) {
     const address = entryOf(module, plan, name);
-    if (address !== null) {
+    if (address !== null && !replaced.has(behindJumps(address).toString())) {
       try {
         Interceptor.attach(address, collector.entryCallbacks);
       } catch (error) {
-        // It has itself been replaced, or is too short: then its answers that are not exports are not seen.
+        // It is too short: then its answers that are not exports are not seen.
       }
     }
   }
@@ -55,7 +55,7 @@ function hookAnswer(module, owners, base, address, version, flags) {
     return;
   }
   const outcome = module.findExportByName(form.name) === null
-    ? hookFunction(form.index, form.name, address, owners)
+    ? hookFunction(form.index, form.name, address, owners, () => false) // other threads may execute it
     : ["failed", "cuGetProcAddress answers another address than the export"];
   Interceptor.flush();
   tellHooks([[form.name, ...outcome]], 0);

@@ -21,6 +21,7 @@ AGENT_PARTS = (
     "answers",
     "collector",
     "detours",
+    "jumps",
     "library_patches",
     "python",
     "counters",

@@ -1,0 +1,80 @@
+// Replaces functions of a driver that is being loaded: no thread executes them yet, so jumps may be written in pieces.
+//
+// Interceptor.replaceFast could do this. It makes three disassemblers for each function, which takes a fifth of a
+// millisecond: for the hundreds of functions of a driver longer than some programs run.
+
+const FAR_JUMP = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
+const FAR_JUMP_SIZE = FAR_JUMP.length + 8;
+const ENTERING = new Set(["call", "syscall", "sysenter", "int"]); // these return to the instruction after them
+const WAY = 256; // bytes for what a jump covers, and the way to what comes after it
+const PAGE_START = ptr(Process.pageSize - 1).not();
+
+const jumps = []; // those not written yet: where, and the replacement
+const replaced = new Set(); // the addresses of functions, as text
+const wayPages = []; // memory, divided into ways to originals
+let onlyRead = null; // a writer for a relocator that writes nothing
+
+// What is executed when code at `address` is: it may begin with a jump.
+function behindJumps(address) {
+  let at = address;
+  while (at.readU8() === JUMP_CODE) {
+    at = at.add(JUMP).add(at.add(1).readS32());
+  }
+  return at;
+}
+
+// Replaces a function as soon as `writeJumps` is called, and calls `bind` with code that runs the original. Returns
+// whether there is room for a jump.
+function replaceUnused(address, replacement, bind) {
+  const start = address.readU32() === LANDING_PAD ? address.add(4) : address;
+  if (!hasRoom(start)) {
+    return false;
+  }
+  const way = nextWay();
+  Memory.patchCode(way, WAY, (code) => moveBegin(start, FAR_JUMP_SIZE, code, way));
+  bind(way);
+  jumps.push([start, replacement]);
+  replaced.add(address.toString());
+  return true;
+}
+
+// Whether a jump covers whole instructions, of which only the last one may return to the one after it.
+function hasRoom(start) {
+  onlyRead ??= new X86Writer(Memory.alloc(Process.pageSize));
+  readFrom(start, onlyRead);
+  for (let taken = 0; taken < FAR_JUMP_SIZE; ) {
+    const read = relocator.readOne();
+    if (read === 0 || (read < FAR_JUMP_SIZE && ENTERING.has(relocator.input.mnemonic))) {
+      return false;
+    }
+    taken = read;
+  }
+  return true;
+}
+
+function nextWay() {
+  const waysOfPage = Process.pageSize / WAY;
+  const place = replaced.size % waysOfPage;
+  if (place === 0) {
+    wayPages.push(Memory.alloc(Process.pageSize));
+  }
+  return wayPages[wayPages.length - 1].add(WAY * place);
+}
+
+function writeJumps() {
+  if (jumps.length === 0) {
+    return;
+  }
+  const starts = jumps.map(([start]) => start);
+  const first = starts.reduce((least, start) => (start.compare(least) < 0 ? start : least)).and(PAGE_START);
+  const end = starts.reduce((most, start) => (start.compare(most) > 0 ? start : most)).add(FAR_JUMP_SIZE);
+  const size = end.sub(first).toUInt32();
+  if (!Memory.protect(first, size, "rwx")) {
+    throw new Error("the driver's code cannot be written");
+  }
+  for (const [start, replacement] of jumps.splice(0)) {
+    start.writeByteArray(FAR_JUMP);
+    start.add(FAR_JUMP.length).writePointer(replacement);
+  }
+  Memory.protect(first, size, "r-x");
+}
