@@ -5,7 +5,6 @@ Verdicts do not depend on the speed of a run, so runs may overlap here; where ti
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 import multiprocessing
@@ -14,8 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from types import TracebackType
+from unittest import mock
 
 from ffm.errors import FfmError
+from ffm.results.memory import heap
 from ffm.stages import tracing
 from ffm.stages.measure import Watch
 from ffm.symbols import symbolizer
@@ -28,7 +29,14 @@ GIVE_WAY = 4
 """Niceness: concurrent proofs need programs that are not kept from their processor for long."""
 
 
-M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
+KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
+"""Variables that make glibc keep freed memory for what is allocated next, as long as the process lives.
+
+Each time Frida attaches, it allocates and frees twice the size of its agent, 36 MB. To get these pages from the system
+takes a third of the processor time of attaching. Frida's thread begins when Frida is imported, and would have an arena
+of its own, which gives memory back, if `mallopt` were called after that. Documents are read into 2 GiB, of which what
+they do not fill is freed at once, and below the threshold.
+"""
 
 
 class UnmeasuredError(Exception):
@@ -44,9 +52,10 @@ class Measurements:
         self._pool = ProcessPoolExecutor(
             (os.cpu_count() or 1) + 1, multiprocessing.get_context("spawn"), initializer=_begin
         )
-        self._answers: dict[str, Future[list[Answer]]] = {
-            case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watches) for case in cases
-        }
+        with mock.patch.dict(os.environ, KEEP_MEMORY):
+            self._answers: dict[str, Future[list[Answer]]] = {
+                case.name: self._pool.submit(_measure, case, programs, scratch / case.name, watches) for case in cases
+            }
 
     def answers(self, case: Case) -> list[Answer]:
         """Wait for a case.
@@ -67,23 +76,14 @@ class Measurements:
 
 def _begin() -> None:
     """Start a process that measures: what is the same in all runs of all programs is determined once."""
+    for name in KEEP_MEMORY:
+        del os.environ[name]  # not for the programs
+    heap._library = lambda: None  # nothing changes these settings
     os.nice(GIVE_WAY)
-    _keep_memory()
     gc.freeze()
     os.fsync = lambda _: None  # no power fails here, and hundreds of results would be waited for
     tracing.wait_latency = functools.cache(tracing.wait_latency)
     symbolizer.symbolize = _remembering(symbolizer.symbolize)
-
-
-def _keep_memory() -> None:
-    """Keep freed memory for what is allocated next.
-
-    Each time Frida attaches, it allocates and frees twice the size of its agent, 36 MB. To get these pages from the
-    system takes as long as the rest of attaching. The numbers are those of glibc's `malloc.h`.
-    """
-    library = ctypes.CDLL(None)
-    for parameter, value in ((M_ARENA_MAX, 1), (M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 1 << 30)):
-        assert library.mallopt(parameter, value) == 1
 
 
 Symbolize = Callable[[str, Sequence[tuple[Path, int]]], list[list[SourceFrame]]]
