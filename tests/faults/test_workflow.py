@@ -71,6 +71,20 @@ def test_settings_are_read(tmp_path: Path) -> None:
     assert sampled.portion_options == ["--ranges=step *", "--iterations=1/10"]
 
 
+@pytest.mark.parametrize(
+    ("value", "told"), [("no", True), ("False", True), (False, True), ("yes", False), (True, False)], ids=repr
+)
+def test_ordinary_memory_is_yes_or_no(value: str | bool, told: bool) -> None:
+    """On the command line settings are texts."""
+    found = read_settings({"app": "./a", "ordinary_memory": value})
+    assert found.memory_options == ["--no-ordinary-memory"] * told
+
+
+def test_ordinary_memory_is_nothing_else() -> None:
+    with pytest.raises(SettingsError, match="ordinary_memory is yes or no, not perhaps"):
+        read_settings({"app": "./a", "ordinary_memory": "perhaps"})
+
+
 def test_a_program_with_braces_in_its_name_can_be_measured_through_a_link(tmp_path: Path) -> None:
     program = Path(shutil.copy("/bin/true", tmp_path / "a{x}"))
     (tmp_path / "a").symlink_to(program)
@@ -91,8 +105,11 @@ def dry_run(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_word_reaches_the_program_as_it_is(tmp_path: Path) -> None:
-    done = dry_run(tmp_path, r"app=./a {y} $(touch\ X) b\ c '' \;", "results=my results", "timeout=5")
+    settings = [r"app=./a {y} $(touch\ X) b\ c '' \;", "results=my results", "timeout=5", "ordinary_memory=no"]
+    done = dry_run(tmp_path, *settings)
     assert done.returncode == 0, done.stdout + done.stderr
+    (memory,) = (line for line in (done.stdout + done.stderr).splitlines() if "stage memory" in line)
+    assert "--no-ordinary-memory" in memory
     (line,) = (line for line in (done.stdout + done.stderr).splitlines() if "stage tracing" in line)
     words = " --results 'my results' --timeout 5 -- ./a '{y}' '$(touch X)' 'b c' '' ';'"
     assert line.strip().endswith(words)

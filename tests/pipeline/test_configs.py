@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +32,3 @@ def test_the_workflow_knows_all_settings(path: Path) -> None:
 def test_every_sample_has_settings() -> None:
     samples = {path.name.removesuffix(".truth.toml") for path in (ROOT / "ffm/vgpu/samples").glob("*.truth.toml")}
     assert {path.stem for path in FILES} == samples | {"program"}
-
-
-@pytest.mark.parametrize(
-    ("setting", "told"),
-    [("no", True), ("False", True), ("yes", False), ("perhaps", None)],
-    ids=lambda value: str(value),
-)
-def test_ordinary_memory_is_yes_or_no(setting: str, told: bool | None, tmp_path: Path) -> None:
-    """On the command line settings are texts."""
-    words = ["--config", "sample=als", f"results={tmp_path}", f"ordinary_memory={setting}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--dry-run", "--printshellcmds", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if told is None:
-        assert "ordinary_memory is yes or no, not perhaps" in done.stderr
-        assert done.returncode != 0
-    else:
-        (line,) = (line for line in (done.stdout + done.stderr).splitlines() if "stage memory" in line)
-        assert ("--no-ordinary-memory" in line) == told
