@@ -21,6 +21,8 @@ from ffm.instrument.recording.reader import Recording, read_recordings
 from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
 
+pytestmark = pytest.mark.sanitized
+
 HERE = Path(__file__).parent
 THREADS, TURNS, CONTEXT_TURNS, DEPTHS, KERNELS = 4, 1000, 100, 16, 256
 
