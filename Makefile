@@ -23,7 +23,7 @@ export UV_PYTHON_DOWNLOADS := never
 # The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup system demo test lint unit sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit planted sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -62,7 +62,10 @@ PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
 unit: setup
-	$(BIN)/python $(PYTEST) -m 'not sanitized' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
+	$(BIN)/python $(PYTEST) -m 'not sanitized and not thorough' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
+
+planted: setup ## measure the planted programs in all variants that `make unit` does not measure
+	$(BIN)/python $(PYTEST) -m thorough tests/planted
 
 # The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.
 # Tests marked `sanitized` compile them with AddressSanitizer and ThreadSanitizer, and try random input with libFuzzer.

@@ -23,7 +23,9 @@ line without a part must get no verdict of that kind from ffm.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -121,6 +123,12 @@ class Case:
 def planted_cases(folder: Path = PROGRAMS) -> list[Case]:
     """All variants of all programs, by file name."""
     return [case for source in sorted(folder.glob("*.cu")) for case in cases_of(source)]
+
+
+def one_of_each_program(cases: Iterable[Case]) -> list[Case]:
+    """Return a variant of each program: the first of the first one, the second of the next one, and so on."""
+    by_program = [list(variants) for _, variants in groupby(cases, lambda case: case.source)]
+    return [variants[place % len(variants)] for place, variants in enumerate(by_program)]
 
 
 def cases_of(source: Path) -> list[Case]:
