@@ -46,7 +46,7 @@ void program()
         words = many.data();
     }
     fill(device, count, 7);
-    // sync: spawn_read, vfork_read required, spawn_long, vfork_never required (undecidable), spawn_never unnecessary
+    // sync: spawn_read, vfork_read required, spawn_long required (undecidable), spawn_never, vfork_never unnecessary
     DOWNLOAD(copy, host, device, bytes);
     const bool by_vfork = variant("vfork_read") || variant("vfork_never");
     pid_t child = start(words, by_vfork);

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ static const int numbers[OURS] = {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS};
 
 static struct {
     bool open;
+    ffm_signal_action ours[OURS];
     ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
 
@@ -25,6 +28,15 @@ static uint64_t entered[SIGNALS + 1]; /* the program's handlers that `enter` con
 
 /* Those of ours that the program believes to be blocked. */
 static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
+
+/* Of the child that runs in this thread's memory; NULL if there is none. In pages of its own, because thread-local
+ * variables have little room. */
+typedef struct {
+    ffm_signal_action program[OURS]; /* what the child requested */
+    uint64_t withheld;               /* of its parent */
+} sharing;
+
+static __thread sharing *child __attribute__((tls_model("initial-exec")));
 
 /* Ends a handler. It is in our own code, so that it is not a system call of the program; unwinders recognize a
  * handler's frame by these very bytes. */
@@ -52,6 +64,11 @@ static int64_t install(int number, const ffm_signal_action *wanted, ffm_signal_a
     return ffm_kernel(SYS_rt_sigaction, (uint64_t)number, (uint64_t)wanted, (uint64_t)before, SET_BYTES);
 }
 
+static ffm_signal_action *action_of_program(int place)
+{
+    return child != NULL ? &child->program[place] : &handlers.program[place];
+}
+
 void ffm_signals_unblock(void)
 {
     const uint64_t ours = FFM_SIGNALS_OURS;
@@ -72,14 +89,15 @@ static void enter(int number, siginfo_t *info, void *context)
     ((ffm_signal_handler)(uintptr_t)handler)(number, info, context);
 }
 
-/* Install a handler of the program, which `enter` precedes. The answer is that of the kernel without it. */
+/* Install a handler of the program, which `enter` precedes, except in a child that runs in its memory: which handler
+ * that continues in is the program's. The answer is that of the kernel without it. */
 static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     if (number <= 0 || number > SIGNALS || before_handlers == NULL)
         return install(number, wanted, before);
     const uint64_t previous = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
     ffm_signal_action ours, replaced = {0};
-    if (wanted != NULL && is_function(wanted) && wanted->handler != (uint64_t)(uintptr_t)enter) {
+    if (wanted != NULL && child == NULL && is_function(wanted) && wanted->handler != (uint64_t)(uintptr_t)enter) {
         ours = *wanted;
         __atomic_store_n(&entered[number], wanted->handler, __ATOMIC_RELEASE);
         ours.handler = (uint64_t)(uintptr_t)enter;
@@ -121,10 +139,49 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
         };
         if (install(numbers[i], &action, &handlers.program[i]) != 0)
             return false;
+        handlers.ours[i] = action;
     }
     ffm_signals_unblock();
     __atomic_store_n(&handlers.open, true, __ATOMIC_RELEASE);
     return true;
+}
+
+bool ffm_signals_child_begins(void)
+{
+    const uint64_t arguments[6] = {0, sizeof *child, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX,
+                                   0};
+    const int64_t pages = ffm_kernel_call(SYS_mmap, arguments);
+    if (pages < 0)
+        return false;
+    sharing *state = (sharing *)pages; // NOLINT(performance-no-int-to-ptr)
+    memcpy(state->program, handlers.program, sizeof state->program);
+    state->withheld = withheld;
+    for (int i = 0; i < OURS; i++)
+        install(numbers[i], &handlers.ours[i], NULL);
+    child = state;
+    return true;
+}
+
+void ffm_signals_child_over(void)
+{
+    if (child == NULL)
+        return;
+    withheld = child->withheld;
+    ffm_kernel(SYS_munmap, (uint64_t)child, sizeof *child, 0, 0);
+    child = NULL;
+}
+
+bool ffm_signals_in_child(void)
+{
+    return child != NULL;
+}
+
+void ffm_signals_after_fork(void)
+{
+    if (child == NULL)
+        return;
+    memcpy(handlers.program, child->program, sizeof handlers.program);
+    child = NULL;
 }
 
 static __thread uint32_t holds __attribute__((tls_model("initial-exec")));
@@ -149,7 +206,8 @@ void ffm_signals_release(void)
 static void let_go(int number, bool sent)
 {
     const ffm_signal_action usual = {.handler = (uint64_t)SIG_DFL};
-    handlers.open = false;
+    if (child == NULL)
+        handlers.open = false;
     install(number, &usual, NULL);
     if (sent || number == SIGTRAP || number == SIGSYS)
         ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
@@ -157,7 +215,7 @@ static void let_go(int number, bool sent)
 
 void ffm_signals_pass(int number, siginfo_t *info, void *context)
 {
-    ffm_signal_action *wanted = &handlers.program[place_of(number)];
+    ffm_signal_action *wanted = action_of_program(place_of(number));
     const ffm_signal_action action = *wanted;
     const bool sent = info->si_code <= 0; /* by a process, not by the CPU */
     if (action.handler == (uint64_t)SIG_IGN && sent)
@@ -190,10 +248,10 @@ int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, 
         copy.mask &= ~FFM_SIGNALS_OURS;
         return install_entered(number, wanted == NULL ? NULL : &copy, before);
     }
-    if (before != NULL && !ffm_guarded_write((uint64_t)before, &handlers.program[place], sizeof *before))
+    if (before != NULL && !ffm_guarded_write((uint64_t)before, action_of_program(place), sizeof *before))
         return -EFAULT;
     if (wanted != NULL)
-        handlers.program[place] = copy;
+        *action_of_program(place) = copy;
     return 0;
 }
 

@@ -35,6 +35,18 @@ void ffm_signals_unblock(void);
 /* The code that ends a handler. */
 extern const char ffm_signals_return[] __attribute__((visibility("hidden")));
 
+/* A child of vfork runs in the memory of the thread that started it, with its thread-local variables, while that thread
+ * waits; so does one of clone with CLONE_VM and CLONE_VFORK. What it does to signals is its own, until its parent
+ * continues. It calls this first, since it may start without handlers (CLONE_CLEAR_SIGHAND). False without memory. */
+bool ffm_signals_child_begins(void);
+void ffm_signals_child_over(void);
+
+/* Whether such a child is running. */
+bool ffm_signals_in_child(void);
+
+/* In a forked child: it may be such a child that forked, and has memory of its own now. */
+void ffm_signals_after_fork(void);
+
 /* All of them, as a set. */
 #define FFM_SIGNALS_OURS                                                                                               \
     ((1ULL << (SIGSEGV - 1)) | (1ULL << (SIGBUS - 1)) | (1ULL << (SIGTRAP - 1)) | (1ULL << (SIGSYS - 1)))

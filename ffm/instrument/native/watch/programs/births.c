@@ -3,12 +3,13 @@
 #include <link.h>
 #include <linux/sched.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
 #include "forks.h"
 #include "guarded.h"
+#include "ranges.h"
+#include "signals.h"
 #include "traced.h"
 #include "watched.h"
 
@@ -52,17 +53,54 @@ static bool by_library(const ffm_registers *from)
 static uint64_t flags_of(uint64_t number, const uint64_t *arguments)
 {
     uint64_t flags = 0;
-    if (number == SYS_clone3)
+    if (number == SYS_vfork)
+        flags = CLONE_VM | CLONE_VFORK;
+    else if (number == SYS_clone3)
         ffm_guarded_read(&flags, arguments[0], sizeof flags); /* the first of struct clone_args */
     else if (number == SYS_clone)
         flags = arguments[0];
     return flags;
 }
 
+/* Whether the kernel, which reads these words or writes where they point, would meet a protected page. */
+static bool meets_watched(const uint64_t *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (ffm_ranges_overlap(words[i], words[i] + sizeof *words))
+            return true;
+    return false;
+}
+
+static bool reaches_watched(uint64_t number, const uint64_t *arguments)
+{
+    enum { OF_CLONE = 5 };
+    uint64_t words[sizeof(struct clone_args) / sizeof(uint64_t)] = {0};
+    if (number == SYS_vfork)
+        return false;
+    if (number == SYS_clone)
+        return meets_watched(arguments, OF_CLONE);
+    ffm_guarded_read(words, arguments[0], arguments[1] < sizeof words ? arguments[1] : sizeof words);
+    return meets_watched(words, sizeof words / sizeof *words) ||
+           ffm_ranges_overlap(arguments[0], arguments[0] + arguments[1]);
+}
+
+bool ffm_births_share(uint64_t number, const uint64_t *arguments)
+{
+    const uint64_t flags = flags_of(number, arguments);
+    return flags & CLONE_VM && flags & CLONE_VFORK && !(flags & (CLONE_THREAD | CLONE_SETTLS)) &&
+           !ffm_signals_in_child() && !reaches_watched(number, arguments);
+}
+
+/* The trace follows a child of vfork. One of clone runs its original code: of those, the C library's are known. */
+static bool is_seen(uint64_t number, const uint64_t *arguments)
+{
+    return ffm_births_share(number, arguments) && (number == SYS_vfork || !ffm_trace_on());
+}
+
 void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from)
 {
     if ((number != SYS_clone && number != SYS_clone3 && number != SYS_fork && number != SYS_vfork) ||
-        ffm_forks_here() || by_library(from))
+        ffm_forks_here() || is_seen(number, arguments) || (by_library(from) && !ffm_signals_in_child()))
         return;
     const uint64_t flags = flags_of(number, arguments);
     if (flags & CLONE_THREAD && !ffm_trace_on())
@@ -71,6 +109,6 @@ void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_reg
         ffm_watch_lose(); /* it continues alongside this one */
     else
         ffm_watch_give_up();
-    if (number != SYS_vfork && !(flags & CLONE_VM))
+    if (!(flags & CLONE_VM))
         ffm_watch_shared();
 }

@@ -1,14 +1,19 @@
-/* Threads and processes that the program starts past the C library, by clone(2) or vfork: what they touch is not seen,
- * so that what they can touch counts as used. */
+/* Threads and processes that the program starts past the C library, by clone(2): what they touch is not seen, so that
+ * what they can touch counts as used. Children of vfork are seen. */
 #ifndef FFM_BIRTHS_H
 #define FFM_BIRTHS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stacks.h"
 
 /* Find the C library. */
 void ffm_births_open(void);
+
+/* Whether a system call starts a process that runs in the program's memory, while the calling thread waits for it: what
+ * that touches is seen as what the thread touches. Not if it is such a process itself that makes the call. */
+bool ffm_births_share(uint64_t number, const uint64_t *arguments);
 
 /* The thread is about to make a system call that may start one; `from` are its registers there. */
 void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from);

@@ -33,7 +33,7 @@
 
 enum { LET_THROUGH = 0, INTERCEPT = 1 }; /* what the kernel reads (linux/prctl.h, SYSCALL_DISPATCH_FILTER_…) */
 enum { USER_DISPATCH = 2, SITES = 32 };  /* si_code SYS_USER_DISPATCH */
-enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KINDS };
+enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KIND_SHARING, KINDS };
 
 static struct {
     bool open, forked;
@@ -59,9 +59,10 @@ void ffm_dispatch_resume(bool before)
 
 /* A call that starts a thread or a process, or that affects the stack it runs on, must be made where the program makes
  * it. The program continues instead in one of these places, which makes the call and jumps back after it. There is one
- * place per site, because nothing else survives such a call. A new thread joins first. After starting a process, the
- * parent, whose stack the new process may have used, arms again what was opened for it. It preserves the registers that
- * the kernel preserves, and the 128 bytes below the stack pointer that belong to the code there. */
+ * place per site, because nothing else survives such a call. A new thread joins first, and so does a process that
+ * shares the program's memory. After starting a process, the parent, whose stack the new process may have used, arms
+ * again what was opened for it. They preserve the registers that the kernel preserves, and the 128 bytes below the
+ * stack pointer that belong to the code there. */
 #define ONE_SITE(number)                                                                                               \
     "ffm_dispatch_plain_" #number ":\n"                                                                                \
     "syscall\n"                                                                                                        \
@@ -81,6 +82,16 @@ void ffm_dispatch_resume(bool before)
     "call ffm_dispatch_parent\n"                                                                                       \
     "lea 128(%rsp), %rsp\n"                                                                                            \
     "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
+    ".balign 64\n"                                                                                                     \
+    "syscall\n"                                                                                                        \
+    "lea -128(%rsp), %rsp\n"                                                                                           \
+    "test %rax, %rax\n"                                                                                                \
+    "jz 1f\n"                                                                                                          \
+    "call ffm_dispatch_lender\n"                                                                                       \
+    "jmp 2f\n"                                                                                                         \
+    "1: call ffm_dispatch_child\n"                                                                                     \
+    "2: lea 128(%rsp), %rsp\n"                                                                                         \
+    "jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                    \
     ".balign 64\n"
 
 /* A function `name` that calls `called` and preserves all registers that the kernel preserves. */
@@ -114,6 +125,8 @@ void ffm_dispatch_resume(bool before)
 
 PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_begin);
 PRESERVING(ffm_dispatch_parent, ffm_dispatch_forked);
+PRESERVING(ffm_dispatch_child, ffm_dispatch_child_begins);
+PRESERVING(ffm_dispatch_lender, ffm_dispatch_child_over);
 
 __asm__(".text\n"
         ".hidden ffm_dispatch_sites\n"
@@ -184,8 +197,8 @@ static uint64_t control_block_of(uint64_t call, const uint64_t *arguments)
     return block;
 }
 
-/* A new thread is about to join. A new process may read the program's memory by system calls, which are not seen there,
- * or may fault in it: nothing may be protected until the program continues. */
+/* A new thread is about to join, or a process that shares the memory. Another process may come to the gate, where
+ * nothing may be protected, until the program continues. */
 static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments)
 {
     greg_t *registers = context->uc_mcontext.gregs;
@@ -201,6 +214,8 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
         ffm_watch_give_up();
         return false;
     }
+    if (ffm_births_share(call, arguments) && redirect(registers, KIND_SHARING))
+        return true;
     ffm_watch_before_fork();
     if (redirect(registers, KIND_PROCESS))
         return true;
@@ -240,7 +255,7 @@ static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t plac
 static int64_t trace_me(const uint64_t *arguments)
 {
     static bool traced;
-    if (dispatch.forked)
+    if (dispatch.forked || ffm_signals_in_child())
         return ffm_kernel_call(SYS_ptrace, arguments);
     return __atomic_exchange_n(&traced, true, __ATOMIC_RELAXED) ? -EPERM : 0;
 }
@@ -304,6 +319,8 @@ static bool intercepted(ucontext_t *context)
             return redirect(registers, KIND_PLAIN);
         break;
     case SYS_exit:
+        if (ffm_signals_in_child())
+            break;
         ffm_thread_memory_gone(control_block_here());
         ffm_signal_stack_release();
         ffm_threads_end();
@@ -313,7 +330,7 @@ static bool intercepted(ucontext_t *context)
     }
     const ffm_registers from = ffm_registers_in(context);
     ffm_system_call_before(call, arguments, &from);
-    if (ffm_blocked_call_may_sleep(call, arguments))
+    if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
         ffm_threads_sleep();
     selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
@@ -345,14 +362,19 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
+static bool turn_on(void)
+{
+    const uint64_t arguments[6] = {PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, dispatch.code, dispatch.code_bytes,
+                                   (uint64_t)&selector};
+    return ffm_kernel_call(SYS_prctl, arguments) == 0;
+}
+
 void ffm_dispatch_join(void)
 {
     if (!dispatch.open || joined)
         return;
-    const uint64_t arguments[6] = {PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, dispatch.code, dispatch.code_bytes,
-                                   (uint64_t)&selector};
     ffm_signals_unblock();
-    if (ffm_kernel_call(SYS_prctl, arguments) != 0)
+    if (!turn_on())
         return;
     joined = true;
     ffm_threads_join();
@@ -367,8 +389,33 @@ __attribute__((used)) void ffm_dispatch_begin(void)
     ffm_signal_stack_give();
 }
 
+static __thread bool unseen __attribute__((tls_model("initial-exec"))); /* what the child touches */
+
+/* A child that runs in the memory of this thread, and as this thread: it touches what the thread has waited for. */
+__attribute__((used)) void ffm_dispatch_child_begins(void)
+{
+    unseen = !ffm_signals_child_begins() || !turn_on();
+    if (!unseen)
+        return;
+    ffm_watch_give_up();
+    ffm_watch_before_fork();
+}
+
+/* The thread continues: the child has executed another program or ended, perhaps within a system call. */
+__attribute__((used)) void ffm_dispatch_child_over(void)
+{
+    selector = LET_THROUGH;
+    ffm_signals_child_over();
+    if (unseen)
+        ffm_watch_forked();
+    unseen = false;
+    ffm_system_call_after();
+    selector = INTERCEPT;
+}
+
 void ffm_dispatch_after_fork(void)
 {
+    ffm_signals_after_fork();
     joined = false;
     dispatch.forked = true;
     ffm_threads_after_fork();

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "system_calls.h"
+#include "traced.h"
 #include "watched.h"
 
 typedef uint64_t word;
@@ -29,4 +30,6 @@ static word wrap_posix_spawnp(word a, word b, word c, word d, word e, word f)
     return spawn(&ffm_spawns[1], a, b, c, d, e, f);
 }
 
-ffm_followed ffm_spawns[] = {{FFM_FOLLOWED(posix_spawn)}, {FFM_FOLLOWED(posix_spawnp)}, {.name = NULL}};
+ffm_followed ffm_spawns[] = {{FFM_FOLLOWED(posix_spawn), .wanted = ffm_trace_on},
+                             {FFM_FOLLOWED(posix_spawnp), .wanted = ffm_trace_on},
+                             {.name = NULL}};

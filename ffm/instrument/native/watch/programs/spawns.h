@@ -1,4 +1,4 @@
-/* Programs that the C library starts: what they are given is read in the child, where it is not seen. */
+/* Programs that the C library starts: what they are given is read in the child, which the trace does not follow. */
 #ifndef FFM_SPAWNS_H
 #define FFM_SPAWNS_H
 

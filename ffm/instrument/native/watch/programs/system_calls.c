@@ -166,11 +166,16 @@ static void texts(word start)
     }
 }
 
-void ffm_system_call_starts(word path, word arguments, word environment)
+static void executes(word path, word arguments, word environment)
 {
     text(path);
     texts(arguments);
     texts(environment);
+}
+
+void ffm_system_call_starts(word path, word arguments, word environment)
+{
+    executes(path, arguments, environment);
     ffm_aside_over();
 }
 
@@ -281,8 +286,8 @@ static word control_bytes(word request)
     X(move_pages,                                                                                                      \
       (reads(a[2], a[1] * sizeof(word)), reads(a[3], a[1] * sizeof(int)), writes(a[4], a[1] * sizeof(int))))           \
     X(brk, heap_end(a[0]))                                                                                             \
-    X(execve, ffm_system_call_starts(a[0], a[1], a[2]))                                                                \
-    X(execveat, ffm_system_call_starts(a[1], a[2], a[3]))                                                              \
+    X(execve, executes(a[0], a[1], a[2]))                                                                              \
+    X(execveat, executes(a[1], a[2], a[3]))                                                                            \
     X(ioctl, addresses(a, a[2], control_bytes(a[1])))                                                                  \
     X(setsockopt, addresses(a, a[3], a[4]))                                                                            \
     X(bpf, addresses(a, a[1], a[2]))                                                                                   \
