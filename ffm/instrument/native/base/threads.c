@@ -199,6 +199,11 @@ void ffm_threads_lose(void)
     __atomic_store_n(&threads.lost, true, __ATOMIC_RELAXED);
 }
 
+bool ffm_threads_lost(void)
+{
+    return __atomic_load_n(&threads.lost, __ATOMIC_RELAXED);
+}
+
 bool ffm_threads_several(void)
 {
     return __atomic_load_n(&threads.running, __ATOMIC_RELAXED) > 1 || __atomic_load_n(&threads.lost, __ATOMIC_RELAXED);

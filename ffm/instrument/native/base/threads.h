@@ -28,6 +28,9 @@ void ffm_threads_end(void);
 /* Nothing will be known about a thread that is being started. */
 void ffm_threads_lose(void);
 
+/* Whether nothing is known about some thread. */
+bool ffm_threads_lost(void);
+
 /* Whether the program may have more than one thread. */
 bool ffm_threads_several(void);
 

@@ -9,6 +9,7 @@
 #include "counters.h"
 #include "extents.h"
 #include "faults.h"
+#include "keys.h"
 #include "managed_variables.h"
 #include "mappings.h"
 #include "protected_data.h"
@@ -52,6 +53,7 @@ static void open_beside(const ffm_copy *copy)
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
     ffm_thread_memory_runs();
+    ffm_keys_enter(); /* in a handler of the program, where the driver's system calls would fail */
     /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {
         uint64_t bytes = ffm_blocks_remove(operation->destination);

@@ -14,6 +14,7 @@
 #include "guarded.h"
 #include "handlers.h"
 #include "instruction.h"
+#include "keys.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signals.h"
@@ -171,12 +172,20 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     return ours || try_again(address, changes);
 }
 
+static void before_handler(void)
+{
+    ffm_keys_enter();
+    ffm_resting_wake();
+}
+
 static void on_fault(int number, siginfo_t *info, void *opaque)
 {
     uint64_t time = ffm_now();
     int error = errno;
     bool paused = ffm_dispatch_pause();
-    bool ours = handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
+    ffm_keys_enter();
+    bool ours = ffm_keys_lacked(info) || handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
+    ffm_keys_leave(opaque);
     ffm_dispatch_resume(paused);
     if (!ours)
         ffm_signals_pass(number, info, opaque);
@@ -252,6 +261,7 @@ bool ffm_faults_open(void)
     ffm_signals_unblock();
     cost = fault_cost();
     ffm_sink_set_fault_cost(cost);
-    ffm_signals_before_handlers(ffm_resting_wake);
+    ffm_keys_open();
+    ffm_signals_before_handlers(before_handler);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "extents.h"
+#include "keys.h"
 #include "packing.h"
 #include "records.h"
 #include "thread.h"
@@ -79,9 +80,15 @@ bool ffm_access_rests_for_caller(void)
     return resting_for == &here;
 }
 
-/* While all other threads sleep, what the calling thread touches next is no news. */
+/* What the calling thread touches next is no news. With a key of its own, only others fault there; without, the range
+ * rests while all others sleep. Whoever may read a source of the GPU's may do so whatever the key. */
 static void let_rest(ffm_range *range)
 {
+    range->key = range->writes_only ? 0 : ffm_keys_take();
+    if (range->key != 0) {
+        ffm_ranges_disarm(range, FFM_RANGE_KEYED);
+        return;
+    }
     if (ffm_threads_alone() == 0)
         return;
     resting_for = &here;

@@ -48,11 +48,16 @@ static void supersede(const ffm_range newest)
     }
 }
 
+static bool rests(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_RESTING || range->state == FFM_RANGE_KEYED;
+}
+
 static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *thread)
 {
     if (range->state == FFM_RANGE_PENDING)
         return true;
-    if (range->state == FFM_RANGE_RESTING)
+    if (rests(range))
         return (range->touched & ffm_waiters_bit(thread)) == 0;
     return range->state == FFM_RANGE_DORMANT && covers && (range->done & ffm_waiters_bit(thread)) == 0;
 }
@@ -61,7 +66,7 @@ static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *
  * a single thread has called the driver, what it has touched rests until others wake. */
 static bool stays_touched(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_RESTING && ffm_thread_is_only();
+    return rests(range) && ffm_thread_is_only();
 }
 
 /* Whether no wait of a thread that has waited before changes anything: all that it would set is set. */
@@ -90,7 +95,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
         range->covers++;
     }
     if (wants_arming(range, covers, thread)) {
-        if (range->state != FFM_RANGE_RESTING)
+        if (!rests(range))
             range->armed = 0;
         if (!ffm_ranges_arm(range)) {
             ffm_access_lost(place, ffm_now());

@@ -177,19 +177,39 @@ ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
     return nearby;
 }
 
-/* The protection that the armed ranges need for the page at an address; the strictest wins. `until` is lowered to where
- * that changes. `nearby` are the ranges in between.
- */
-static int wanted_at(const ffm_nearby *nearby, uint64_t page, uint64_t *until)
+typedef struct {
+    int rights;
+    uint32_t key;
+} page_access;
+
+static bool is_protected(const ffm_range *range)
 {
-    int wanted = PROT_READ | PROT_WRITE;
+    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_KEYED;
+}
+
+/* A page that two threads want for themselves is open to none. */
+static void restrict_to(page_access *wanted, const ffm_range *range)
+{
+    if (range->state == FFM_RANGE_ARMED)
+        wanted->rights &= protection(range);
+    else if (wanted->key == 0)
+        wanted->key = range->key;
+    else if (wanted->key != range->key)
+        wanted->rights = PROT_NONE;
+}
+
+/* What the protected ranges need for the page at an address; the strictest wins. `until` is lowered to where that
+ * changes. `nearby` are the ranges in between. */
+static page_access wanted_at(const ffm_nearby *nearby, uint64_t page, uint64_t *until)
+{
+    page_access wanted = {.rights = PROT_READ | PROT_WRITE};
     for (uint32_t i = 0; i < nearby->count; i++) {
         const ffm_range *range = &watched.ranges[ffm_nearby_place(nearby, i)];
-        if (range->state != FFM_RANGE_ARMED)
+        if (!is_protected(range))
             continue;
         uint64_t first = first_page(range), last = last_page(range);
         if (first <= page && page < last) {
-            wanted &= protection(range);
+            restrict_to(&wanted, range);
             if (last < *until)
                 *until = last;
         } else if (first > page && first < *until) {
@@ -199,7 +219,13 @@ static int wanted_at(const ffm_nearby *nearby, uint64_t page, uint64_t *until)
     return wanted;
 }
 
-/* Protect [first, last) as the armed ranges need, or mark them; no page is open in between. */
+static bool protect(uint64_t start, uint64_t bytes, page_access wanted)
+{
+    const uint64_t arguments[6] = {start, bytes, (uint64_t)wanted.rights, wanted.key};
+    return ffm_kernel_call(ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments) == 0;
+}
+
+/* Protect [first, last) as the ranges need, or mark them; no page is open in between. */
 static bool apply(uint64_t first, uint64_t last)
 {
     if (watched.mark != NULL) {
@@ -211,8 +237,8 @@ static bool apply(uint64_t first, uint64_t last)
     watched.changes++;
     for (uint64_t until; first < last; first = until) {
         until = last;
-        int wanted = wanted_at(&nearby, first, &until);
-        done = ffm_kernel(SYS_mprotect, first, until - first, (uint64_t)wanted, 0) == 0 && done;
+        const page_access wanted = wanted_at(&nearby, first, &until);
+        done = protect(first, until - first, wanted) && done;
     }
     return done;
 }
@@ -296,7 +322,7 @@ void ffm_ranges_hold_open(bool hold)
     watched.held_open = hold;
     for (uint32_t i = 0; i < watched.count && hold; i++) {
         ffm_range *range = &watched.ranges[i];
-        if (range->state != FFM_RANGE_ARMED)
+        if (!is_protected(range))
             continue;
         range->forking = true;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
@@ -332,11 +358,11 @@ void ffm_ranges_unsettle(const ffm_range *range)
 
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
-    bool armed = range->state == FFM_RANGE_ARMED;
+    const bool closed = is_protected(range);
     begin_change();
     set_state(range, next);
     ffm_ranges_unsettle(range);
-    if (armed)
+    if (closed)
         apply(first_page(range), last_page(range));
     end_change();
 }
@@ -391,7 +417,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         add_in(&rest, rest.state);
     }
     /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
-    if (rest.state == FFM_RANGE_ARMED && !(rest.rest && ffm_trace_on()))
+    if (is_protected(&rest) && !(rest.rest && ffm_trace_on()))
         apply(first, last);
     end_change();
 }
@@ -420,7 +446,7 @@ void ffm_ranges_cut_box(const ffm_box *box)
 
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 {
-    return range->state == FFM_RANGE_ARMED && first_page(range) < end && start < last_page(range);
+    return ffm_range_is_closed(range) && first_page(range) < end && start < last_page(range);
 }
 
 bool ffm_ranges_reach(uint64_t start, uint64_t end)
@@ -472,7 +498,7 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
     page->bytes = 0;
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
-        if (range->state == FFM_RANGE_ARMED && first_page(range) <= address && address < last_page(range) &&
+        if (ffm_range_is_closed(range) && first_page(range) <= address && address < last_page(range) &&
             range->page > page->bytes)
             page->bytes = range->page;
     }
@@ -480,7 +506,7 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
         return false;
     page->start = address & ~((uint64_t)page->bytes - 1);
     watched.changes++;
-    return ffm_kernel(SYS_mprotect, page->start, page->bytes, PROT_READ | PROT_WRITE, 0) == 0;
+    return protect(page->start, page->bytes, (page_access){.rights = PROT_READ | PROT_WRITE});
 }
 
 void ffm_ranges_close_page(const ffm_page *page)

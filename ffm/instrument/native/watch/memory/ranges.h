@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "boxes.h"
+#include "keys.h"
 
 enum { FFM_RANGES_PAGE = 4096 };
 
@@ -17,7 +18,8 @@ typedef enum {
     FFM_RANGE_ARMED,   /* protected */
     FFM_RANGE_OPEN,    /* would be armed, but a system call is working next to it */
     FFM_RANGE_DORMANT, /* was touched; another thread's wait arms it again */
-    FFM_RANGE_RESTING  /* was touched; another thread that wakes arms it again (resting.h) */
+    FFM_RANGE_RESTING, /* was touched; another thread that wakes arms it again (resting.h) */
+    FFM_RANGE_KEYED    /* was touched; protected against all threads but one (keys.h) */
 } ffm_range_state;
 
 typedef struct {
@@ -48,7 +50,14 @@ typedef struct {
     bool followed;    /* all of it is armed, or recorded as touched */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
     uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */
+    uint32_t key;     /* of the thread that may use it, while it is keyed */
 } ffm_range;
+
+/* Whether its pages are protected against the calling thread. */
+static inline bool ffm_range_is_closed(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_ARMED || (range->state == FFM_RANGE_KEYED && !ffm_keys_are_mine(range->key));
+}
 
 /* Hold the lock around everything below. Outside signal handlers, signals are blocked: a handler of the program could
  * touch a watched page. */
@@ -102,7 +111,7 @@ void ffm_ranges_remove(uint32_t place);
 /* Call a function when the set of armed ranges has changed, under their lock, and protect no page. */
 void ffm_ranges_mark_with(void (*mark)(void));
 
-/* Open all armed ranges. Until this is reverted, ranges that would be armed are left open as well. They are marked
+/* Open all protected ranges. Until this is reverted, ranges that would be armed are left open as well. They are marked
  * `forking`.
  */
 void ffm_ranges_hold_open(bool hold);
@@ -144,14 +153,13 @@ typedef struct {
     uint32_t bytes;
 } ffm_page;
 
-/* Whether an armed range has a page in common with [start, end). */
+/* Whether a range that is closed to the calling thread has a page in common with [start, end). */
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end);
 
-/* Whether the range is armed against an access to [start, end). */
+/* Whether the range is closed to an access to [start, end) by the calling thread. */
 static inline bool ffm_range_forbids(const ffm_range *range, uint64_t start, uint64_t end, bool writing)
 {
-    return range->state == FFM_RANGE_ARMED && (writing || !range->writes_only) &&
-           ffm_box_touches(&range->box, start, end);
+    return ffm_range_is_closed(range) && (writing || !range->writes_only) && ffm_box_touches(&range->box, start, end);
 }
 
 /* Take the lock in a forked child, where a thread that no longer exists may have held it. */

@@ -2,20 +2,34 @@
 
 #include "accesses.h"
 #include "clock.h"
+#include "keys.h"
 #include "ranges.h"
 #include "threads.h"
 
 /* Locked. */
+static void arm(uint32_t place)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    ffm_ranges_unsettle(range);
+    if (!ffm_ranges_arm(range))
+        ffm_access_lost(place, ffm_now());
+}
+
+/* Locked. */
 static void arm_all(void)
 {
-    const uint64_t now = ffm_now();
-    for (uint32_t i = ffm_ranges_count(); i > 0 && ffm_ranges_resting() > 0; i--) {
-        ffm_range *range = ffm_ranges_at(i - 1);
-        if (range->state != FFM_RANGE_RESTING)
-            continue;
-        ffm_ranges_unsettle(range);
-        if (!ffm_ranges_arm(range))
-            ffm_access_lost(i - 1, now);
+    for (uint32_t i = ffm_ranges_count(); i > 0 && ffm_ranges_resting() > 0; i--)
+        if (ffm_ranges_at(i - 1)->state == FFM_RANGE_RESTING)
+            arm(i - 1);
+}
+
+/* Locked. */
+static void arm_keyed(bool of_caller)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_KEYED && (!of_caller || ffm_keys_are_mine(range->key)))
+            arm(i - 1);
     }
 }
 
@@ -23,7 +37,24 @@ void ffm_resting_end(void)
 {
     ffm_ranges_lock();
     arm_all();
+    arm_keyed(false);
     ffm_ranges_unlock();
+}
+
+void ffm_resting_thread_ends(void)
+{
+    if (!ffm_keys_used())
+        return;
+    ffm_ranges_lock();
+    arm_keyed(true);
+    ffm_keys_give_back();
+    ffm_ranges_unlock();
+}
+
+void ffm_resting_without_keys(void)
+{
+    ffm_keys_stop();
+    ffm_resting_end();
 }
 
 void ffm_resting_wake(void)

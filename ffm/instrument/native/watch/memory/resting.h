@@ -1,10 +1,16 @@
-/* Ranges that are open while all threads but one sleep, which has touched them. Whoever wakes arms them again before it
- * continues, so that none of its accesses is missed, whatever woke it. */
+/* Ranges that are open to the thread that has touched them: by its key (keys.h), or because all others sleep. Whoever
+ * wakes arms the latter again before it continues, so that none of its accesses is missed, whatever woke it. */
 #ifndef FFM_RESTING_H
 #define FFM_RESTING_H
 
-/* The calling thread starts another one, or a process: arm all ranges that rest. */
+/* The calling thread starts another one, or a process: arm all ranges that rest, also for a thread by its key. */
 void ffm_resting_end(void);
+
+/* The calling thread ends: arm what rests for it by its key. */
+void ffm_resting_thread_ends(void);
+
+/* The program uses keys itself. */
+void ffm_resting_without_keys(void);
 
 /* The calling thread continues after a system call, or in a handler of the program: the same, if it had slept. */
 void ffm_resting_wake(void);

@@ -126,7 +126,8 @@ void ffm_watch_shared(void)
 
 static bool is_watched(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_OPEN || range->state == FFM_RANGE_RESTING;
+    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_OPEN || range->state == FFM_RANGE_RESTING ||
+           range->state == FFM_RANGE_KEYED;
 }
 
 void ffm_watch_give_up(void)

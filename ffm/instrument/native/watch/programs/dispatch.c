@@ -17,6 +17,7 @@
 #include "handlers.h"
 #include "handovers.h"
 #include "kernel.h"
+#include "keys.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"
@@ -323,6 +324,7 @@ static bool intercepted(ucontext_t *context)
             break;
         ffm_thread_memory_gone(control_block_here());
         ffm_signal_stack_release();
+        ffm_resting_thread_ends();
         ffm_threads_end();
         break;
     default:
@@ -357,7 +359,10 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
         return;
     }
     selector = LET_THROUGH;
-    selector = intercepted(context) ? INTERCEPT : LET_THROUGH;
+    ffm_keys_enter();
+    const bool intercepts = intercepted(context);
+    ffm_keys_leave(context);
+    selector = intercepts ? INTERCEPT : LET_THROUGH;
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
@@ -377,6 +382,7 @@ void ffm_dispatch_join(void)
     if (!turn_on())
         return;
     joined = true;
+    ffm_keys_join();
     ffm_threads_join();
     selector = INTERCEPT;
 }

@@ -22,6 +22,7 @@
 #include "guarded.h"
 #include "mappings.h"
 #include "neighbours.h"
+#include "resting.h"
 #include "watched.h"
 
 typedef uint64_t word;
@@ -367,6 +368,8 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         ffm_watch_lose();
     if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
+    if (number == SYS_pkey_alloc)
+        ffm_resting_without_keys();
     if (number == SYS_mremap && a[1] == 0)
         ffm_watch_shared();
     if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
