@@ -2,11 +2,10 @@
 
 #include "clocks.h"
 #include "handovers.h"
-#include "heap.h"
-#include "spawns.h"
+#include "library_functions.h"
 #include "trace_handlers.h"
 
-static ffm_followed *const tables[] = {ffm_clocks, ffm_handovers, ffm_heap, ffm_spawns, ffm_trace_handlers};
+static ffm_followed *const tables[] = {ffm_clocks, ffm_handovers, ffm_library_functions, ffm_trace_handlers};
 
 ffm_followed *ffm_followed_at(uint32_t place)
 {

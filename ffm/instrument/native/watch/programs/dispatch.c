@@ -13,6 +13,7 @@
 
 #include "births.h"
 #include "blocked_calls.h"
+#include "dispatch_places.h"
 #include "guarded.h"
 #include "handlers.h"
 #include "handovers.h"
@@ -33,8 +34,7 @@
 #endif
 
 enum { LET_THROUGH = 0, INTERCEPT = 1 }; /* what the kernel reads (linux/prctl.h, SYSCALL_DISPATCH_FILTER_…) */
-enum { USER_DISPATCH = 2, SITES = 32 };  /* si_code SYS_USER_DISPATCH */
-enum { KIND_PLAIN, KIND_THREAD, KIND_PROCESS, KIND_SHARING, KINDS };
+enum { USER_DISPATCH = 2 };              /* si_code SYS_USER_DISPATCH */
 
 static struct {
     bool open, forked;
@@ -57,111 +57,6 @@ void ffm_dispatch_resume(bool before)
 }
 
 /* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
-
-/* A call that starts a thread or a process, or that affects the stack it runs on, must be made where the program makes
- * it. The program continues instead in one of these places, which makes the call and jumps back after it. There is one
- * place per site, because nothing else survives such a call. A new thread joins first, and so does a process that
- * shares the program's memory. After starting a process, the parent, whose stack the new process may have used, arms
- * again what was opened for it. They preserve the registers that the kernel preserves, and the 128 bytes below the
- * stack pointer that belong to the code there. */
-#define ONE_SITE(number)                                                                                               \
-    "ffm_dispatch_plain_" #number ":\n"                                                                                \
-    "syscall\n"                                                                                                        \
-    "jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                    \
-    ".balign 64\n"                                                                                                     \
-    "ffm_dispatch_thread_" #number ":\n"                                                                               \
-    "syscall\n"                                                                                                        \
-    "test %rax, %rax\n"                                                                                                \
-    "jnz 1f\n"                                                                                                         \
-    "call ffm_dispatch_new_thread\n"                                                                                   \
-    "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
-    ".balign 64\n"                                                                                                     \
-    "syscall\n"                                                                                                        \
-    "test %rax, %rax\n"                                                                                                \
-    "jz 1f\n"                                                                                                          \
-    "lea -128(%rsp), %rsp\n"                                                                                           \
-    "call ffm_dispatch_parent\n"                                                                                       \
-    "lea 128(%rsp), %rsp\n"                                                                                            \
-    "1: jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                 \
-    ".balign 64\n"                                                                                                     \
-    "syscall\n"                                                                                                        \
-    "lea -128(%rsp), %rsp\n"                                                                                           \
-    "test %rax, %rax\n"                                                                                                \
-    "jz 1f\n"                                                                                                          \
-    "call ffm_dispatch_lender\n"                                                                                       \
-    "jmp 2f\n"                                                                                                         \
-    "1: call ffm_dispatch_child\n"                                                                                     \
-    "2: lea 128(%rsp), %rsp\n"                                                                                         \
-    "jmp *ffm_dispatch_sites+8*" #number "(%rip)\n"                                                                    \
-    ".balign 64\n"
-
-/* A function `name` that calls `called` and preserves all registers that the kernel preserves. */
-#define PRESERVING(name, called)                                                                                       \
-    __asm__(".text\n"                                                                                                  \
-            ".hidden " #called "\n" #name ":\n"                                                                        \
-            "push %rbp\n"                                                                                              \
-            "mov %rsp, %rbp\n"                                                                                         \
-            "push %rax\n"                                                                                              \
-            "push %rdi\n"                                                                                              \
-            "push %rsi\n"                                                                                              \
-            "push %rdx\n"                                                                                              \
-            "push %r8\n"                                                                                               \
-            "push %r9\n"                                                                                               \
-            "push %r10\n"                                                                                              \
-            "and $-16, %rsp\n"                                                                                         \
-            "sub $512, %rsp\n"                                                                                         \
-            "fxsave64 (%rsp)\n"                                                                                        \
-            "call " #called "\n"                                                                                       \
-            "fxrstor64 (%rsp)\n"                                                                                       \
-            "lea -56(%rbp), %rsp\n"                                                                                    \
-            "pop %r10\n"                                                                                               \
-            "pop %r9\n"                                                                                                \
-            "pop %r8\n"                                                                                                \
-            "pop %rdx\n"                                                                                               \
-            "pop %rsi\n"                                                                                               \
-            "pop %rdi\n"                                                                                               \
-            "pop %rax\n"                                                                                               \
-            "pop %rbp\n"                                                                                               \
-            "ret\n")
-
-PRESERVING(ffm_dispatch_new_thread, ffm_dispatch_begin);
-PRESERVING(ffm_dispatch_parent, ffm_dispatch_forked);
-PRESERVING(ffm_dispatch_child, ffm_dispatch_child_begins);
-PRESERVING(ffm_dispatch_lender, ffm_dispatch_child_over);
-
-__asm__(".text\n"
-        ".hidden ffm_dispatch_sites\n"
-        ".globl ffm_dispatch_places\n"
-        ".hidden ffm_dispatch_places\n"
-        ".balign 64\n"
-        "ffm_dispatch_places:\n" /* 64 bytes for each kind at each site */
-        ONE_SITE(0) ONE_SITE(1) ONE_SITE(2) ONE_SITE(3) ONE_SITE(4) ONE_SITE(5) ONE_SITE(6) ONE_SITE(7) ONE_SITE(8)
-            ONE_SITE(9) ONE_SITE(10) ONE_SITE(11) ONE_SITE(12) ONE_SITE(13) ONE_SITE(14) ONE_SITE(15) ONE_SITE(16)
-                ONE_SITE(17) ONE_SITE(18) ONE_SITE(19) ONE_SITE(20) ONE_SITE(21) ONE_SITE(22) ONE_SITE(23) ONE_SITE(24)
-                    ONE_SITE(25) ONE_SITE(26) ONE_SITE(27) ONE_SITE(28) ONE_SITE(29) ONE_SITE(30) ONE_SITE(31));
-
-enum { PLACE_BYTES = 64 };
-
-uint64_t ffm_dispatch_sites[SITES];
-extern const char ffm_dispatch_places[];
-
-/* Make the thread's call in one of our places. If false, it is made in its own, and all system calls are let through
- * until the thread next returns from the driver. */
-static bool redirect(greg_t *registers, uint32_t kind)
-{
-    const uint64_t behind = (uint64_t)registers[REG_RIP];
-    for (uint32_t site = 0; site < SITES; site++) {
-        uint64_t there = 0;
-        if (__atomic_compare_exchange_n(&ffm_dispatch_sites[site], &there, behind, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE) ||
-            there == behind) {
-            registers[REG_RIP] = (greg_t)(ffm_dispatch_places + (size_t)(KINDS * site + kind) * PLACE_BYTES);
-            return true;
-        }
-    }
-    registers[REG_RIP] -= 2; /* the instruction itself */
-    return false;
-}
 
 enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone, whose stack is known by its upper end only */
 
@@ -209,16 +104,16 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
         ffm_handovers_starts(control_block_of(call, arguments));
         ffm_threads_begin();
         ffm_resting_end();
-        if (redirect(registers, KIND_THREAD))
+        if (ffm_dispatch_redirect(registers, FFM_PLACE_THREAD))
             return true;
         ffm_threads_lose();
         ffm_watch_give_up();
         return false;
     }
-    if (ffm_births_share(call, arguments) && redirect(registers, KIND_SHARING))
+    if (ffm_births_share(call, arguments) && ffm_dispatch_redirect(registers, FFM_PLACE_SHARING))
         return true;
     ffm_watch_before_fork();
-    if (redirect(registers, KIND_PROCESS))
+    if (ffm_dispatch_redirect(registers, FFM_PLACE_PROCESS))
         return true;
     ffm_watch_give_up();
     ffm_watch_forked();
@@ -317,7 +212,7 @@ static bool intercepted(ucontext_t *context)
     case SYS_sigaltstack:
         note_alternate(arguments[0]);
         if (!ffm_signal_stack_is_ours(context))
-            return redirect(registers, KIND_PLAIN);
+            return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         break;
     case SYS_exit:
         if (ffm_signals_in_child())
@@ -388,7 +283,7 @@ void ffm_dispatch_join(void)
 }
 
 /* A new thread, in its first instructions. */
-__attribute__((used)) void ffm_dispatch_begin(void)
+void ffm_dispatch_begin(void)
 {
     ffm_handovers_begins((uint64_t)__builtin_thread_pointer());
     ffm_dispatch_join();
@@ -398,7 +293,7 @@ __attribute__((used)) void ffm_dispatch_begin(void)
 static __thread bool unseen __attribute__((tls_model("initial-exec"))); /* what the child touches */
 
 /* A child that runs in the memory of this thread, and as this thread: it touches what the thread has waited for. */
-__attribute__((used)) void ffm_dispatch_child_begins(void)
+void ffm_dispatch_child_begins(void)
 {
     unseen = !ffm_signals_child_begins() || !turn_on();
     if (!unseen)
@@ -408,7 +303,7 @@ __attribute__((used)) void ffm_dispatch_child_begins(void)
 }
 
 /* The thread continues: the child has executed another program or ended, perhaps within a system call. */
-__attribute__((used)) void ffm_dispatch_child_over(void)
+void ffm_dispatch_child_over(void)
 {
     selector = LET_THROUGH;
     ffm_signals_child_over();

@@ -18,9 +18,6 @@ bool ffm_dispatch_open(void);
 /* Start with the calling thread, which was unknown. */
 void ffm_dispatch_join(void);
 
-/* The program continues after it has started a process. */
-void ffm_dispatch_forked(void);
-
 /* In a forked child, in which this is off. */
 void ffm_dispatch_after_fork(void);
 

@@ -1,0 +1,55 @@
+#include "library_functions.h"
+
+#include <errno.h>
+#include <malloc.h>
+
+#include "ranges.h"
+#include "system_calls.h"
+#include "thread.h"
+#include "traced.h"
+#include "watched.h"
+
+typedef uint64_t word;
+typedef void (*release_function)(void *);
+typedef word (*spawn_function)(word, word, word, word, word, word);
+
+enum { FREE, SPAWN, SPAWN_BY_NAME };
+
+static void wrap_free(void *block)
+{
+    const release_function original = (release_function)ffm_followed_original(&ffm_library_functions[FREE]);
+    const int error = errno;
+    /* The block's size matters only if a range ends behind its start. */
+    if (block != NULL && ffm_watch_active() && ffm_ranges_end_behind((uint64_t)block) && !ffm_ranges_held()) {
+        const ffm_thread *thread = ffm_thread_peek();
+        if (thread == NULL || (thread->depth == 0 && thread->bypass == 0))
+            ffm_watch_freed((uint64_t)block, malloc_usable_size(block));
+    }
+    errno = error;
+    original(block);
+}
+
+static word spawn(int place, word child, word path, word actions, word attributes, word words, word environment)
+{
+    const int error = errno;
+    const spawn_function original = (spawn_function)ffm_followed_original(&ffm_library_functions[place]);
+    if (ffm_watch_active())
+        ffm_system_call_starts(path, words, environment);
+    errno = error;
+    return original(child, path, actions, attributes, words, environment);
+}
+
+static word wrap_posix_spawn(word a, word b, word c, word d, word e, word f)
+{
+    return spawn(SPAWN, a, b, c, d, e, f);
+}
+
+static word wrap_posix_spawnp(word a, word b, word c, word d, word e, word f)
+{
+    return spawn(SPAWN_BY_NAME, a, b, c, d, e, f);
+}
+
+ffm_followed ffm_library_functions[] = {[FREE] = {FFM_FOLLOWED(free)},
+                                        [SPAWN] = {FFM_FOLLOWED(posix_spawn), .wanted = ffm_trace_on},
+                                        [SPAWN_BY_NAME] = {FFM_FOLLOWED(posix_spawnp), .wanted = ffm_trace_on},
+                                        {.name = NULL}};
