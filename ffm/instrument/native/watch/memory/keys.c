@@ -101,6 +101,7 @@ bool ffm_keys_are_mine(uint32_t key)
     return key == own && own != 0;
 }
 
+/* Threads that the driver starts do not join, and keep what they inherit: what they touch relies on no wait. */
 void ffm_keys_join(void)
 {
     joined = true;
