@@ -28,7 +28,7 @@ bool ffm_keys_are_mine(uint32_t key);
 /* A thread begins, or a process: it has inherited the rights of the one that started it. */
 void ffm_keys_join(void);
 
-/* No thread gets a key from now on: the program uses keys itself. */
+/* No thread gets a key from now on. */
 void ffm_keys_stop(void);
 
 /* The kernel takes a thread's rights away while a handler runs. At a handler's beginning: give them back there; at its

@@ -9,7 +9,7 @@ void ffm_resting_end(void);
 /* The calling thread ends: arm what rests for it by its key. */
 void ffm_resting_thread_ends(void);
 
-/* The program uses keys itself. */
+/* No thread gets a key any more: the program uses keys itself, or starts threads unseen. */
 void ffm_resting_without_keys(void);
 
 /* The calling thread continues after a system call, or in a handler of the program: the same, if it had slept. */

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "resting.h"
+
 enum { SITES = 32 };
 
 /* One place per site, because nothing else survives such a call. They preserve the registers that the kernel preserves,
@@ -99,6 +101,7 @@ bool ffm_dispatch_redirect(greg_t *registers, ffm_place kind)
             return true;
         }
     }
-    registers[REG_RIP] -= 2; /* the instruction itself */
+    ffm_resting_without_keys(); /* a thread that is started unseen would inherit the right to use them */
+    registers[REG_RIP] -= 2;    /* the instruction itself */
     return false;
 }
