@@ -72,7 +72,10 @@ def test_a_download_that_nobody_touches_is_named_by_what_saves_most(saving_s: fl
     (leave_out,) = (place for place, step in enumerate(remedy.steps) if step.startswith("Remove the download"))
     assert (leave_out == 1) == (first == "download")
     assert f"{saving_s:.4f} s" in remedy.steps[leave_out]
-    assert any("already pinned" in step for step in remedy.steps)
+    (pinned,) = (place for place, step in enumerate(remedy.steps) if "already pinned" in step)
+    otherwise = [place for place, step in enumerate(remedy.steps) if step.startswith("If it has to stay")]
+    assert all(leave_out < place < pinned for place in otherwise)
+    assert bool(otherwise) == (first == "download")
 
 
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:

@@ -146,6 +146,8 @@ def _remedy(problem: ProblemSite) -> Remedy:
     steps = _smaller(problem.download)
     if problem.download.saving_s <= remedy.benefit_s:
         return replace(remedy, steps=(*remedy.steps, *steps))
+    if problem.download.touched_bytes == 0:
+        steps.append("If it has to stay, do the following instead.")
     worth = problem.download.saving_s
     return replace(remedy, kind=RemedyKind.PARTIAL_DOWNLOAD, steps=(*steps, *remedy.steps), benefit_s=worth)
 
@@ -348,7 +350,10 @@ def _kept(problem: ProblemSite) -> list[str]:
     """Return what must wait after the change, because the conditional verdicts rely on it."""
     steps = []
     if any(site != problem.site for site in problem.keep):
-        steps.append("Keep the synchronization named below: a first use of the data relies on it.")
+        steps.append(
+            "Keep the synchronization named below, also if it is part of the same line, or wait elsewhere for the same "
+            "work: a first use of the data relies on it."
+        )
     needed = problem.count - problem.unnecessary
     if needed and problem.unnecessary:
         steps.append(
