@@ -15,8 +15,7 @@ from ffm.results.columnar.tables import stored_table
 from ffm.results.documents.analysis import Matching, UnmatchedSite
 from ffm.results.documents.measured import Memory, SyncUse, Tracing
 from ffm.results.folder.paths import ResultsFolder
-from ffm.stages.memory import GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
-from ffm.stages.sync_use import FIRST_USES
+from ffm.stages.tables import FIRST_USES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 
 MOST_UNMATCHED = 20
 """Sites whose runs differ that are listed."""

@@ -18,7 +18,7 @@ from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.common_memory import contexts_apart
 from ffm.evidence.matching import rows_of
-from ffm.evidence.operations import EVENTS, FUNCTION, are_in_order, operation_columns
+from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
 from ffm.evidence.printing import showing_waits
 from ffm.evidence.program_order import (
     access_rows,
@@ -43,7 +43,7 @@ from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import Necessity, needed_synchronizations
 from ffm.model.transfers import Repetition
 from ffm.results.chosen_sites import are_chosen
-from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, number_of
+from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
@@ -58,37 +58,6 @@ CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN = 1, 2, 4, 16, 32, 64
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""
-
-
-SYNCHRONIZATIONS = Table(
-    {
-        **identity(),
-        "reason": Column(np.uint8, among=lambda: list(Reason)),
-        "keep_stack": number_of("stacks", none=True),
-    }
-)
-
-TRANSFERS = Table(
-    {
-        **identity(),
-        "kind": Column(np.uint8, among=lambda: list(Repetition)),
-        "first_stack": number_of("stacks", none=True),
-    }
-)
-
-ACCESSES = Table(
-    {
-        **identity(),
-        "function": FUNCTION,
-        "synchronization_function": FUNCTION,
-        **{f"synchronization_{name}": column for name, column in identity().items() if name != "process"},
-    }
-)
-
-GPU_TIME_TABLE = Table(
-    {**identity(), "nanoseconds": duration(), "arriving": duration()},
-    {"is work over when it has arrived": lambda columns: bool((columns["arriving"] <= columns["nanoseconds"]).all())},
-)
 
 
 def run_memory(request: Request) -> Memory:

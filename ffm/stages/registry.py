@@ -17,8 +17,9 @@ from ffm.results.folder.identity import BUILT_ON
 from ffm.results.folder.lock import writing_to
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request, require_program
-from ffm.stages.memory import ACCESSES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS, run_memory
-from ffm.stages.sync_use import FIRST_USES, run_sync_use
+from ffm.stages.memory import run_memory
+from ffm.stages.sync_use import run_sync_use
+from ffm.stages.tables import ACCESSES, FIRST_USES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 from ffm.stages.tracing import run_tracing
 
 MEASURING_STAGES: dict[str, Callable[[Request], Document]] = {

@@ -14,7 +14,7 @@ from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant
-from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, identity
+from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, SyncUse
@@ -22,11 +22,10 @@ from ffm.results.documents.measured import Memory as MemoryDocument
 from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import ACCESSES, NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
+from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
 from ffm.stages.portions import lasting, traced_portion
+from ffm.stages.tables import ACCESSES
 from ffm.stages.watch_plan import write_watch_plan
-
-FIRST_USES = Table({**identity(), "first_use": Column(np.int64, least=0, most=LONGEST)})
 
 
 def run_sync_use(request: Request) -> SyncUse:

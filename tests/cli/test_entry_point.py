@@ -53,6 +53,15 @@ def test_help_imports_no_command_and_no_library_but_click() -> None:
     assert printed.splitlines()[-1] == "[]"
 
 
+def test_the_analysis_imports_nothing_that_measures() -> None:
+    """Frida takes a fifth of a second and 30 MB."""
+    program = "import sys, ffm.stages.analysis\nprint('frida' in sys.modules)"
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    ).stdout
+    assert printed == "False\n"
+
+
 def test_an_error_of_ours_is_one_sentence(ffm: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(monkeypatch, FfmError("the disk is full."))
     answer = ffm("report")
