@@ -48,15 +48,17 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.estimators.lateness import NEVER_NS, late_from
+from ffm.model.estimators.members import Changing
+from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
 from ffm.model.estimators.simulation.passes import replay_group
 from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
-from ffm.model.grouping import grouped, parts
+from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads
-from ffm.model.timeline import NANOSECONDS_IN_SECOND, Kind, Problem, Timeline
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
 
@@ -80,22 +82,6 @@ _NO_ROWS = np.zeros(0, np.int64)
 _NOTHING = Fix(_NO_ROWS, fixes=False, needed=False)
 """Changes no row."""
 _PROBES_STAY = Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Changing:
-    """The rows that some fix changes, by their place in the order of rows: those with problems, and the allocations
-    that take over freed memory.
-    """
-
-    place: NDArray[np.unsignedinteger]
-    labelled: NDArray[np.unsignedinteger]
-    """The row whose label counts: that of the free for an allocation."""
-
-    def label_of(self, label: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the label of each; -1 for none."""
-        labels: NDArray[np.integer] = np.maximum(label[self.labelled], -1)
-        return labels
 
 
 Elsewhere = Callable[["Replay", list[Fix], int], list[Replayed]]
@@ -194,42 +180,13 @@ class Replay:
         The arguments are as for `ffm.model.estimators.carry.carry_by_group`. `wanted` lists the groups to replay, by
         default all. Each takes one pass over the rows that it can change.
         """
-        members = self._members(label, group_of, groups)
+        members = self._changing.by_group(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
         return self._replays([Fix(members[number], fixes=True, needed=False) for number in numbers])
 
-    def _members(
-        self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
-    ) -> list[NDArray[np.int64]]:
-        """For each group, return the positions in `order` of the rows that its fix changes, including allocations."""
-        if not groups:
-            return []
-        changing = self._changing
-        # The last place is for rows and labels without a group.
-        group = np.append(group_of, -1)[changing.label_of(label)].astype(np.int64, copy=False)
-        place = changing.place
-        if len(group) and group.min() < 0:
-            inside = group >= 0
-            place, group = place[inside], group[inside]
-        place = place[grouped(group, groups)].astype(np.int64)
-        ends = np.cumsum(np.bincount(group, minlength=groups))
-        return np.split(place, ends[:-1])
-
     @functools.cached_property
-    def _changing(self) -> _Changing:
-        """The rows that some fix changes."""
-        timeline, partner = self._timeline, self._work.partner
-        takes_over = (timeline.kind == Kind.ALLOCATION) & (partner >= 0)
-        served = np.flatnonzero(takes_over)
-        served = served[(timeline.problem[partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
-        fixed = np.flatnonzero((timeline.problem != 0) & ~takes_over)
-        place = np.concatenate([self._place[fixed], self._place[served]])
-        labelled = np.concatenate([fixed, partner[served]])
-        if (place[1:] < place[:-1]).any():
-            order = np.argsort(place)
-            place, labelled = place[order], labelled[order]
-        kind = np.min_scalar_type(len(timeline))
-        return _Changing(place.astype(kind), labelled.astype(kind))
+    def _changing(self) -> Changing:
+        return Changing.of(self._timeline, self._work, self._place)
 
     @functools.cached_property
     def _never_late(self) -> NDArray[np.int64]:
@@ -350,7 +307,7 @@ class Replay:
             return fixed_run(timeline, self._work, self.inference, timeline.start, timeline.wait)
         label = (timeline.problem != 0).view(np.int8) - np.int8(1)
         group_of = np.zeros(1, np.int32)
-        [members] = self._members(label, group_of, 1)
+        [members] = self._changing.by_group(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
         fix = Fix(members, fixes=True, needed=False)
@@ -366,22 +323,23 @@ class Replay:
         a process call the driver, it is not known well enough who waits for whom to move them against each other; then
         only the time between calls shrinks.
         """
-        timeline, process = self._timeline, self._work.process_of_thread
-        alone = (np.bincount(process)[process] == 1)[timeline.thread]
+        timeline, process, rows = self._timeline, self._work.process_of_thread, len(self._timeline)
+        traced = Traced(
+            timeline.thread,
+            timeline.start,
+            timeline.duration,
+            timeline.wait,
+            timeline.gap,
+            probe,
+            np.bincount(process)[process] == 1,
+        )
         start, wait = timeline.start.copy(), timeline.wait.copy()
-        following = timeline.thread[1:] == timeline.thread[:-1]
-        # What a probe costs is known on average: now and then it took less, at most the time between two calls.
-        most = (timeline.start[1:] - (timeline.start + timeline.duration)[:-1]).clip(0)
-        probe = np.append(probe[:1], np.where(following, np.minimum(probe[1:], most), probe[1:]))
-        probes = Probes(np.where(alone, probe, 0), start, wait)
+        probes = Probes(np.empty(rows, np.int64), start, wait)
+        run(probes_of_lone_threads, rows, traced, probes.time)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
-        self._run(len(timeline), self.inference.likely, _NOTHING, manner, probes)
-        # Calls that several threads make at once may reach the GPU in another order, and so seem to wait longer.
-        wait, start = np.where(alone, wait, timeline.wait), np.where(alone, start, timeline.start)
-        duration = timeline.duration - timeline.wait + wait
-        gap = timeline.gap.copy()
-        between = start[1:] - (start + duration)[:-1] - np.where(alone, 0, probe)[1:]
-        gap[:-1] = np.where(following, np.maximum(between, 0), gap[:-1])
+        self._run(rows, self.inference.likely, _NOTHING, manner, probes)
+        duration, gap = probes.time, np.empty(rows, np.int64)  # the probes' own times are not needed any more
+        run(settle_times, rows, traced, Times(start, duration, wait, gap))
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
 
     @staticmethod
