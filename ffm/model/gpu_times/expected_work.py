@@ -67,34 +67,55 @@ def expect_times(
 ) -> Expected:
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
     rows, equal, same = works.rows, works.equal, shown.same
-    gpu = np.full(len(timeline), -1, np.int64)
     firm, sure, seldom = np.zeros((3, len(timeline)), bool)
     if not len(rows):
-        return Expected(gpu, firm, sure, seldom)
+        return Expected(np.full(len(timeline), -1, np.int64), firm, sure, seldom)
     number = shown.segment[rows]
-    inside = number >= 0
-    several = by_segment(shown.size > 1)[number]
     timed = work.measured[rows] >= 0
+    value = _expected_values(work, works, shown, length, number, timed)
+    inside = number >= 0
+    seen = np.bincount(equal[inside | timed], minlength=len(works.total))
+    seldom[rows] = ~inside & ~timed & (work.copied[rows] == 0) & (seen < OFTEN)[equal]
+    firm[rows] = timed | by_segment(same.alike)[number]
+    sure[rows] = timed | by_segment(same.sure)[number]
+    gpu = np.full(len(timeline), -1, np.int64)  # not before: computing the values takes most memory
+    gpu[rows] = np.maximum(value, -1, out=value)
+    return Expected(gpu, firm, sure, seldom)
+
+
+def _expected_values(
+    work: DeviceWork,
+    works: EqualWork,
+    shown: Shown,
+    length: NDArray[np.int64],
+    number: NDArray[np.int32],
+    timed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return how long the work of each of the works' rows takes; below 0 if unknown.
+
+    Args:
+        work, works, shown, length: as for `expect_times`.
+        number: the segment of each of those rows; -1 for none.
+        timed: whether events timed it.
+    """
+    equal = works.equal
     single = timed | by_segment(shown.size == 1)[number]
-    alone = np.where(timed, _usual(work, works), by_segment(length)[number])
-    known = np.full(len(works.total), -1.0)
-    if single.any():
-        known = _medians(equal[single], alone[single], works.total)
-    value = np.where(single, alone, _by_size(known, works.copied)[equal])
-    del alone
+    value = np.where(timed, _usual(work, works), by_segment(length)[number])
+    if not single.all():
+        known = np.full(len(works.total), -1.0)
+        if single.any():
+            known = _medians(equal[single], value[single], works.total)
+        others = np.flatnonzero(~single)
+        value[others] = _by_size(known, works.copied)[equal[others]]
+    several = by_segment(shown.size > 1)[number]
     if several.any():
         value = _share_out(value, several, number, length)
         left = value < 0
-        resolved = ~left & inside
+        resolved = ~left & (number >= 0)
         if left.any() and resolved.any():
             elsewhere = _medians(equal[resolved], value[resolved], works.total)
             value = np.where(left, elsewhere[equal], value)
-    seen = np.bincount(equal[inside | timed], minlength=len(works.total))
-    seldom[rows] = ~inside & ~timed & (work.copied[rows] == 0) & (seen[equal] < OFTEN)
-    gpu[rows] = np.maximum(value, -1).astype(np.int64)
-    firm[rows] = timed | by_segment(same.alike)[number]
-    sure[rows] = timed | by_segment(same.sure)[number]
-    return Expected(gpu, firm, sure, seldom)
+    return value
 
 
 def _usual(work: DeviceWork, works: EqualWork) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ the waits allow. A removed wait saves least in the slow one and most in the fast
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,9 @@ def infer_gpu_times(
         del seen
     slow = _slow(timeline, work, shown, works, expected)
     del works
-    likely = _likely(timeline, work, shown, expected, room, slow.gpu)
+    guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
+    likely = _likely(timeline, work, shown, expected, guessed)
     fast = _fast(timeline, work, shown, expected)
     return Inference(shown.order, likely, slow, fast, shown.usual, shown.usual, fastest)
 
@@ -78,11 +79,13 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
     shown, room = find_segment_lengths(timeline, work, latency_ns)
     works = find_equal_work(timeline, work)
     expected = expect_times(timeline, work, works, shown, shown.likely_length)
-    possible = None
+    guessed = _Guessed.nothing()
     if (expected.gpu[works.rows] < 0).any():
-        possible = _slow(timeline, work, shown, works, expected).gpu
-    del works
-    likely = _likely(timeline, work, shown, expected, room, possible)
+        slow = _slow(timeline, work, shown, works, expected)
+        guessed = _guessed(timeline, work, expected, room, slow.gpu)
+        del slow
+    del works, room
+    likely = _likely(timeline, work, shown, expected, guessed)
     return Inference(shown.order, likely, likely, likely, shown.usual, shown.usual)
 
 
@@ -102,30 +105,46 @@ def _longest(work: DeviceWork) -> DeviceWork:
     return replace(work, measured=np.where(work.measured >= 0, work.measured + work.arriving, -1), arriving=None)
 
 
-def _likely(
-    timeline: Timeline,
-    work: DeviceWork,
-    shown: Shown,
-    expected: Expected,
-    room: NDArray[np.int64],
-    possible: NDArray[np.int64] | None,
-) -> GpuTimes:
-    """Return the likely timeline; `possible` is how long each row's work takes in the slow one, which need not be known
-    if no work's time is unknown.
-    """
-    gpu = expected.gpu.clip(0)
-    if possible is not None:
-        unseen = np.flatnonzero((expected.gpu < 0) & enqueues(work))
-        most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
-        gpu[unseen] = guess_unseen(timeline.site, work, room, unseen, most, expected.gpu)
+@dataclass(frozen=True, slots=True)
+class _Guessed:
+    """Rows whose work's time is unknown, and the nanoseconds that were guessed for it."""
+
+    rows: NDArray[np.int64]
+    gpu: NDArray[np.int64]
+
+    @classmethod
+    def nothing(cls) -> _Guessed:
+        """Return no guess."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _guessed(
+    timeline: Timeline, work: DeviceWork, expected: Expected, room: NDArray[np.int64], possible: NDArray[np.int64]
+) -> _Guessed:
+    """Guess how long unknown work takes; `possible` is how long each row's work takes in the slow timeline."""
+    unseen = np.flatnonzero((expected.gpu < 0) & enqueues(work))
+    if not len(unseen):
+        return _Guessed.nothing()
+    most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
+    return _Guessed(unseen, guess_unseen(timeline.site, work, room, unseen, most, expected.gpu))
+
+
+def _likely(timeline: Timeline, work: DeviceWork, shown: Shown, expected: Expected, guessed: _Guessed) -> GpuTimes:
+    """Return the likely timeline."""
+
+    def times() -> NDArray[np.int64]:
+        gpu: NDArray[np.int64] = expected.gpu.clip(0)
+        gpu[guessed.rows] = guessed.gpu
+        return gpu
+
     allowed = _allowed(work, shown, expected)
-    first = fit_times(timeline, work, shown.order, gpu.copy(), shown.usual, allowed, pause=shown.pause)
+    first = fit_times(timeline, work, shown.order, times(), shown.usual, allowed, pause=shown.pause)
     late = _often_late(timeline, first.latency, ALIKE_TIMES * shown.usual)
     if not late.any():
         return first
-    del first
+    del first  # its times were corrected in place: they are found anew, which takes no memory meanwhile
     excused = np.where(late, shown.usual, ENDLESS_NS)
-    return fit_times(timeline, work, shown.order, gpu, shown.usual, allowed, excused, pause=shown.pause)
+    return fit_times(timeline, work, shown.order, times(), shown.usual, allowed, excused, pause=shown.pause)
 
 
 def _fast(
