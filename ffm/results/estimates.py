@@ -84,6 +84,13 @@ class Estimates:
             return None
         return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell)
 
+    def for_likely_changes(self) -> Estimates:
+        """Return the same for `likely_change` alone, which takes less than half of the memory."""
+        replay = None if self.replay is None else self.replay.for_likely_changes()
+        alone = Estimates(self._timeline, self._work, self._copy_time, self._wall_s, None, keeps_memory=True)
+        alone.replay = replay
+        return alone
+
     @functools.cached_property
     def _basis(self) -> Basis:
         assert self.replay is not None and self._work is not None

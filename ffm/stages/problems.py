@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,7 +53,8 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
     problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
     problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
-    return dataclasses.replace(timeline, problem=problem, first_use=np.where(misplaced, first_use, 0))
+    timeline.first_use[misplaced] = first_use[misplaced]  # where nothing is written, its zeros take no memory
+    return timeline
 
 
 def misplaced_synchronizations(timeline: Timeline) -> NDArray[np.bool_]:

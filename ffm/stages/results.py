@@ -124,7 +124,7 @@ def _estimated(
         return _Found(analysis, membership)
     threads, times = replay.threads, replay.inference.work_alone()
     if len(timeline) <= LONGEST_TRIED:
-        return _Found(analysis, membership, _Waits(timeline, work, times, threads, estimates))
+        return _Found(analysis, membership, _Waits(timeline, work, times, threads, estimates.for_likely_changes()))
     return _Found(analysis, Membership.none(), _Waits(timeline.for_path(), work.for_path(), times, threads, None))
 
 

@@ -37,7 +37,10 @@ def saved(
     less = np.zeros(rows, np.int64) if own is None else calling - (calling * np.array(own)).astype(np.int64)
     gap = timeline.gap - (timeline.gap * np.array(cpu)).astype(np.int64)
     without = np.zeros(rows, bool) if gone is None else np.array(gone)
-    return replay.changed(Faster(less, gap, np.array(gpu), without)).likely_s
+    faster = Faster(less, gap, np.array(gpu), without)
+    likely_s = replay.changed(faster).likely_s
+    assert replay.for_likely_changes().likely_change(faster) == replay.likely_change(faster) == likely_s
+    return likely_s
 
 
 @given(st.data(), programs(streams=4))

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,6 +155,12 @@ class Replay:
         # Where other processes replay, each processor has one of its own.
         kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
         return {**kept, "_elsewhere": None, "_tell": untold, "_known": {}, "_threads": False}
+
+    def for_likely_changes(self) -> Replay:
+        """Return the same for `likely_change` alone, which takes less than half of the memory."""
+        alone = copy(self)  # without what is not pickled
+        alone.inference = self.inference.likely_alone()
+        return alone
 
     def expect(self, replays: int) -> None:
         """Say that about so many replays follow: compiling pays for many even if the table is small."""

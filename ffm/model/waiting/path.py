@@ -103,7 +103,7 @@ class Stretches:
     @classmethod
     def on_threads(cls, thread: NDArray[np.integer], begin: Times, end: Times) -> Stretches:
         """Return stretches on threads, which need not join; the arguments have one entry for each."""
-        where = thread.astype(np.int64)
+        where = thread.astype(np.int64, copy=False)
         return cls(np.full(len(thread), StretchKind.ON_HOST, np.uint8), where, begin, end, where)
 
     @classmethod
@@ -119,7 +119,9 @@ class Stretches:
 
     @classmethod
     def joined(cls, parts: Sequence[Stretches]) -> Stretches:
-        """Return all stretches of several, one after the other."""
+        """Return all stretches of several, one after the other; of one, without a copy."""
+        if len(parts) == 1:
+            return parts[0]
         several = [cls.nothing(), *parts]
         return cls(
             np.concatenate([one.kind for one in several]),
