@@ -75,6 +75,7 @@ def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
         thread=read["operation_thread"][~early].astype(np.int64),
         time=time[~early],
         comparison=_COMPARISON[comparison[~early]],
+        counter=counter[~early],
     )
 
 

@@ -17,8 +17,15 @@ from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
 from ffm.instrument.session.program_end import await_end
 from ffm.instrument.session.runner import run_instrumented
-from ffm.remedy.layout import Counted, guarded_functions, read_counters
-from ffm.remedy.selection import MEMORY_BYTES, Planned, closes_host_memory, delivers_late, write_plan
+from ffm.remedy.layout import Counted, constant, guarded_functions, read_counters
+from ffm.remedy.selection import (
+    MEMORY_BYTES,
+    Planned,
+    awaits_clocks,
+    closes_host_memory,
+    delivers_late,
+    write_plan,
+)
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
 
@@ -37,6 +44,18 @@ class _NoWaitFunction:
 
     offset: int | None = None
     offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What corrections need besides hooks in the driver."""
+
+    closing: bool
+    """Guards over the C library."""
+    late: bool
+    """A heap whose large blocks have pages of their own."""
+    clocks: bool
+    """To be told of reads of clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +118,11 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="ffm-remedy-") as scratch:
         folder = Path(scratch)
         ordered = write_plan(planned, folder / "plan", memory_bytes)
-        closing = any(closes_host_memory(site) for site in planned)
-        late = any(delivers_late(site) for site in planned)
+        needs = _Needs(
+            closing=any(closes_host_memory(site) for site in planned),
+            late=any(delivers_late(site) for site in planned),
+            clocks=any(awaits_clocks(site) for site in planned),
+        )
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
         by_hand: list[ProgramRun] = []
@@ -109,7 +131,7 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: uncorrected")
             bare.append(run_bare(command, folder, files, timeout_s))
             progress(f"run {turn + 1} of {runs}: corrected")
-            run, counted = _run_corrected(command, folder, turn, files, timeout_s, closing=closing, late=late)
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs)
             corrected.append(run)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
@@ -162,9 +184,7 @@ def _run_corrected(
     turn: int,
     files: list[Path],
     timeout_s: float | None,
-    *,
-    closing: bool,
-    late: bool,
+    needs: _Needs,
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts, before = folder / "output", folder / f"counts-{turn}", _states(files)
     counts.mkdir()
@@ -175,13 +195,13 @@ def _run_corrected(
     instruments = Instruments(
         counts,
         functions,
-        0,
+        constant("FFM_FOLLOW_CLOCKS") if needs.clocks else 0,
         folder / "plan",
         lambda driver: _NoWaitFunction(),
         LIBRARY,
         tuple(catalogue.extra.values()),
-        guarded_functions() if closing else (),
-        preloaded=(HEAP,) if late else (),
+        guarded_functions() if needs.closing else (),
+        preloaded=(HEAP,) if needs.late else (),
     )
     outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
     counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]

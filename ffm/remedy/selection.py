@@ -1,9 +1,11 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
-A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. A download's
-wait moves to the first use of its destination, wherever that is (`native/downloads.h`). That is correct whether or not
-the occurrence is needed, so sites with both kinds are chosen if it pays. A transfer is staged or reused only if the
-results say that this saves time; each call checks that its bytes are right (`native/uploads.c`).
+A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. Some of an
+explicit synchronization's may have been needed for timing: what they waited for is over before the program reads a
+clock (`native/correction/calls/clock_payments.h`). A download's wait moves to the first use of its destination,
+wherever that is (`native/downloads.h`). That is correct whether or not the occurrence is needed, so sites with both
+kinds are chosen if it pays. A transfer is staged or reused only if the results say that this saves time; each call
+checks that its bytes are right (`native/uploads.c`).
 """
 
 from __future__ import annotations
@@ -143,8 +145,8 @@ def choose(
     for number in chosen:
         site = analysis.sites[number]
         idle = ["NO_WAIT"] if never_needed(site) else []
-        if Remedy.SKIP in remedies and site.kind == "synchronization" and never_needed(site):
-            add(number, Remedy.SKIP, "SKIP")
+        if Remedy.SKIP in remedies and can_be_skipped(site):
+            add(number, Remedy.SKIP, "SKIP", *([] if never_needed(site) else ["CLOCK"]))
         if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
             add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT")
         if Remedy.REUSE in remedies and _repeats(site):
@@ -225,6 +227,11 @@ def closes_host_memory(planned: Planned) -> bool:
     return any(planned.actions & constant(f"FFM_REMEDY_{action}") for action in waits)
 
 
+def awaits_clocks(planned: Planned) -> bool:
+    """Return whether waits are removed that the next read of a clock must make up for."""
+    return bool(planned.actions & constant("FFM_REMEDY_CLOCK"))
+
+
 def delivers_late(planned: Planned) -> bool:
     """Return whether downloads of the site are deferred."""
     name = load_catalogue()[planned.function].name
@@ -235,7 +242,22 @@ def never_needed(site: Site) -> bool:
     """Return whether every occurrence of the site waited for nothing, or only so that work on another stream comes
     later. The device keeps that order when a wait is removed (`native/order.h`).
     """
-    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.because is Because.ORDERS_STREAMS)
+    return _all(site, _needs_nothing)
+
+
+def _needs_nothing(verdict: Verdict) -> bool:
+    return verdict.kind in UNNECESSARY or verdict.because is Because.ORDERS_STREAMS
+
+
+def can_be_skipped(site: Site) -> bool:
+    """Return whether an explicit synchronization can return at once: no occurrence was needed, or, where some were
+    unnecessary, the others only for timing.
+    """
+    if site.kind != "synchronization":
+        return False
+    some = any(verdict.kind in UNNECESSARY for verdict in site.synchronization)
+    timed = _all(site, lambda verdict: _needs_nothing(verdict) or verdict.because is Because.HOST_TIMER)
+    return never_needed(site) or (some and timed)
 
 
 def _all(site: Site, good: Callable[[Verdict], bool]) -> bool:

@@ -17,6 +17,8 @@ WORDS = {
     Because.NOT_WATCHED: "what it protects could not be watched, or not for as long as another thread might use it",
     Because.RELEASED: "the program frees host memory that the work it waits for writes or reads",
     Because.HOST_TIMER: "it is needed only for timing: the program reads a clock after it, and another time",
+    Because.COUNTER_TIMER: "it is needed only for timing: the program reads the processor's counter after it, and "
+    "another time",
     Because.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
     Because.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
     Because.ANSWER: "the program asks afterwards whether the work is over, and was never told that it is not",

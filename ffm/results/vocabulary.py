@@ -35,6 +35,7 @@ class Because(StrEnum):
     SHARED_MEMORY = auto()
     ANSWER = auto()
     PRINTED = auto()
+    COUNTER_TIMER = auto()
     OTHERS_STAY = auto()
     """Nothing relies on it as long as the waits that were not measured stay."""
     OUTSIDE_PORTION = auto()

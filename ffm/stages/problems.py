@@ -66,7 +66,7 @@ def misplaced_synchronizations(timeline: Timeline) -> NDArray[np.bool_]:
 def waits_for_timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a `Comparison` for each wait that only serves timing, by its reason; otherwise 0."""
     sureness = np.zeros(len(reason), np.uint8)
-    sureness[reason == Reason.HOST_TIMER] = Comparison.COMPARED
+    sureness[(reason == Reason.HOST_TIMER) | (reason == Reason.COUNTER_TIMER)] = Comparison.COMPARED
     sureness[reason == Reason.MAYBE_TIMER] = Comparison.MAYBE_COMPARED
     return sureness
 

@@ -65,6 +65,13 @@ def used(*uses: tuple[int, int, Role], thread: int = 0) -> Uses:
     )
 
 
+def clock_reads(*reads: tuple[int, int, Comparison], counters: tuple[tuple[int, int, Comparison], ...] = ()) -> Clocks:
+    """Return reads of clocks, and of the processor's counter, as (thread, time, comparison)."""
+    rows = sorted([*((*read, False) for read in reads), *((*read, True) for read in counters)], key=lambda row: row[1])
+    thread, time, comparison, counter = (np.array(column) for column in zip(*rows, strict=True))
+    return Clocks(thread, time, comparison.astype(np.uint8), counter.astype(np.bool_))
+
+
 def reasons(found: Necessity) -> list[Reason]:
     return [Reason(value) for value in found.reason.tolist() if value]
 
@@ -194,7 +201,7 @@ def test_what_this_process_relies_on_itself_is_not_there_for_another() -> None:
 
 def test_a_wait_that_another_process_may_need_is_not_only_timing() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
-    clocks = Clocks(np.array([0]), np.array([30]), np.array([Comparison.COMPARED]))
+    clocks = clock_reads((0, 30, Comparison.COMPARED))
     found = needed_synchronizations(program(*rows), used((0, 0, Role.SHARED)), clocks)
     assert reasons(found) == [Reason.SHARED_MEMORY]
 
@@ -206,20 +213,31 @@ def test_a_clock_on_both_sides_needs_the_wait_between() -> None:
         (Comparison.MAYBE_COMPARED, Reason.MAYBE_TIMER),
         (Comparison.NOT_COMPARED, Reason.NOTHING_RELIES),
     ):
-        clocks = Clocks(np.array([0]), np.array([30]), np.array([comparison]))
+        clocks = clock_reads((0, 30, comparison))
         assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [expected]
 
 
 def test_a_wait_is_needed_only_for_timing_if_nothing_else_relies_on_it() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0), ("work", SECOND, 0), ("stream", SECOND, 0)]
-    clocks = Clocks(np.array([0, 0]), np.array([18, 38]), np.full(2, Comparison.COMPARED))
+    clocks = clock_reads((0, 18, Comparison.COMPARED), (0, 38, Comparison.COMPARED))
     found = needed_synchronizations(program(*rows), used(), clocks)
     assert reasons(found) == [Reason.ORDERS_STREAMS, Reason.HOST_TIMER]
 
 
+def test_a_timer_that_reads_the_processors_counter_is_told_apart_if_it_reads_first() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
+    clock, counter = (0, 31, Comparison.COMPARED), (0, 30, Comparison.COMPARED)
+    assert reasons(needed_synchronizations(program(*rows), used(), clock_reads(clock, counters=(counter,)))) == [
+        Reason.COUNTER_TIMER
+    ]
+    assert reasons(needed_synchronizations(program(*rows), used(), clock_reads(counter, counters=(clock,)))) == [
+        Reason.HOST_TIMER
+    ]
+
+
 def test_a_clock_read_by_another_thread_may_time_a_wait() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
-    clocks = Clocks(np.array([1]), np.array([30]), np.array([Comparison.COMPARED]))
+    clocks = clock_reads((1, 30, Comparison.COMPARED))
     assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [Reason.MAYBE_TIMER]
 
 

@@ -18,6 +18,7 @@ from ffm.remedy.selection import (
     MEMORY_BYTES,
     Planned,
     Remedy,
+    awaits_clocks,
     closes_host_memory,
     delivers_late,
     late_cost_s,
@@ -226,6 +227,23 @@ def test_uploads_and_skipped_synchronizations_deliver_nothing_late() -> None:
         site(1, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
     )
     assert [delivers_late(one) for one in plan(document, set(Remedy))] == [False, False]
+
+
+def test_a_wait_that_a_read_of_a_clock_makes_up_for_is_skipped_where_others_are_not_needed() -> None:
+    timer = verdict("required", 4, Because.HOST_TIMER)
+    unnecessary, ordered = verdict("unnecessary", 6), verdict("required", 6, Because.ORDERS_STREAMS)
+    some = [
+        site(0, "synchronization", "cuCtxSynchronize", [unnecessary, timer]),
+        site(1, "synchronization", "cuCtxSynchronize", [verdict("required", 10, Because.HOST_TIMER)]),
+        site(2, "synchronization", "cuCtxSynchronize", [unnecessary, verdict("required", 4, Because.COUNTER_TIMER)]),
+        site(3, "synchronization", "cuCtxSynchronize", [unnecessary, verdict("required", 4, Because.MAYBE_TIMER)]),
+        site(4, "synchronization", "cuCtxSynchronize", [timer, ordered]),
+        site(5, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
+        site(6, "free", "cuMemFree_v2", [unnecessary, timer]),
+    ]
+    planned = plan(analysis(*some), set(Remedy))
+    assert actions(planned) == {0: {"SKIP", "CLOCK"}, 5: {"SKIP"}}
+    assert [awaits_clocks(one) for one in planned] == [True, False]
 
 
 def test_what_is_not_corrected_has_a_reason() -> None:

@@ -1,7 +1,7 @@
 // The compiled library that the agent loads into the program: the collector, or the remedies' library.
 
 // The gate's gettimeofday stands for the program. libunwind, which the program may share, maps memory under its lock.
-const INSTRUMENT_FILES = /frida-agent|libffm_(collector|pages)|libunwind\.so/;
+const INSTRUMENT_FILES = /frida-agent|libffm_(collector|remedy|pages)|libunwind\.so/;
 
 let collector = null;
 let configuration = null;
@@ -20,20 +20,20 @@ function loadCollector() {
     isBound: bound("is_bound", "bool", ["pointer"]),
     modulesChanged: bound("modules_changed", "void", []),
     counter: optional("counter", "void", ["pointer", "uint"]),
-    instrument: optional("instrument", "void", ["pointer", "uint64"]),
+    instrument: bound("instrument", "void", ["pointer", "uint64"]),
     limit: optional("limit", "void", ["uint", "uint64", "uint64", "uint64", "pointer"]),
     keep: optional("keep", "void", ["uint64"]),
     arrive: optional("arrive", "void", []),
     detach: optional("detach", "void", []),
-    followedName: optional("followed_name", "pointer", ["uint", "uint"]),
-    followedWrapper: optional("followed_wrapper", "pointer", ["uint", "uint"]),
-    followedBind: optional("followed_bind", "void", ["uint", "uint", "pointer"]),
+    followedName: bound("followed_name", "pointer", ["uint", "uint"]),
+    followedWrapper: bound("followed_wrapper", "pointer", ["uint", "uint"]),
+    followedBind: bound("followed_bind", "void", ["uint", "uint", "pointer"]),
     allocatorName: optional("allocator_name", "pointer", ["uint"]),
     allocatorWrapper: optional("allocator_wrapper", "pointer", ["uint"]),
     allocatorBind: optional("allocator_bind", "void", ["uint", "pointer"]),
     allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
     interpreterClock: optional("interpreter_clock", "void", ["pointer"]),
-    foreign: optional("foreign", "void", ["pointer", "uint64", "bool"]),
+    foreign: bound("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", new Array(9).fill("pointer")),
     askGraphs: optional("ask_graphs", "void", new Array(9).fill("pointer")),
     entryPoints: optional("entry_points", "void", ["pointer", "uint", "pointer"]),

@@ -67,13 +67,14 @@ function tellHooks(outcomes, seconds) {
   ask({ type: "hooks", outcomes, seconds }, "noted");
 }
 
-// Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs neither.
+// Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs only the
+// first.
 function tellCollector(module) {
-  if (collector.foreign === null) {
+  collector.foreign(module.base, module.size, 1);
+  if (collector.ask === null) {
     return;
   }
   const orNull = (name) => module.findExportByName(name) ?? NULL;
-  collector.foreign(module.base, module.size, 1);
   collector.ask(...configuration.asked.map(orNull));
   collector.askGraphs(...configuration.askedOfGraphs.map(orNull));
 }

@@ -7,7 +7,6 @@ const RUNTIME = /^libcudart\.so/;
 
 const WATCH = 2; // FFM_MODE_WATCH of modes.h
 const HOST = 8; // FFM_MODE_HOST
-const LIVES = 512; // FFM_MODE_LIVES
 
 let observer = null;
 
@@ -15,10 +14,8 @@ rpc.exports = {
   start(given) {
     configuration = given;
     loadCollector();
-    if (collector.instrument !== null) {
-      for (const [, start, end] of instruments()) {
-        collector.instrument(start, end.sub(start).toUInt32());
-      }
+    for (const [, start, end] of instruments()) {
+      collector.instrument(start, end.sub(start).toUInt32());
     }
     if (configuration.portion !== null && collector.limit !== null) {
       const { kind, from, until, every, name } = configuration.portion;
@@ -34,7 +31,7 @@ rpc.exports = {
     if ((configuration.mode & WATCH) !== 0) {
       collector.arrive();
     }
-    if ((configuration.mode & (WATCH | LIVES)) !== 0) {
+    if (!collector.followedName(configuration.mode, 0).isNull()) {
       hookFollowed();
     }
     if ((configuration.mode & HOST) !== 0) {
@@ -43,7 +40,7 @@ rpc.exports = {
     observer = Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
-        if (collector.foreign !== null && (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name))) {
+        if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
           collector.foreign(module.base, module.size, 0);
         }
         if (DRIVER.test(module.name)) {

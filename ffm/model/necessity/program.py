@@ -148,6 +148,8 @@ class Clocks:
     time: NDArray[np.int64]
     comparison: NDArray[np.uint8]
     """A value of `Comparison`."""
+    counter: NDArray[np.bool_]
+    """Whether the program's own code reads the processor's counter (RDTSC, RDTSCP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +166,4 @@ class Handovers:
 
 NO_HANDOVERS = Handovers(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.int64))
 
-NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+NO_CLOCKS = Clocks(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.bool_))

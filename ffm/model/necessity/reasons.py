@@ -36,6 +36,8 @@ class Reason(IntEnum):
     """The program asks whether the work is over, and never got the answer that it is not."""
     PRINTED = 20
     """What kernels print appears when it returns."""
+    COUNTER_TIMER = 21
+    """As `HOST_TIMER`, where the program itself reads the processor's counter (RDTSC, RDTSCP)."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}

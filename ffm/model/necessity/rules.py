@@ -111,8 +111,7 @@ def needed_synchronizations(
         if needs_of == state.OF_CLOCKS:
             _require(reason, shared, Reason.SHARED_MEMORY)
         more, covers = sweep.run(is_required(reason), needs_of)
-        for need, why in _REASON_OF_NEED.items():
-            _require(reason, more[more[:, state.USE] == need, state.RELIED_ON], why)
+        _require_for(reason, more, clocks)
         kept = np.concatenate([kept, more])
     _require(reason, shared, Reason.SHARED_MEMORY)
 
@@ -141,6 +140,15 @@ def _reasons_at_first(
     if shows is not None:
         _require(reason, np.flatnonzero(shows), Reason.PRINTED)
     return reason
+
+
+def _require_for(reason: NDArray[np.uint8], needs: NDArray[np.int64], clocks: Clocks) -> None:
+    """Give the waits of some needs their reasons; `state` has the columns."""
+    need, on = needs[:, state.USE], needs[:, state.RELIED_ON]
+    counted = np.isin(needs[:, state.RELIED_AT], clocks.time[clocks.counter])
+    _require(reason, on[(need == state.NEED_TIMER) & counted], Reason.COUNTER_TIMER)
+    for kind, why in _REASON_OF_NEED.items():
+        _require(reason, on[need == kind], why)
 
 
 def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) -> None:

@@ -37,6 +37,8 @@ WAITS = ("synchronizations", "free_waits", "transfer_waits")
 FALLBACKS = {
     "waits_host_memory": "waits kept because the GPU was working on host memory",
     "waits_questions": "deferred waits because the program asked for the state or times of work",
+    "waits_clocks": "removed waits made up for because the program read a clock",
+    "waits_unseen": "waits kept because the program could read clocks unseen",
     "waits_destination": "transfers that waited because their host memory could not be closed until they were done",
     "waits_source": "downloads that waited because their source is not from cudaMalloc or cudaMallocAsync",
     "uploads_unfollowed": "uploads left unchanged because their destination is not from cudaMalloc or cudaMallocAsync",

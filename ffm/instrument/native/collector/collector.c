@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "captures.h"
 #include "clock_reads.h"
+#include "clocks.h"
 #include "contents.h"
 #include "contexts.h"
 #include "counters.h"
@@ -144,6 +145,7 @@ void ffm_collector_mark(const char *name, bool begins)
 void ffm_collector_arrive(void)
 {
     ffm_threads_spare_instruments();
+    ffm_clocks_tell(ffm_clock_read);
 }
 
 int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
@@ -242,11 +244,8 @@ void *ffm_collector_followed_wrapper(uint32_t mode, uint32_t place)
 void ffm_collector_followed_bind(uint32_t mode, uint32_t place, void *original)
 {
     ffm_followed *row = followed_at(mode, place);
-    if (row == NULL)
-        return;
-    __atomic_store_n(&row->original, original, __ATOMIC_RELEASE);
-    if (row->bound != NULL)
-        row->bound(original);
+    if (row != NULL)
+        ffm_followed_bind(row, original);
 }
 
 void ffm_collector_counter(void *instruction, uint32_t bytes)

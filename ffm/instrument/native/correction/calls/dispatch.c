@@ -23,7 +23,12 @@ static bool ready;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 /* Driver calls made inside driver calls are the driver's own. */
-static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
+static __thread enum { NO_CALLS, BETWEEN, WITHIN } calls __attribute__((tls_model("initial-exec")));
+
+bool ffm_dispatch_between_calls(void)
+{
+    return calls == BETWEEN;
+}
 
 /* All hooks are in place before the first call. */
 static void prepare(void)
@@ -83,7 +88,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     ffm_handler handler = handlers[index];
     if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
         pthread_once(&prepared, prepare);
-    if (depth != 0 || handler == NULL)
+    if (calls == WITHIN || handler == NULL)
         return ffm_call_forward(index, arguments);
     ffm_program_call call = {.index = index, .function = &ffm_catalogue[index], .arguments = arguments};
     if (ffm_plan_has_function(index)) {
@@ -103,11 +108,11 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
         call.corrected = ffm_trial_corrects(call.site);
         began_ns = ffm_now();
     }
-    depth = 1;
+    calls = WITHIN;
     if (ffm_downloads_pending())
         deliver_for(&call);
     word result = handler(&call);
-    depth = 0;
+    calls = BETWEEN;
     if (call.site != NULL)
         ffm_trial_called(call.site, call.corrected, began_ns);
     return result;

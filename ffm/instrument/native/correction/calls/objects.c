@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "call_handlers.h"
+#include "clock_payments.h"
 #include "delivery.h"
 #include "extras.h"
 #include "held.h"
@@ -72,6 +73,7 @@ static uint64_t stop(const ffm_program_call *call)
 static uint64_t begin_capture(const ffm_program_call *call)
 {
     ffm_order_stream(ffm_argument(call, call->function->stream), call->function->per_thread_stream);
+    ffm_clock_payments_settle();
     ffm_capture(true);
     uint64_t result = ffm_forward(call);
     if (result != 0)

@@ -4,6 +4,8 @@
 
 #include "allowance.h"
 #include "bindings.h"
+#include "clock_payments.h"
+#include "clocks.h"
 #include "counters.h"
 #include "delivery.h"
 #include "dispatch.h"
@@ -15,6 +17,7 @@
 #include "guards.h"
 #include "heap.h"
 #include "host_memory.h"
+#include "instruments.h"
 #include "kernel_arguments.h"
 #include "lifetime.h"
 #include "maps.h"
@@ -48,7 +51,8 @@ static void deliver_all(void)
 
 int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan)
 {
-    (void)mode;
+    if (mode & FFM_FOLLOW_CLOCKS)
+        ffm_clock_payments_open();
     if (!ffm_plan_open(plan))
         return -2;
     ffm_wrappers_lead_to(ffm_call);
@@ -95,6 +99,46 @@ bool ffm_remedy_is_bound(const void *address)
 void ffm_remedy_modules_changed(void)
 {
     ffm_modules_forget();
+}
+
+void ffm_remedy_foreign(void *start, uint64_t bytes, bool driver)
+{
+    if (driver)
+        ffm_clock_payments_driver((uint64_t)start, (uint64_t)start + bytes);
+    else
+        ffm_instruments_note((uint64_t)start, bytes);
+}
+
+void ffm_remedy_instrument(const void *start, uint64_t bytes)
+{
+    ffm_instruments_note((uint64_t)start, bytes);
+}
+
+static ffm_followed *followed_at(uint32_t mode, uint32_t place)
+{
+    for (ffm_followed *row = ffm_clocks; mode & FFM_FOLLOW_CLOCKS && row->name != NULL; row++)
+        if (place-- == 0)
+            return row;
+    return NULL;
+}
+
+const char *ffm_remedy_followed_name(uint32_t mode, uint32_t place)
+{
+    const ffm_followed *row = followed_at(mode, place);
+    return row == NULL ? NULL : row->name;
+}
+
+void *ffm_remedy_followed_wrapper(uint32_t mode, uint32_t place)
+{
+    const ffm_followed *row = followed_at(mode, place);
+    return row == NULL || row->original != NULL ? NULL : row->wrapper; /* a forked child has its parent's */
+}
+
+void ffm_remedy_followed_bind(uint32_t mode, uint32_t place, void *original)
+{
+    ffm_followed *row = followed_at(mode, place);
+    if (row != NULL)
+        ffm_followed_bind(row, original);
 }
 
 void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated)

@@ -7,8 +7,8 @@
 
 #include "export.h"
 
-/* Start correcting according to a plan (an ffm_remedy_plan); counters go into `folder`. `mode` is unused.
- * Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan is not sound. */
+/* Start correcting according to a plan (an ffm_remedy_plan); counters go into `folder`. `mode` is FFM_FOLLOW_CLOCKS or
+ * 0 Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan is not sound. */
 FFM_EXPORT int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Replacement code for a driver function, by its index in the catalogue, or in extra_functions.def after that. */
@@ -19,6 +19,15 @@ FFM_EXPORT void *ffm_remedy_wrapper(uint32_t function);
 FFM_EXPORT void ffm_remedy_bind(uint32_t function, void *address, void *original);
 FFM_EXPORT bool ffm_remedy_is_bound(const void *address);
 FFM_EXPORT void ffm_remedy_modules_changed(void);
+
+/* Where code of the driver (`driver`), or of the instruments, was loaded. */
+FFM_EXPORT void ffm_remedy_foreign(void *start, uint64_t bytes, bool driver);
+FFM_EXPORT void ffm_remedy_instrument(const void *start, uint64_t bytes);
+
+/* As the collector's functions of these names: in the mode that needs them, those that read clocks. */
+FFM_EXPORT const char *ffm_remedy_followed_name(uint32_t mode, uint32_t place);
+FFM_EXPORT void *ffm_remedy_followed_wrapper(uint32_t mode, uint32_t place);
+FFM_EXPORT void ffm_remedy_followed_bind(uint32_t mode, uint32_t place, void *original);
 
 /* The process has a Python interpreter; stacks are then matched including its frames. */
 FFM_EXPORT void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);

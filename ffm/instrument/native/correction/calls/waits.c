@@ -1,5 +1,6 @@
 /* Explicit synchronizations, and queries about the state of work. */
 #include "call_handlers.h"
+#include "clock_payments.h"
 #include "effects.h"
 #include "late.h"
 #include "order.h"
@@ -32,23 +33,33 @@ static uint64_t wait_for(const ffm_program_call *call, awaited work)
     return result;
 }
 
+static uint64_t fall_back(const ffm_program_call *call, awaited work, uint64_t *why)
+{
+    ffm_count(why);
+    ffm_count(&call->tally->waited);
+    return wait_for(call, work);
+}
+
 static uint64_t synchronize(const ffm_program_call *call)
 {
     awaited work = awaited_by(call);
     if (!ffm_may(call, FFM_REMEDY_SKIP))
         return wait_for(call, work);
+    const bool timed = call->site->actions & FFM_REMEDY_CLOCK;
+    if (timed && !ffm_clock_payments_possible())
+        return fall_back(call, work, &ffm_counters->waits_unseen);
     uint64_t *why = &ffm_counters->waits_host_memory;
     if (!ffm_effects_under_way()) {
         if (ffm_order_fence(work.scope, work.handle)) {
+            if (timed)
+                ffm_clock_payments_owe();
             FFM_COUNT(synchronizations);
             ffm_count(&call->tally->corrected);
             return 0;
         }
         why = &ffm_counters->waits_driver;
     }
-    ffm_count(why);
-    ffm_count(&call->tally->waited);
-    return wait_for(call, work);
+    return fall_back(call, work, why);
 }
 
 /* When the program queries, what removed waits promised must be over. */

@@ -14,7 +14,7 @@ static bool planned_functions[FFM_FUNCTION_COUNT];
 static ffm_planned planned; /* by the sites' keys, with which they begin */
 
 static const uint32_t actions = FFM_REMEDY_POOL_ALLOCATION | FFM_REMEDY_POOL_FREE | FFM_REMEDY_SKIP |
-                                FFM_REMEDY_ASYNCHRONOUS | FFM_REMEDY_REUSE | FFM_REMEDY_NO_WAIT;
+                                FFM_REMEDY_ASYNCHRONOUS | FFM_REMEDY_REUSE | FFM_REMEDY_NO_WAIT | FFM_REMEDY_CLOCK;
 
 /* Others index by a site's numbers. */
 static bool sites_are_sound(const ffm_remedy_site *some, uint32_t number)

@@ -1,7 +1,7 @@
 /* The binary layout of the correcting library's plan and counters. The C compiler and ffm/remedy/layout.py both read it
  * as it stands, so it may contain only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 7 };
+enum { FFM_REMEDY_VERSION = 8 };
 
 /* What may be done at a call site. */
 enum {
@@ -10,8 +10,12 @@ enum {
     FFM_REMEDY_SKIP = 4,            /* an explicit synchronization: return at once */
     FFM_REMEDY_ASYNCHRONOUS = 8,    /* a transfer through pinned staging */
     FFM_REMEDY_REUSE = 16,          /* an upload from a copy already on the device */
-    FFM_REMEDY_NO_WAIT = 32         /* a transfer: nothing relied on its own wait */
+    FFM_REMEDY_NO_WAIT = 32,        /* a transfer: nothing relied on its own wait */
+    FFM_REMEDY_CLOCK = 64           /* with SKIP: the next read of a clock may rely on the wait */
 };
+
+/* What a mode asks of the library. */
+enum { FFM_FOLLOW_CLOCKS = 1 /* replace the functions that read clocks */ };
 
 /* A plan is a file with this, and then sites, sorted by key. */
 typedef struct {
@@ -67,6 +71,8 @@ typedef struct {
     /* Fallbacks: corrections that were not safe at that moment, so that the program waited as it does uncorrected. */
     uint64_t waits_host_memory;  /* the GPU was writing or reading host memory */
     uint64_t waits_questions;    /* the program asked for the state or the times of work */
+    uint64_t waits_clocks;       /* the program read a clock */
+    uint64_t waits_unseen;       /* it may read clocks unseen */
     uint64_t waits_destination;  /* a download's destination could not be closed until it was delivered */
     uint64_t waits_source;       /* a download's source is not memory whose allocation and free are tracked */
     uint64_t uploads_unfollowed; /* an upload's destination is not such memory */

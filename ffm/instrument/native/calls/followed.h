@@ -26,4 +26,11 @@ static inline uintptr_t ffm_followed_original(const ffm_followed *row)
     return (uintptr_t)original;
 }
 
+static inline void ffm_followed_bind(ffm_followed *row, void *original)
+{
+    __atomic_store_n(&row->original, original, __ATOMIC_RELEASE);
+    if (row->bound != NULL)
+        row->bound(original);
+}
+
 #endif

@@ -1,10 +1,23 @@
 #include "clocks.h"
 
 #include "clock.h"
-#include "clock_reads.h"
 
 typedef uint64_t word;
 typedef word (*function)(word, word);
+
+static ffm_clock_reader *told;
+
+void ffm_clocks_tell(ffm_clock_reader *reader)
+{
+    __atomic_store_n(&told, reader, __ATOMIC_RELEASE);
+}
+
+static void tell(const void *caller)
+{
+    ffm_clock_reader *reader = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
+    if (reader != NULL)
+        reader(caller, NULL);
+}
 
 /* The collector's own reads: past both, if the kernel's is replaced too, which comes later. */
 static void read_past(void *original)
@@ -21,17 +34,17 @@ static void read_past(void *original)
     X(__vdso_gettimeofday, NULL)                                                                                       \
     X(__vdso_time, NULL)
 
-#define PLACE(name, told) PLACE_##name,
+#define PLACE(name, bound_by) PLACE_##name,
 enum { CLOCKS(PLACE) };
 
 static __thread bool within __attribute__((tls_model("initial-exec"))); /* one of these, which may call another */
 
-#define WRAPPER(name, told)                                                                                            \
+#define WRAPPER(name, bound_by)                                                                                        \
     static word wrap_##name(word p, word q)                                                                            \
     {                                                                                                                  \
         const bool outer = !within;                                                                                    \
         if (outer)                                                                                                     \
-            ffm_clock_read(__builtin_return_address(0), NULL);                                                         \
+            tell(__builtin_return_address(0));                                                                         \
         within = true;                                                                                                 \
         const word result = ((function)ffm_followed_original(&ffm_clocks[PLACE_##name]))(p, q);                        \
         within = !outer;                                                                                               \
@@ -39,5 +52,10 @@ static __thread bool within __attribute__((tls_model("initial-exec"))); /* one o
     }
 CLOCKS(WRAPPER)
 
-#define ROW(name, told) {FFM_FOLLOWED(name), .bound = told},
+#define ROW(name, bound_by) {FFM_FOLLOWED(name), .bound = bound_by},
 ffm_followed ffm_clocks[] = {CLOCKS(ROW){.name = NULL}};
+
+bool ffm_clocks_are_followed(void)
+{
+    return __atomic_load_n(&ffm_clocks[PLACE_clock_gettime].original, __ATOMIC_ACQUIRE) != NULL;
+}
