@@ -256,6 +256,14 @@ def _dearest(results: Results, reasons: dict[int, Reason]) -> str:
     return f"Site {most + 1}, {sites[most].call}: {why_not(reasons[most])}."
 
 
+def _no_gain(results: Results, reasons: dict[int, Reason], options: list[Remedy]) -> FfmError:
+    """Return the error that says why nothing pays at the site with the largest saving, and what to do instead."""
+    from ffm.report.remedies.uncorrected import by_hand
+
+    advice = f"{_dearest(results, reasons)} {by_hand(results.document, options)}"
+    return FfmError(f"nothing to apply: no correction is expected to save time. {advice}")
+
+
 def _apply(
     results: Results,
     remedies: list[Remedy],
@@ -291,7 +299,7 @@ def _apply(
         )
     worth = worthwhile_in(results, fitting, named=named)
     if not worth.planned:
-        raise FfmError(f"nothing to apply: no correction is expected to save time. {_dearest(results, worth.left)}")
+        raise _no_gain(results, worth.left, [] if named else remedies)
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(
             command,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outcome import Expected, compare_outputs, not_paying
 
 ENDED = Ending(code=0, signal=None, timed_out=False)
 
@@ -55,3 +55,9 @@ def test_files_are_compared() -> None:
     ]
     varying = compare_outputs([run("", out="1"), run("", out="2")], [run("", out="3")])
     assert varying == ([], ["out differs from run to run: it was not compared."])
+
+
+def test_corrections_that_are_expected_to_lose_time_say_why_they_were_made() -> None:
+    assert not_paying(Expected(0.001, -0.01, 0.02)) == []
+    [note] = not_paying(Expected(-0.001, -0.01, 0.02))
+    assert "named" in note

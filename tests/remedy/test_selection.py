@@ -25,7 +25,7 @@ from ffm.remedy.selection import (
     plan,
     write_plan,
 )
-from ffm.report.remedies.uncorrected import why_not
+from ffm.report.remedies.uncorrected import by_hand, why_not
 from ffm.report.words import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis
 from ffm.results.documents.benefit import Benefit
@@ -355,3 +355,11 @@ def test_each_guarded_function_is_named_once() -> None:
     names = guarded_functions()
     assert {"read", "write", "munmap", "execve", "sigaction"} <= set(names)
     assert len(names) == len(set(names))
+
+
+def test_where_nothing_pays_the_user_is_told_what_the_source_would_save_and_how_to_go_on() -> None:
+    everything = Benefit(carry_s=0.2, bound_s=0.3, replay_s=0.25)
+    document = msgspec.structs.replace(analysis(), everything=everything)
+    assert f"0.250 of {document.wall_s:.3f} s" in by_hand(document, [])
+    assert "--" not in by_hand(document, [])
+    assert "--skip-syncs or --reuse-uploads" in by_hand(document, [Remedy.SKIP, Remedy.REUSE])

@@ -141,6 +141,16 @@ def expected_of(benefit: Benefit, cost_s: float) -> Expected:
     return Expected(benefit.expected_s - cost_s / 2, low_s, benefit.high_s)
 
 
+def not_paying(expected: Expected) -> list[str]:
+    """Return a note on corrections that cost more than they save, which are made only if the user names them."""
+    if expected.seconds >= 0:
+        return []
+    return [
+        "Correcting a program at all costs some milliseconds, however little is corrected. That does not count against "
+        "corrections that are named, as these are, but they are not expected to make up for it in this run."
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The whole answer of `ffm apply-remedy`.
@@ -203,7 +213,7 @@ def outcome(
     }
     sites = _sites(results, comparison)
     benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
-    estimate_s = benefit.expected_s
+    estimate_s, expected = benefit.expected_s, expected_of(benefit, cost_s)
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
     return Outcome(
@@ -221,7 +231,7 @@ def outcome(
         estimate_s=estimate_s,
         estimate_low_s=benefit.low_s,
         estimate_high_s=benefit.high_s,
-        expected=expected_of(benefit, cost_s),
+        expected=expected,
         ratio=saving_s / estimate_s if estimate_s > WORTH_A_RATIO * comparison.bare_s else None,
         twin_s=comparison.twin_s,
         twin_saving_s=None if comparison.twin_s is None else comparison.bare_s - comparison.twin_s,
@@ -236,7 +246,7 @@ def outcome(
         sites=sites,
         left=_left(results.document, comparison.planned, among, unpaid),
         differences=differences,
-        notes=notes + _notes(comparison, command, results),
+        notes=notes + _notes(comparison, command, results) + not_paying(expected),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ffm.remedy.reasons import (
     ComparingCostsAsMuch,
     DoesNotPay,
@@ -18,6 +20,7 @@ from ffm.remedy.reasons import (
     WaitsTooEarly,
 )
 from ffm.report.words import WORDS
+from ffm.results.documents.analysis import Analysis
 
 _FIXED: dict[type[Reason], str] = {
     ManagedSet: "once it returns, the program may use all managed memory, which kernels may still be writing. If it "
@@ -50,6 +53,23 @@ def why_not(reason: Reason) -> str:
         case DoesNotPay():
             return _does_not_pay(reason)
     return _FIXED[type(reason)]
+
+
+def by_hand(document: Analysis, options: Sequence[str]) -> str:
+    """Return what changing the source would save where no correction is expected to pay, and how to correct the program
+    all the same: `options` are those of `apply-remedy`, none if the user named some.
+    """
+    saved_s = 0.0 if document.everything is None else document.everything.expected_s
+    advice = (
+        f"In the source, fixing everything is expected to save {saved_s:.3f} of {document.wall_s:.3f} s, without what "
+        "correcting costs: `ffm remedies` says what to change."
+    )
+    if not options:
+        return advice
+    return (
+        f"{advice} A longer run may make up for that cost: measure one. Or name a fix, which is then applied all the "
+        f"same: {' or '.join(f'--{option}' for option in options)}."
+    )
 
 
 def _does_not_pay(reason: DoesNotPay) -> str:
