@@ -10,6 +10,7 @@ from ffm.remedy.reasons import (
     ManagedSet,
     NeededForMore,
     OtherAllocation,
+    OtherDestination,
     OtherFunction,
     PartlyNeeded,
     Reason,
@@ -29,6 +30,7 @@ from ffm.remedy.selection import (
     Planned,
     Remedy,
     choose,
+    followed_destinations,
     guards_itself,
     needs_more,
     no_wait_counts,
@@ -56,6 +58,7 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
         site: tuple(remedy for remedy in actions if remedy is not None)
         for site, actions in choose(analysis, list(Remedy)).items()
     }
+    followed = followed_destinations(analysis)
     managed = {link.site for link in analysis.allocations if link.memory == "managed"}
     allocated: dict[int, set[int]] = {}
     for link in analysis.allocations:
@@ -65,7 +68,10 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
         index: Fitness(chosen[index], None)
         if chosen.get(index)
         else Fitness(
-            (), _why_not(site, managed=index in managed, by=[analysis.sites[one] for one in allocated.get(index, ())])
+            (),
+            OtherDestination()
+            if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and index not in followed
+            else _why_not(site, managed=index in managed, by=[analysis.sites[one] for one in allocated.get(index, ())]),
         )
         for index, site in enumerate(analysis.sites)
         if site.problem_count

@@ -37,6 +37,11 @@ class UnseenAllocation:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherDestination:
+    """It sends to memory whose allocation and free corrections do not follow, such as a variable of the device."""
+
+
+@dataclass(frozen=True, slots=True)
 class OtherAllocation:
     """The memory that it frees is allocated by calls that corrections do not keep."""
 
@@ -99,6 +104,7 @@ Reason = (
     | ComparingCostsAsMuch
     | UnseenAllocation
     | OtherAllocation
+    | OtherDestination
     | Unmatched
     | WaitsTooEarly
     | PartlyNeeded

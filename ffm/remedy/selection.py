@@ -136,6 +136,7 @@ def choose(
 ) -> dict[int, Actions]:
     """Return what to do at each site; arguments as for `plan`."""
     chosen = range(len(analysis.sites)) if among is None else among
+    followed = followed_destinations(analysis)
     flags: dict[int, Actions] = {}
 
     def add(site: int, remedy: Remedy | None, *names: str) -> None:
@@ -147,6 +148,8 @@ def choose(
         idle = ["NO_WAIT"] if never_needed(site) else []
         if Remedy.SKIP in remedies and can_be_skipped(site):
             add(number, Remedy.SKIP, "SKIP", *([] if never_needed(site) else ["CLOCK"]))
+        if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and number not in followed:
+            continue
         if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
             add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT")
         if Remedy.REUSE in remedies and _repeats(site):
@@ -164,6 +167,18 @@ def choose(
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()
     return {number: actions for number, actions in flags.items() if analysis.sites[number].function in catalogue}
+
+
+def followed_destinations(analysis: Analysis) -> set[int]:
+    """Return the sites that always send to device memory whose allocation and free corrections follow. Variables of the
+    device, for example, are not such memory.
+    """
+    occurrences: dict[int, int] = {}
+    for link in analysis.allocations:
+        allocated = link.allocation is not None and analysis.sites[link.allocation].function in ALLOCATIONS
+        if link.role == "destination" and (allocated or link.memory == Memory.ASYNCHRONOUS):
+            occurrences[link.site] = occurrences.get(link.site, 0) + link.occurrences
+    return {number for number, seen in occurrences.items() if seen >= analysis.sites[number].count}
 
 
 def _units(analysis: Analysis, chosen: dict[int, Actions]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
-from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation
+from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation, OtherDestination
 from ffm.remedy.selection import (
     LATE_S,
     LEAST,
@@ -67,7 +68,20 @@ def site(
     )
 
 
-def analysis(*sites: Site, allocations: list[AllocationLink] | None = None, origin: str = "ffm") -> Analysis:
+def analysis(
+    *sites: Site,
+    allocations: list[AllocationLink] | None = None,
+    origin: str = "ffm",
+    followed: Collection[int] | None = None,
+) -> Analysis:
+    """Return an analysis where the sites `followed`, by default all, send to memory from cudaMallocAsync."""
+    destinations = [
+        AllocationLink(
+            site=number, role="destination", memory="asynchronous", allocation=None, release=None, occurrences=one.count
+        )
+        for number, one in enumerate(sites)
+        if followed is None or number in followed
+    ]
     return Analysis(
         stacks=[Stack(key=f"{number:032x}", frames=[]) for number in range(len(sites))],
         application="app",
@@ -81,7 +95,7 @@ def analysis(*sites: Site, allocations: list[AllocationLink] | None = None, orig
         sequences=[],
         costs=[],
         matching=None,
-        allocations=allocations or [],
+        allocations=[*(allocations or []), *destinations],
     )
 
 
@@ -219,6 +233,27 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
     planned = plan(analysis(*some), set(Remedy))
     assert actions(planned) == {number: {"ASYNCHRONOUS", "NO_WAIT"} for number in (0, 1, 2)}
     assert all(delivers_late(one) for one in planned)
+
+
+def test_uploads_are_corrected_where_all_of_them_go_to_memory_that_is_followed() -> None:
+    some = [
+        site(0, "allocation", "cuMemAlloc_v2"),
+        site(1, "allocation", "cuMemAllocManaged"),
+        *(site(number, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)]) for number in range(2, 6)),
+    ]
+
+    def sends(number: int, allocation: int | None, occurrences: int = 10) -> AllocationLink:
+        memory = "managed" if allocation == 1 else "device"
+        return AllocationLink(
+            site=number, role="destination", memory=memory, allocation=allocation, release=None, occurrences=occurrences
+        )
+
+    links = [sends(2, 0, 6), sends(2, 0, 4), sends(3, 0, 9), sends(4, 1)]
+    document = analysis(*some, allocations=links, followed=())
+    assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {2: {"ASYNCHRONOUS", "NO_WAIT"}}
+    assert {number: fit.why_not for number, fit in fitness(document).items() if number > 2} == dict.fromkeys(
+        (3, 4, 5), OtherDestination()
+    )
 
 
 def test_uploads_and_skipped_synchronizations_deliver_nothing_late() -> None:

@@ -11,6 +11,7 @@ from ffm.remedy.reasons import (
     ManagedSet,
     NeededForMore,
     OtherAllocation,
+    OtherDestination,
     OtherFunction,
     PartlyNeeded,
     Reason,
@@ -29,6 +30,8 @@ _FIXED: dict[type[Reason], str] = {
     LateCostsAsMuch: "delivering the data later would cost as much as it saves",
     ComparingCostsAsMuch: "comparing the bytes with what the device holds would cost as much as it saves",
     UnseenAllocation: "the allocation of the memory that it frees was not observed",
+    OtherDestination: "it sends to device memory that is not from cudaMalloc or cudaMallocAsync, such as a variable "
+    "of the device",
     WaitsTooEarly: "it is needed, but waits too early: moving it requires a change of the source",
     WaitsReliedOn: "some of its calls waited, and the program may rely on that wait",
 }
