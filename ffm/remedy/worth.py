@@ -1,9 +1,9 @@
 """Which planned corrections are expected to save more than they cost.
 
 A unit (sites that are corrected together) costs what its calls take: a fence on the device for each removed wait, a
-hash and a copy of the bytes it sends. Pinned staging memory is paid once, by all that use it, and so is getting into
-the program. What a unit saves is how much less all of the plan saves without it: of two waits that follow each other,
-neither saves anything alone.
+hash and a copy of the bytes it sends, and the waits of reused uploads where something relies on them. Pinned staging
+memory is paid once, by all that use it, and so is getting into the program. What a unit saves is how much less all of
+the plan saves without it: of two waits that follow each other, neither saves anything alone.
 
 A unit with many calls is compared while the program runs (`native/correction/foundation/trials.h`), which ends what
 does not pay. One with few calls is not, so that an estimate that is wrong costs all that the unit costs. Where that
@@ -191,6 +191,8 @@ class _Plan:
         cost_s = CALL_S * site.count
         if does("REUSE"):
             cost_s += (COMPARE_S - CALL_S) * site.count + self._machine.hash_s * site.bytes
+        if does("REUSE") and not does("NO_WAIT"):
+            cost_s += site.wait_s  # fixed in the source, it goes with the upload
         if does("ASYNCHRONOUS") and site.function in UPLOADS:
             cost_s += self._machine.copy_s * site.bytes
         if does("ASYNCHRONOUS") and site.function in DOWNLOADS:

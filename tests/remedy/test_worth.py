@@ -139,9 +139,18 @@ def test_hashing_must_save_more_than_it_costs() -> None:
     """1 GiB in each of ten uploads takes a second to hash; its upload from pageable memory needs its wait."""
     used = verdict("required", 10, Because.RESULT_USED)
     one = site(0, "transfer", "cuMemcpyHtoD_v2", [used], [verdict("no-op", 10, first=0)])
-    document = analysis(msgspec.structs.replace(one, bytes=10 << 30))
+    document = analysis(msgspec.structs.replace(one, bytes=10 << 30, wait_s=0.0))
     assert kept(judged(document, {frozenset({0}): 0.5})) == set()
     assert kept(judged(document, {frozenset({0}): 0.5}, FREE_OF_COST)) == {0}
+
+
+@pytest.mark.parametrize(("kind", "kept_sites"), [("required", set()), ("unnecessary", {0})])
+def test_a_reused_upload_whose_wait_stays_does_not_save_it(kind: str, kept_sites: set[int]) -> None:
+    """Without the upload and its wait, the run would take 0.5 s less, of which 0.6 s are spent waiting."""
+    waits = verdict(kind, 10, Because.HOST_TIMER)
+    one = site(0, "transfer", "cuMemcpyHtoD_v2", [waits], [verdict("no-op", 10, first=0)])
+    document = analysis(msgspec.structs.replace(one, wait_s=0.6))
+    assert kept(judged(document, {frozenset({0}): 0.5}, FREE_OF_COST)) == kept_sites
 
 
 def test_the_programs_own_pinned_memory_tells_what_pinning_costs() -> None:
