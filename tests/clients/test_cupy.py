@@ -17,6 +17,7 @@ from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, v
 ENVIRONMENT = Path(os.environ.get("FFM_CUPY", BUILD / "cupy" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
 PROBLEMS = HERE / "cupy_problems.py"
+WORKERS = HERE / "cupy_workers.py"
 STEPS = 10
 
 pytestmark = pytest.mark.skipif(
@@ -58,20 +59,18 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
         return measured(PYTHON, PROBLEMS, tmp_path_factory.mktemp("cupy"))
 
 
-def line_of(text: str) -> int:
-    (line,) = (number for number, row in enumerate(PROBLEMS.read_text().splitlines(), 1) if text in row)
+def line_of(text: str, script: Path = PROBLEMS) -> int:
+    (line,) = (number for number, row in enumerate(script.read_text().splitlines(), 1) if text in row)
     return line
 
 
-def sites_at(analysis: Analysis, text: str) -> list[Site]:
+def sites_at(analysis: Analysis, text: str, script: Path = PROBLEMS) -> list[Site]:
     """Return the calls of the script's line with a text: their stacks lead through CuPy's own files."""
-    line = line_of(text)
+    line = line_of(text, script)
     return [
         site
         for site in analysis.sites
-        if any(
-            frame.line == line and frame.file.endswith(PROBLEMS.name) for frame in analysis.stacks[site.stack].frames
-        )
+        if any(frame.line == line and frame.file.endswith(script.name) for frame in analysis.stacks[site.stack].frames)
     ]
 
 
@@ -93,6 +92,19 @@ def test_the_wait_after_each_step_is_not_needed(analysis: Analysis) -> None:
 def test_the_wait_for_what_is_printed_is_needed(analysis: Analysis) -> None:
     (wait,) = (site for site in sites_at(analysis, 'print("sum"') if site.call == "cudaStreamSynchronize")
     assert wait.problem_count == 0
+
+
+@pytest.mark.skipif("ospke" not in Path("/proc/cpuinfo").read_text().split(), reason="the processor has no keys")
+def test_waits_are_judged_beside_spinning_threads_and_other_programs(tmp_path: Path) -> None:
+    """What is used after the second wait asks for that one, in each step; and for nothing else."""
+    found = measured(PYTHON, WORKERS, tmp_path)
+    used, unused = (
+        next(site for site in sites_at(found, text, WORKERS) if site.call == "cudaStreamSynchronize")
+        for text in (" used = state.get()", " unused = state.get()")
+    )
+    assert sum(verdict.occurrences for verdict in used.synchronization) == STEPS
+    assert {verdict.kind for verdict in used.synchronization} <= {"unnecessary", "conditionally unnecessary"}
+    assert unused.problem_count == 0
 
 
 def test_a_table_that_is_sent_between_kernels_is_found(tmp_path: Path) -> None:
