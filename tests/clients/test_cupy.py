@@ -13,6 +13,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from tests.clients.gating import gate
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, virtual_gpu
+from tests.memory_keys import has_memory_keys
 
 ENVIRONMENT = Path(os.environ.get("FFM_CUPY", BUILD / "cupy" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -94,7 +95,7 @@ def test_the_wait_for_what_is_printed_is_needed(analysis: Analysis) -> None:
     assert wait.problem_count == 0
 
 
-@pytest.mark.skipif("ospke" not in Path("/proc/cpuinfo").read_text().split(), reason="the processor has no keys")
+@pytest.mark.skipif(not has_memory_keys(), reason="there are no memory protection keys")
 def test_waits_are_judged_beside_spinning_threads_and_other_programs(tmp_path: Path) -> None:
     """What is used after the second wait asks for that one, in each step; and for nothing else."""
     found = measured(PYTHON, WORKERS, tmp_path)

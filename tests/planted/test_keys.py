@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.memory_keys import has_memory_keys
 from tests.planted.building import Programs
 from tests.planted.labels import Case, planted_cases
 from tests.planted.measuring import answers_for
@@ -13,7 +14,7 @@ from tests.planted.measuring import answers_for
 CASES = [case for case in planted_cases() if case.name in ("spinning_threads-spins", "spinning_threads-yields")]
 
 
-@pytest.mark.skipif("ospke" not in Path("/proc/cpuinfo").read_text().split(), reason="the processor has no keys")
+@pytest.mark.skipif(not has_memory_keys(), reason="there are no memory protection keys")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_threads_that_spin_make_no_wait_required(case: Case, programs: Programs, tmp_path: Path) -> None:
     answers = answers_for(case, programs, tmp_path, ["pages"])
