@@ -14,6 +14,7 @@ from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY
+from ffm.evidence.threads.lock_waits import lock_waits_of_rows
 from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.evidence.transfers.staged_copies import STAGED_BYTES
@@ -76,6 +77,7 @@ def device_work(
         independent=independent,
         stream_device=device,
         lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
+        locks=None if tracing is None or tracing.locks is None else lock_waits_of_rows(tracing.locks, columns, thread),
         direction=_directions(columns, transfers),
         asked=_asked(columns, number),
     )

@@ -105,6 +105,20 @@ class ThreadLives:
 
 
 @dataclass(frozen=True, slots=True)
+class LockWaits:
+    """Waits of threads after rows, until another thread let go what they waited for. Columns of equal length."""
+
+    row: NDArray[np.int64]
+    """The last row of the waiting thread that began before."""
+    after: NDArray[np.int64]
+    """Nanoseconds from the end of that row to the begin of the wait."""
+    by: NDArray[np.int64]
+    """The last row of the thread that let it go that began before,"""
+    released: NDArray[np.int64]
+    """and the nanoseconds from its end until it did."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceWork:
     """Columns of the same length as a timeline's. Streams and events of different processes have different numbers."""
 
@@ -163,6 +177,9 @@ class DeviceWork:
 
     lives: ThreadLives | None = None
     """None if nothing was recorded of them: then they are inferred from the threads' times."""
+
+    locks: LockWaits | None = None
+    """None if nothing was recorded of them."""
 
     direction: NDArray[np.uint8] | None = None
     """A value of `Direction`; None if it is not known."""

@@ -13,12 +13,12 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import Action, DeviceWork, LockWaits
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
-from ffm.report.formats.perfetto import FIRST_USE, WAIT, perfetto_chunks
+from ffm.report.formats.perfetto import FIRST_USE, WAIT, WAIT_FOR_THREAD, perfetto_chunks
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.files import write_document
@@ -198,6 +198,20 @@ def test_waits_name_the_work_that_they_were_for(tmp_path: Path) -> None:
     assert first["waited for"].startswith("kernel ")
     assert first["until it was over"] == "0.040 ms"
     assert second["until it was over"] == "0.030 ms"
+
+
+def test_a_wait_for_another_thread_lies_between_calls(tmp_path: Path) -> None:
+    """The first thread waits from 12 to 40 us, when the second one, which works from 10 to 50, lets it go."""
+    rows = [(start, 10_000, 0, Action.NONE, -1, -1) for start in (0, 60_000, 0, 50_000)]
+    timeline, work = run(rows, streams=1)
+    timeline = replace(
+        timeline, thread=np.array([0, 0, 1, 1], np.int32), gap=np.array([50_000, 0, 40_000, 0], np.int64)
+    )
+    locks = LockWaits(*(np.array([one], np.int64) for one in (0, 2_000, 2, 30_000)))
+    work = replace(work, process_of_thread=np.zeros(2, np.int32), locks=locks)
+    found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
+    [wait] = [slice for slice in found["CPU thread 1"] if slice[0] == WAIT_FOR_THREAD]
+    assert wait[1:] == (12_000, 40_000, {"waited for": "CPU thread 2"})
 
 
 def test_imported_totals_are_no_trace(tmp_path: Path) -> None:

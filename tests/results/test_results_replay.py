@@ -17,7 +17,7 @@ from timelines import simple_device_work
 
 from ffm.errors import FfmError
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.device import DeviceWork
+from ffm.model.device import DeviceWork, LockWaits
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.report.site import site
@@ -153,6 +153,7 @@ def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
         independent=np.array([False, True]),
         direction=np.arange(len(findings.timeline), dtype=np.uint8) % 4,
         asked=np.arange(len(findings.timeline), dtype=np.int32) % 3 - 1,
+        locks=LockWaits(*(np.array([one], np.int64) for one in (0, 20, 1, 40))),
     )
     findings = dataclasses.replace(findings, work=told)
     assert findings.work is not None
@@ -162,6 +163,8 @@ def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
     assert (timeline.start == findings.timeline.start).all()
     for field in dataclasses.fields(DeviceWork):
         before, after = getattr(findings.work, field.name), getattr(work, field.name)
+        if isinstance(before, LockWaits):
+            before, after = (dataclasses.astuple(one) for one in (before, after))
         assert np.array_equal(before, after), field.name
 
 

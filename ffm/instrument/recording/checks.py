@@ -37,6 +37,7 @@ FIELDS: dict[str, dict[str, int | str]] = {
                   "calls": LARGEST, "calls_closed": LARGEST, "iteration": LARGEST},
     "resumptions": {"operation": LARGEST, "thread": "threads"},
     "lives": {"time": LARGEST},
+    "lock_waits": {"since": LARGEST, "released": LARGEST, "waiter": "threads", "releaser": "threads"},
     "contexts": {"number": 256, "device": 65535},
 }  # fmt: skip
 """For each table and field the limit of its values: a number, or how many targets there are."""

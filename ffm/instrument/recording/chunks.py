@@ -40,6 +40,7 @@ TABLES = {
     "stretches": ("ffm_stretch", "FFM_CHUNK_STRETCHES"),
     "resumptions": ("ffm_resumption", "FFM_CHUNK_RESUMPTIONS"),
     "lives": ("ffm_life", "FFM_CHUNK_LIVES"),
+    "lock_waits": ("ffm_lock_wait", "FFM_CHUNK_LOCK_WAITS"),
     "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""

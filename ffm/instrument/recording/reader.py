@@ -70,6 +70,8 @@ class Recording:
     """`ffm_resumption` rows, plus the column `thread`: how many calls were not recorded before an operation."""
     lives: Table
     """`ffm_life` rows: who started and joined which thread."""
+    lock_waits: Table
+    """`ffm_lock_wait` rows: which thread waited until another one let something go."""
     contexts: Table
     """`ffm_context` rows: the device of each context."""
     kernels: list[RecordedKernel]

@@ -6,11 +6,14 @@ thread when it releases the lock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.device import LockWaits
+from ffm.model.lock_order import lock_moments
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Threads
 
@@ -31,6 +34,19 @@ class Meetings:
         """Return no meeting."""
         nothing = np.zeros(0, np.int64)
         return cls(nothing, nothing, nothing, nothing)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Meetings]) -> Meetings:
+        """Return all meetings of several, one after the other."""
+        number, count = [np.zeros(0, np.int64)], 0
+        for part in parts:
+            number.append(part.number + count)
+            count += int(part.number.max(initial=-1)) + 1
+        thread, since, came = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(part, name) for part in parts)])
+            for name in ("thread", "since", "came")
+        )
+        return cls(np.concatenate(number), thread, since, came)
 
     @property
     def last(self) -> NDArray[np.int64]:
@@ -71,6 +87,24 @@ def recorded_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_
     since[across] = _last_met(timeline, row[across], np.unique(row[across]))
     _since_acquired(timeline, awaits, row, number, np.flatnonzero(held[row]), since)
     return Meetings(number, timeline.thread[row].astype(np.int64), since, timeline.start[row])
+
+
+def lock_meetings(timeline: Timeline, locks: LockWaits) -> Meetings:
+    """Return where threads met whoever let go what they waited for. O(n log n).
+
+    What that one did counts from when the other one began to wait. A wait that was over before it began, as it may be
+    after a change, is none.
+    """
+    since, released = lock_moments(timeline, locks)
+    waits = np.flatnonzero(released > since)
+    waits = waits[np.argsort(released[waits], kind="stable")]
+    threads = np.column_stack((timeline.thread[locks.row[waits]], timeline.thread[locks.by[waits]]))
+    return Meetings(
+        number=np.repeat(np.arange(len(waits)), 2),
+        thread=threads.reshape(-1).astype(np.int64),
+        since=np.repeat(since[waits], 2),
+        came=np.column_stack((since[waits], released[waits])).reshape(-1),
+    )
 
 
 def releases(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:

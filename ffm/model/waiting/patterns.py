@@ -18,7 +18,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
-from ffm.model.waiting.meetings import Meetings, lock_waits
+from ffm.model.waiting.meetings import Meetings, lock_meetings, lock_waits
 
 Times = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
-    locked = timeline.wait[lock_waits(timeline, work.awaits)] if work.awaits is not None else timeline.wait[:0]
+    locked = _waited_for_locks(timeline, work)
     met = meetings.waited
     use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in np.unique(process[works]).tolist():
@@ -123,6 +123,16 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         consecutive=Pattern(*consecutive_transfers(timeline, work, graph)),
         gpu=use,
     )
+
+
+def _waited_for_locks(timeline: Timeline, work: DeviceWork) -> Times:
+    """Return how long each wait for a lock took."""
+    if work.awaits is not None:
+        return timeline.wait[lock_waits(timeline, work.awaits)]
+    if work.locks is None:
+        return timeline.wait[:0]
+    waited = lock_meetings(timeline, work.locks).waited
+    return waited[waited > 0]
 
 
 def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:

@@ -18,6 +18,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
+from ffm.model.lock_order import lock_moments
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
 from ffm.report.formats.perfetto_idle import idle_gpus
@@ -73,6 +74,7 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
     run = run_path(results)
     found = find_regions(results.document, run)
     yield from _calls(results, run, found, writer)
+    yield from _waits_for_threads(run, writer)
     yield from _problems(results, writer, estimator)
     yield from _streams(results, run, writer)
     yield from _path(results, run, writer)
@@ -201,6 +203,24 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
             yield packet
             yield writer.end(begin + wait, track)
         yield writer.end(end, track)
+
+
+def _waits_for_threads(run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
+    """Yield the waits of threads between their calls for what other threads let go."""
+    locks, timeline = run.work.locks, run.timeline
+    if locks is None:
+        return
+    since, released = lock_moments(timeline, locks)
+    thread, other = timeline.thread[locks.row], timeline.thread[locks.by]
+    until = np.minimum(released, (timeline.start + timeline.duration + timeline.gap)[locks.row])
+    order = np.lexsort((since, thread))
+    same = thread[order[1:]] == thread[order[:-1]]
+    until[order[:-1]] = np.where(same, np.minimum(until[order[:-1]], since[order[1:]]), until[order[:-1]])
+    for number in order[until[order] > since[order]].tolist():
+        packet = writer.slice(int(since[number]), _THREAD + int(thread[number]), WAIT_FOR_THREAD, "wait")
+        _annotate(packet, waited_for=f"CPU thread {other[number] + 1}")
+        yield packet
+        yield writer.end(int(until[number]), _THREAD + int(thread[number]))
 
 
 def _problems(results: Results, writer: _Writer, estimator: Estimator) -> Iterator[TracePacket]:

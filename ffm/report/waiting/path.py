@@ -170,5 +170,6 @@ def _notes(waiting: Waiting) -> list[str]:
         inferred = "Which thread goes on when another has waited is inferred"
         if not waiting.starts_recorded:
             inferred = "Which thread started, joined and followed which is inferred"
-        notes.append(f"{inferred} from their times. Other waits between threads count as CPU work.")
+        recorded = " Waits for locks and the like of the C library are recorded." if waiting.locks_recorded else ""
+        notes.append(f"{inferred} from their times.{recorded} Other waits between threads count as CPU work.")
     return notes

@@ -122,7 +122,7 @@ def pattern_rows(waiting: Waiting, scale: Scale) -> list[PatternRow]:
         ("consecutive transfers", "copies the same way as the one just before, with their calls", waiting.consecutive),
         ("launch delay", "from a launch to its kernel on an idle GPU", waiting.launch_delay),
         ("uneven threads", uneven, waiting.uneven),
-        ("lock", "threads that requested a lock while another one held it, up to its release", waiting.locks),
+        ("lock", "threads that waited for a lock or the like, until another one let it go", waiting.locks),
     ]
     return [PatternRow(name, meaning, found.count, found.seconds) for name, meaning, found in rows if found.count]
 

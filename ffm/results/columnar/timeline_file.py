@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, ThreadLives
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, LockWaits, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.columnar.columns import (
     LONGEST,
@@ -33,7 +33,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"8"
+VERSION = b"9"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -102,10 +102,12 @@ def save_timeline(
         columns |= {name: np.full(len(timeline), none) for name, none in _ABSENT.items() if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
-        lives = work.lives
-        tables["lives"] = (
-            None if lives is None else {one.name: getattr(lives, one.name).tolist() for one in fields(lives)}
-        )
+        for name, table_of in (("lives", work.lives), ("locks", work.locks)):
+            tables[name] = (
+                None
+                if table_of is None
+                else {one.name: getattr(table_of, one.name).tolist() for one in fields(table_of)}
+            )
         tables["independent"] = None if work.independent is None else work.independent.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     write_compressed(columns, table, metadata, path)
@@ -152,8 +154,14 @@ def load_results_timeline(
     given |= {name: np.array(getattr(described, name), np.int32) for name in _WORK_TABLES}
     device = None if described.stream_device is None else np.array(described.stream_device, np.int32)
     apart = None if described.independent is None else np.array(described.independent, np.bool_)
-    lives = None if described.lives is None else described.lives.table()
-    found = DeviceWork(**given, events=described.events, stream_device=device, independent=apart, lives=lives)
+    found = DeviceWork(
+        **given,
+        events=described.events,
+        stream_device=device,
+        independent=apart,
+        lives=None if described.lives is None else described.lives.table(),
+        locks=None if described.locks is None else described.locks.table(),
+    )
     return timeline, line, found
 
 
@@ -191,6 +199,26 @@ class _Lives(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class _Locks(msgspec.Struct, frozen=True, kw_only=True):
+    """`LockWaits`, as stored there."""
+
+    row: list[Number]
+    after: list[Annotated[int, msgspec.Meta(ge=0, le=LONGEST)]]
+    by: list[Number]
+    released: list[Annotated[int, msgspec.Meta(ge=0, le=LONGEST)]]
+
+    def check(self, rows: int) -> None:
+        """Raise `ColumnError` if a number refers to nothing."""
+        if len({len(self.row), len(self.after), len(self.by), len(self.released)}) > 1:
+            raise ColumnError("it does not say of each wait for a lock when it ended")
+        if max((*self.row, *self.by), default=-1) >= rows:
+            raise ColumnError("a wait for a lock is after a row that there is not")
+
+    def table(self) -> LockWaits:
+        """Return it as the model needs it."""
+        return LockWaits(**{one.name: np.array(getattr(self, one.name), np.int64) for one in fields(LockWaits)})
+
+
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
     """The small tables of `DeviceWork`, as stored in the file's metadata."""
 
@@ -201,6 +229,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     stream_device: list[Annotated[int, msgspec.Meta(ge=0, le=MOST_DEVICES)]] | None = None
     independent: list[bool] | None = None
     lives: _Lives | None = None
+    locks: _Locks | None = None
 
     def check(self, rows: int) -> None:
         """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
@@ -217,6 +246,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             raise ColumnError("it does not say of each stream whether it is ordered")
         if self.lives is not None:
             self.lives.check(rows, len(self.process_of_thread))
+        if self.locks is not None:
+            self.locks.check(rows)
         if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
             raise ColumnError("it has more threads, streams or events than rows")
 

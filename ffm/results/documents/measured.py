@@ -78,6 +78,28 @@ class ThreadLife(Record, frozen=True, kw_only=True):
     joiner: _NumberOrNone = -1
 
 
+class RecordedLockWaits(Record, frozen=True, kw_only=True):
+    """Waits of threads, outside of driver calls, that ended because another one let go what they waited for: columns of
+    equal length. Times and numbers as in `ThreadLife`.
+    """
+
+    process: list[Number] = msgspec.field(default_factory=list)
+    waiter: list[Number] = msgspec.field(default_factory=list)
+    since: list[Count] = msgspec.field(default_factory=list)
+    releaser: list[Number] = msgspec.field(default_factory=list)
+    released: list[Count] = msgspec.field(default_factory=list)
+
+    def references(self) -> Iterator[Reference]:
+        """Yield nothing: numbers of threads without operations are passed over.
+
+        Raises:
+            ValueError: The columns are not of equal length.
+        """
+        if len({len(self.process), len(self.waiter), len(self.since), len(self.releaser), len(self.released)}) > 1:
+            raise ValueError("the columns of waits for locks have different lengths")
+        return iter(())
+
+
 class ContextDevice(Record, frozen=True, kw_only=True):
     """On which device of its process a context is, both by their numbers there."""
 
@@ -156,6 +178,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     sampled: Sampled = msgspec.field(default_factory=Sampled)
     """With the numbers of stacks for those of sites."""
     threads: list[ThreadLife] = msgspec.field(default_factory=list)
+    locks: RecordedLockWaits | None = None
+    """None if waits for locks were not recorded, since ffm was to leave the program."""
     devices: list[ContextDevice] = msgspec.field(default_factory=list)
     kernels: list[LaunchedKernels] = msgspec.field(default_factory=list)
 
@@ -164,6 +188,8 @@ class Tracing(Document, frozen=True, kw_only=True):
         yield from super().references()
         yield "a launched kernel names stack", [one.stack for one in self.kernels], len(self.stacks)
         yield from self.sampled.references(len(self.stacks))
+        if self.locks is not None:
+            yield from self.locks.references()
 
 
 class Memory(Document, frozen=True, kw_only=True):

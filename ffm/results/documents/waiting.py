@@ -87,6 +87,8 @@ class Waiting(Record, frozen=True, kw_only=True):
     """Whether a profiler told which threads and processes waited for each other."""
     starts_recorded: bool
     """Whether it was recorded which thread started and joined which."""
+    locks_recorded: bool = False
+    """Whether waits for locks and the like were recorded."""
     processes: Count
     threads: Count
     unaccounted_s: Seconds = 0.0

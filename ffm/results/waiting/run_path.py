@@ -12,7 +12,7 @@ from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
-from ffm.model.waiting.meetings import Meetings, joined_teams, recorded_meetings
+from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings, recorded_meetings
 from ffm.model.waiting.path import (
     Part,
     Path,
@@ -45,11 +45,11 @@ class RunPath:
         cls, timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes, threads: Threads
     ) -> RunPath:
         """Find it, with one of the inference's timelines of the GPU."""
-        met = (
-            joined_teams(timeline, threads)
-            if work.awaits is None
-            else recorded_meetings(timeline, work.awaits, work.process_of_thread)
-        )
+        if work.awaits is not None:
+            met = recorded_meetings(timeline, work.awaits, work.process_of_thread)
+        else:
+            met = joined_teams(timeline, threads)
+            met = met if work.locks is None else Meetings.joined([met, lock_meetings(timeline, work.locks)])
         graph = build_graph(timeline, work, inference, times)
         return cls(timeline, work, graph, met, find_stretches(timeline, work, graph, threads, met))
 

@@ -55,6 +55,7 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         gpu=[_used(use) for use in patterns.gpu],
         told=run.work.awaits is not None,
         starts_recorded=run.work.lives is not None,
+        locks_recorded=run.work.locks is not None,
         processes=run.work.processes,
         threads=len(run.work.process_of_thread),
         unaccounted_s=max(round(unaccounted_ns), 0) / _NS,

@@ -28,6 +28,7 @@
 #include "instruments.h"
 #include "kernel_names.h"
 #include "kernels.h"
+#include "lock_waits.h"
 #include "mappings.h"
 #include "modes.h"
 #include "modules.h"
@@ -84,6 +85,7 @@ static void become_child(void)
     ffm_stacks_after_fork();
     ffm_thread_after_fork();
     ffm_thread_lives_after_fork();
+    ffm_lock_waits_after_fork();
     ffm_kernel_names_after_fork();
     ffm_samples_after_fork();
     ffm_portion_after_fork();
@@ -166,8 +168,10 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_WATCH && !ffm_watch_open(plan, mode & FFM_MODE_CHOSEN))
         return -3;
     ffm_call_set_mode(mode & ~(uint32_t)FFM_MODE_SAMPLES); /* calls are recorded alike */
-    if (mode & FFM_MODE_LIVES)
+    if (mode & FFM_MODE_LIVES) {
         ffm_thread_lives_open();
+        ffm_lock_waits_open();
+    }
     if (mode & FFM_MODE_SAMPLES)
         ffm_samples_open();
     if (mode & FFM_MODE_WATCH && !ffm_trace_on() && !ffm_dispatch_open())
@@ -222,9 +226,11 @@ void ffm_collector_interpreter_clock(const void *function)
 
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
-    for (ffm_followed *row = ffm_thread_lives; mode & FFM_MODE_LIVES && row->name != NULL; row++)
-        if (place-- == 0)
-            return row;
+    ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits};
+    for (int i = 0; mode & FFM_MODE_LIVES && i < 2; i++)
+        for (ffm_followed *row = of_threads[i]; row->name != NULL; row++)
+            if (place-- == 0)
+                return row;
     return mode & FFM_MODE_WATCH ? ffm_followed_at(place) : NULL;
 }
 

@@ -13,7 +13,7 @@ enum {
     FFM_MODE_CHOSEN = 64,      /* with a plan: everything else of stage 3, for the planned transfers alone */
     FFM_MODE_SAMPLES = 128,    /* sample what threads do between driver calls (stage 2) */
     FFM_MODE_NAMES = 256,      /* record devices and the names of kernels (stage 2) */
-    FFM_MODE_LIVES = 512       /* record who starts and joins threads (stage 2) */
+    FFM_MODE_LIVES = 512       /* record who starts and joins threads, and lets others go on (stage 2) */
 };
 
 #endif

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 11, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 12, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -71,7 +71,8 @@ enum {
     FFM_CHUNK_SAMPLES = 15,
     FFM_CHUNK_LIVES = 16,
     FFM_CHUNK_CONTEXTS = 17,
-    FFM_CHUNK_KERNELS = 18
+    FFM_CHUNK_KERNELS = 18,
+    FFM_CHUNK_LOCK_WAITS = 19
 };
 
 typedef struct {
@@ -365,6 +366,20 @@ typedef struct {
     uint32_t number;
     uint32_t kind;
 } ffm_life;
+
+enum {
+    FFM_MOST_LOCK_WAITS = 1 << 16, /* the first of a process are recorded */
+    FFM_SHORTEST_LOCK_WAIT = 20000 /* nanoseconds: waking a thread takes about as long */
+};
+
+/* A wait of a thread, outside of driver calls, that ended because another one let go what it waited for: a lock, a
+ * condition variable, a semaphore or a barrier of the C library (stage 2). */
+typedef struct {
+    uint64_t since;
+    uint64_t released; /* when the other thread was about to let it go, for the last time before the wait ended */
+    uint32_t waiter;   /* their numbers */
+    uint32_t releaser;
+} ffm_lock_wait;
 
 /* A CUDA context (stage 2). */
 typedef struct {
