@@ -1,4 +1,7 @@
-"""When threads waited for what others let go (`ffm.model.device.LockWaits`)."""
+"""When threads waited for what others let go (`ffm.model.device.LockWaits`), and in which order, as a replay needs it.
+
+That order stays as it was: whoever waited for a lock gets it again after the thread that had it then.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import LockWaits
+from ffm.model.thread_relations_kernels import Locks
 from ffm.model.timeline import Timeline
 
 
@@ -14,3 +18,56 @@ def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64
     end = timeline.start + timeline.duration
     since = end[locks.row] + np.minimum(locks.after, timeline.gap[locks.row])
     return since, end[locks.by] + np.minimum(locks.released, timeline.gap[locks.by])
+
+
+def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.int64]) -> Locks:
+    """Return the waits that the replay lives through again; `place` is each row's position in its order.
+
+    Only a wait counts that is followed by a row of its thread, and whose release comes after an earlier row.
+    """
+    nothing = np.zeros(0, np.int64)
+    if locks is None or not len(locks.row):
+        return Locks(nothing, nothing, nothing, nothing, np.zeros(0), np.zeros(0), nothing)
+    end = timeline.start + timeline.duration
+    gap = timeline.gap
+    since, released = lock_moments(timeline, locks)
+    waited = released - since
+    following = locks.row + 1
+    counts = (waited > 0) & (following < len(timeline))
+    following = following.clip(max=len(timeline) - 1)
+    counts &= timeline.thread[following] == timeline.thread[locks.row]
+    counts &= place[locks.by] < place[following]
+    kept = np.flatnonzero(counts)
+    kept = kept[np.lexsort((released[kept], place[following[kept]]))]
+    row, by = locks.row[kept], locks.by[kept]
+    waited, released = waited[kept], released[kept]
+    inside = np.bincount(row, weights=waited, minlength=len(timeline))[row]  # all waits of one gap together
+    working = np.maximum(gap[row] - inside, 1)
+    left = np.maximum(end[row] + gap[row] - released, 0)
+    goes_on = place[following[kept]]
+    last = np.append(goes_on[1:] != goes_on[:-1], True)
+    return Locks(
+        goes_on=goes_on,
+        by=place[by],
+        let_go=np.argsort(place[by], kind="stable"),
+        waited=waited,
+        work_after=np.where(last, np.minimum(left / working, 1.0), 0.0),
+        work_before=np.minimum((released - end[by]) / np.maximum(gap[by], 1), 1.0),
+        following=_following(timeline, by),
+    )
+
+
+def lock_waited(timeline: Timeline, locks: LockWaits | None) -> NDArray[np.int64]:
+    """Return how long each row's thread waited for others after it, of its gap; shape (n,)."""
+    if locks is None or not len(locks.row):
+        return np.zeros(len(timeline), np.int64)
+    since, released = lock_moments(timeline, locks)
+    waited = np.bincount(locks.row, weights=(released - since).clip(0), minlength=len(timeline)).astype(np.int64)
+    return np.minimum(waited, timeline.gap)
+
+
+def _following(timeline: Timeline, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the next row of each row's thread; -1 if there is none."""
+    following = (rows + 1).clip(max=len(timeline) - 1)
+    own = (following > rows) & (timeline.thread[following] == timeline.thread[rows])
+    return np.where(own, following, -1)

@@ -14,6 +14,25 @@ from numpy.typing import NDArray
 Columns = NDArray[Any]
 
 
+class Locks(NamedTuple):
+    """Waits of threads for what others let go, in the order in which they end: columns of equal length."""
+
+    goes_on: Columns
+    """Position in `order` of the row before which the wait ended, ascending."""
+    by: Columns
+    """Position of the row after which the other thread let it go on."""
+    let_go: Columns
+    """The numbers of the waits in the order of `by`."""
+    waited: Columns
+    """Nanoseconds."""
+    work_after: Columns
+    """Which share of the CPU work before the row comes after the wait; 0 if another wait comes before the row, too."""
+    work_before: Columns
+    """Which share of the CPU work until the other thread's next row comes before it lets go."""
+    following: Columns
+    """That next row; -1 if there is none."""
+
+
 class Family(NamedTuple):
     """Which thread started, joined and follows which; columns of shape (threads,), -1 if there is none."""
 
@@ -29,6 +48,7 @@ class Family(NamedTuple):
     """The number of the set of threads of its process that run the same code."""
     children: Columns
     """The threads that were joined, by where, then by `alike`; shape (joined,)."""
+    locks: Locks
 
 
 def first_enclosing(opens: Columns, rank: Columns, row: Columns, born: Columns, reaching: Columns) -> Columns:

@@ -13,6 +13,7 @@ from simulator import Call, Member, families, traced_together
 from whole_path import find_path
 
 from ffm.model.device import Action, DeviceWork, LockWaits
+from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import build_graph
@@ -90,6 +91,49 @@ def test_the_path_covers_each_nanosecond_and_all_waiting_is_blamed(members: list
     assert path.length == over - int(timeline.start.min()) == int((path.end - path.begin).sum())
     shared = share_meetings(timeline, work, graph, met)
     assert shared.blame.sum() + shared.on_meeting.sum() == pytest.approx(met.waited.sum(), abs=len(timeline) + 1)
+
+
+def saved_ms(gaps: dict[int, int]) -> float:
+    """Return what `two_threads` saves if so many milliseconds disappear after some rows."""
+    timeline, work, _ = two_threads()
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, np.zeros(len(timeline), np.int64)))
+    faster = Faster.nothing(len(timeline))
+    for row, milliseconds in gaps.items():
+        faster.gap[row] = milliseconds * MS
+    return replay.changed(faster).likely_s * 1000
+
+
+def test_a_thread_goes_on_sooner_when_the_other_one_lets_it() -> None:
+    """The other one lets it go after seven of eight milliseconds of work, so of 4 that disappear 3.5 come before."""
+    assert saved_ms({2: 4}) == pytest.approx(3.5)
+
+
+def test_work_before_a_wait_only_makes_the_wait_longer() -> None:
+    """Of the waiting thread's 2 ms of work one comes before the wait and one after it."""
+    assert saved_ms({0: 1}) == pytest.approx(0.5)
+    assert saved_ms({0: 2}) == pytest.approx(1.0)
+
+
+def test_a_thread_waits_no_longer_once_it_is_let_go_before_it_asks() -> None:
+    """Without its 8 ms of work, the other one lets go at once; the first goes on after a millisecond of its own."""
+    assert saved_ms({2: 8}) == pytest.approx(6.0)
+
+
+@given(families(), st.randoms(use_true_random=False))
+@settings(max_examples=50)
+def test_speeding_up_nothing_changes_nothing_and_more_saves_no_less(members: list[Member], random: Random) -> None:
+    timeline, work, gpu = traced_together(members)
+    if not len(timeline):
+        return
+    work = replace(work, locks=made_waits(timeline, random))
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    assert replay.changed(Faster.nothing(len(timeline))).likely_s == 0
+    share = np.array([random.random() for _ in range(len(timeline))])
+    saved = []
+    for factor in (0.3, 0.9):
+        faster = replace(Faster.nothing(len(timeline)), gap=(factor * share * timeline.gap).astype(np.int64))
+        saved.append(replay.changed(faster).likely_s)
+    assert saved[0] <= saved[1] + 1e-9 * len(timeline)
 
 
 def made_waits(timeline: Timeline, random: Random) -> LockWaits:

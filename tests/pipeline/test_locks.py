@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +23,35 @@ AGAIN = 3
 HELD_S = (HOLDS - 1 + AGAIN) * HELD_MS / 1000
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The results' folder, the waits that were recorded, and what `ffm path` says."""
+
+    folder: Path
+    waits: dict[str, list[int]]
+    view: dict[str, Any]
+
+    @property
+    def held(self) -> dict[str, Any]:
+        """The region of the function that lets the other thread wait."""
+        [region] = [row for row in self.view["regions"] if row["kind"] == "CPU" and "keep_waiting" in row["name"]]
+        return dict(region)
+
+
 @pytest.fixture(scope="module")
-def measured(
-    ffm: Ffm, build_program: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, list[int]], dict[str, Any]]:
-    """Trace the program; return the waits that were recorded, and what `ffm path` says."""
+def measured(ffm: Ffm, build_program: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Trace the program."""
     folder = tmp_path_factory.mktemp("locks")
     done = ffm("check", "--quick", build_program(PROGRAM), HELD_MS, folder=folder)
     assert done.code in (0, 1), done.err
     [path] = folder.rglob("tracing.json")
-    return orjson.loads(path.read_bytes())["locks"], orjson.loads(ffm("path", "--json", "--all", folder=folder).out)
+    waits = orjson.loads(path.read_bytes())["locks"]
+    return Measured(folder, waits, orjson.loads(ffm("path", "--json", "--all", folder=folder).out))
 
 
-def test_each_wait_names_who_let_it_go(measured: tuple[dict[str, list[int]], dict[str, Any]]) -> None:
+def test_each_wait_names_who_let_it_go(measured: Measured) -> None:
     """The waiter slept when the other one began to hold, so its wait lasted at least that long."""
-    waits, _ = measured
+    waits = measured.waits
     lasted = [end - begin for begin, end in zip(waits["since"], waits["released"], strict=True)]
     long = [number for number, nanoseconds in enumerate(lasted) if nanoseconds >= HELD_MS * 1_000_000]
     assert len(long) == HOLDS
@@ -45,17 +60,21 @@ def test_each_wait_names_who_let_it_go(measured: tuple[dict[str, list[int]], dic
     assert max(lasted) >= AGAIN * HELD_MS * 1_000_000, "waits one after the other are one"
 
 
-def test_the_path_goes_on_in_the_thread_that_let_it_go(
-    measured: tuple[dict[str, list[int]], dict[str, Any]],
-) -> None:
-    _, view = measured
-    [held] = [row for row in view["regions"] if row["kind"] == "CPU" and "keep_waiting" in row["name"]]
-    assert held["path_s"] >= 0.9 * HELD_S
-    assert held["threads_s"] >= 0.9 * HELD_S
+def test_the_path_goes_on_in_the_thread_that_let_it_go(measured: Measured) -> None:
+    """On a busy machine that thread waits for a processor as well, in whatever function."""
+    own = ("keep_waiting", "sleeps", "holder", "meet", "happens")
+    held = [row for row in measured.view["regions"] if row["kind"] == "CPU" and row["name"].startswith(own)]
+    assert sum(row["path_s"] for row in held) >= 0.9 * HELD_S
+    assert sum(row["threads_s"] for row in held) >= 0.9 * HELD_S
 
 
-def test_all_waiting_is_blamed(measured: tuple[dict[str, list[int]], dict[str, Any]]) -> None:
-    _, view = measured
+def test_what_is_held_for_half_as_long_saves_that(measured: Measured, ffm: Ffm) -> None:
+    faster = orjson.loads(ffm("path", "--json", "--if", "keep_waiting=2x", folder=measured.folder).out)
+    assert faster["gain"]["seconds"] == pytest.approx(measured.held["path_s"] / 2, rel=0.1)
+
+
+def test_all_waiting_is_blamed(measured: Measured) -> None:
+    view = measured.view
     [locks] = [row for row in view["patterns"] if row["name"] == "lock"]
     assert locks["count"] >= HOLDS
     assert locks["seconds"] >= 0.9 * HELD_S

@@ -22,7 +22,8 @@ What a fix does to a row:
 
 The trace does not show which thread waits for which on the CPU; `ffm.model.thread_relations` infers it. A thread starts
 earlier by as much as the one that started it does, and who joined threads continues earlier by as much as these do. The
-lower end of the interval assumes neither: there, each thread keeps its pace.
+lower end of the interval assumes neither: there, each thread keeps its pace. Where it is recorded that a thread waited
+until another one let it go (`ffm.model.lock_order`), it goes on when that one does, in the same order as before.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things

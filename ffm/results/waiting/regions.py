@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ffm.model.estimators.faster import Faster
 from ffm.model.grouping import numbered, parts
 from ffm.model.groups.names import base_name, starts_a_thread
+from ffm.model.lock_order import lock_waited
 from ffm.model.timeline import Kind
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
@@ -109,7 +110,7 @@ class Regions:
         calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
         return Faster(
             call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
-            gap=(timeline.gap * work * less).astype(np.int64),
+            gap=((timeline.gap - lock_waited(timeline, run.work.locks)) * work * less).astype(np.int64),
             gpu=np.where(gpu, 1.0 - less, 1.0),
             gone=calls & (gpu | ~run.graph.works) if math.isinf(factor) else np.zeros(len(timeline), bool),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ffm.model.compiled import inner, zero
 from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace, at_the_start
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
-from ffm.model.estimators.simulation.threads import meet_threads, shift_of, wait_at_the_end
+from ffm.model.estimators.simulation.threads import go_on, let_go_on, meet_threads, shift_of, wait_at_the_end
 from ffm.model.estimators.simulation.waits import wait_for_gpu
 from ffm.model.numbers import (
     ALLOCATION,
@@ -36,10 +36,11 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     order, members = trace.order, fix.members
     timed, kept = len(probes.time) > 0, len(probes.start) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
-    state = at_the_start(trace)
+    state = at_the_start(trace, len(family.locks.goes_on))
     if len(members) == 0 and not timed:
         return state.early
     member = child = zero()  # the next of the changed rows, and of the joined threads
+    wait = free = zero()  # the next of the waits for other threads, by where they end and by where these let go
     place = members[0] if manner.jump else 0
     fresh = manner.jump
     while place < len(order):
@@ -47,8 +48,11 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         thread = trace.thread[row]
         if related or family.joined[thread] >= 0:
             child = meet_threads(state, trace, family, manner.strict, place, child)
-        if timed:
-            state.early[thread] += probes.time[row]
+        less = int(probes.time[row]) if timed else 0
+        if related:
+            wait = go_on(state, trace, family.locks, place, wait, less)
+        else:
+            state.early[thread] += less
         if fresh:
             let_gpu_be_early(state, trace, times, row)
         member = next_member(members, member, place)
@@ -59,6 +63,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         begun = int(trace.start[row]) - shift_of(state, trace, row)
         now = call(state, trace, times, fix, manner, change, row, begun)
         state.early[thread] = trace.start[row] + trace.duration[row] - now
+        free = let_go_on(state, trace, family.locks, probes.time, place, free)
         if kept:
             probes.start[row] = begun
             probes.wait[row] = max(now - begun - change.own, 0)

@@ -148,6 +148,8 @@ class State(NamedTuple):
     """Whether the fix changes each thread."""
     ended: Columns
     """When each thread's last call ended in the run as measured."""
+    let_go: Columns
+    """By how much earlier each wait for another thread (`Family.locks`) is over."""
 
 
 class Change(NamedTuple):
@@ -162,8 +164,8 @@ class Change(NamedTuple):
 
 
 @inlined
-def at_the_start(trace: Trace) -> State:
-    """Return the state before the first call."""
+def at_the_start(trace: Trace, locks: int) -> State:
+    """Return the state before the first call of a run with so many waits for other threads."""
     threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
     return State(
         early=np.zeros(threads, np.int64),
@@ -185,6 +187,7 @@ def at_the_start(trace: Trace) -> State:
         moved_for=np.zeros(threads, np.int64),
         touched=np.zeros(threads, np.uint8),
         ended=np.zeros(threads, np.int64),
+        let_go=np.zeros(locks, np.int64),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ffm.model.compiled import inner
-from ffm.model.estimators.simulation.state import State, Trace
-from ffm.model.thread_relations_kernels import Family
+from ffm.model.estimators.simulation.state import Columns, State, Trace
+from ffm.model.thread_relations_kernels import Family, Locks
 
 
 @inner
@@ -29,6 +29,44 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
         early[thread] = max(early[thread], min(early[leader], early[thread] + room))
     ended[thread] = trace.start[row] + trace.duration[row]
     return child
+
+
+@inner
+def go_on(state: State, trace: Trace, locks: Locks, place: int, wait: int, less: int) -> int:
+    """Let a thread go on no earlier than the others allow for which it waited before a row, at a place.
+
+    Its CPU work before the row takes `less` nanoseconds less. Returns the next of the waits, after `wait`.
+    """
+    thread = trace.thread[trace.order[place]]
+    first = wait
+    while wait < len(locks.goes_on) and locks.goes_on[wait] <= place:
+        wait += 1
+    after = int(less * locks.work_after[wait - 1]) if wait > first else 0
+    state.early[thread] += less - after
+    for number in range(first, wait):
+        other = trace.thread[trace.order[locks.by[number]]]
+        state.touched[thread] |= state.touched[other]
+        state.early[thread] = min(state.early[thread] + locks.waited[number], state.let_go[number])
+    state.early[thread] += after
+    return wait
+
+
+@inner
+def let_go_on(state: State, trace: Trace, locks: Locks, less: Columns, place: int, free: int) -> int:
+    """Note by how much earlier a thread lets others go on after its row at a place; its CPU work before each row takes
+    `less` nanoseconds less, if that is not empty.
+
+    Returns the next of the waits in the order of `Locks.by`, after `free`.
+    """
+    while free < len(locks.let_go) and locks.by[locks.let_go[free]] <= place:
+        number = locks.let_go[free]
+        following = locks.following[number]
+        sooner = state.early[trace.thread[trace.order[place]]]
+        if len(less) > 0 and following >= 0:
+            sooner += int(less[following] * locks.work_before[number])
+        state.let_go[number] = sooner
+        free += 1
+    return free
 
 
 @inner
