@@ -156,6 +156,26 @@ def test_two_names_of_one_body_are_hooked_once(driver: Path, tmp_path: Path) -> 
     assert shared in ({"cuStreamSynchronize"}, {"cuCtxSynchronize"})
 
 
+@pytest.mark.parametrize("jump", [".byte 0xe9; .long body - . - 4", ".byte 0xeb, body - . - 1"], ids=["near", "short"])
+def test_a_name_that_jumps_to_the_body_of_another_is_hooked_with_it(driver: Path, tmp_path: Path, jump: str) -> None:
+    library = tmp_path / "libcuda.so.1"
+    source = tmp_path / "jumping.c"
+    source.write_text(
+        f"""
+        int cuInit(unsigned flags) {{ return flags == 0 ? 100 : 1; }}
+        int cuDriverGetVersion(int *version) {{ *version = 13000; return 0; }}
+        static __attribute__((used)) int body(void) {{ volatile int n = 3; return n; }}
+        int cuCtxSynchronize(void) __attribute__((alias("body")));
+        __asm__(".globl cuStreamSynchronize; .type cuStreamSynchronize, @function; cuStreamSynchronize: {jump}");
+        """
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", str(library), str(source)], check=True)
+    outcomes = {hook.function: (hook.how, hook.reason) for hook in examine_driver(str(library)).hooks}
+    first, second = (outcomes[name] for name in ("cuCtxSynchronize", "cuStreamSynchronize"))
+    assert {first[0], second[0]} == {"replace-fast", "shared"}
+    assert {first[1], second[1]} < {"", "cuCtxSynchronize", "cuStreamSynchronize"}
+
+
 def test_every_export_can_be_tried(driver: Path) -> None:
     trials = try_all(driver)
     names = {name for trial in trials for name in trial.names}

@@ -5,6 +5,8 @@
 
 const FAR_JUMP = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
 const FAR_JUMP_SIZE = FAR_JUMP.length + 8;
+const SHORT_JUMP = 2; // bytes
+const SHORT_JUMP_CODE = 0xeb;
 const ENTERING = new Set(["call", "syscall", "sysenter", "int"]); // these return to the instruction after them
 const WAY = 256; // bytes for what a jump covers, and the way to what comes after it
 const PAGE_START = ptr(Process.pageSize - 1).not();
@@ -16,11 +18,16 @@ let onlyRead = null; // a writer for a relocator that writes nothing
 
 // What is executed when code at `address` is: it may begin with a jump.
 function behindJumps(address) {
-  let at = address;
-  while (at.readU8() === JUMP_CODE) {
-    at = at.add(JUMP).add(at.add(1).readS32());
+  for (let at = address; ; ) {
+    const code = at.readU8();
+    if (code === JUMP_CODE) {
+      at = at.add(JUMP + at.add(1).readS32());
+    } else if (code === SHORT_JUMP_CODE) {
+      at = at.add(SHORT_JUMP + at.add(1).readS8());
+    } else {
+      return at;
+    }
   }
-  return at;
 }
 
 // Replaces a function as soon as `writeJumps` is called, and calls `bind` with code that runs the original. Returns
