@@ -1,6 +1,7 @@
 // A thread waits twice for a download and looks at it often. Another one sleeps in a system call meanwhile: for the
 // whole run, perhaps while a child is started; or until it is woken, a time is over, or a signal comes, and then it
-// reads. It relies on the first wait, unless all of that came after the second.
+// reads. It relies on the first wait, unless all of that came after the second. The program asks for a memory
+// protection key, as if there were none for ffm, which they would spare the trouble (spinning_threads.cu).
 // variants: idle, spawn, handed, given, told, timeout, nap, poll, pipe, signal, late
 #include "planted.h"
 
@@ -118,6 +119,7 @@ static void after_first(std::thread &other)
 
 void program()
 {
+    pkey_alloc(0, 0); // fails where there are none
     std::signal(SIGUSR1, handle);
     int *host = pinned_integers(count), *second = pinned_integers(count), *device = device_integers(2 * count);
     shared = host;
