@@ -8,8 +8,9 @@ kernel. If the GPU worked at the start of the trace for calls before it, calls c
 
 The table shows the error of the sum over all operations, for the likely timeline and for those that limit the interval;
 `any` means that nothing waits for some of the work, so that it may have taken any time. `encloses` says whether the
-measured sum lies within the interval. `saves` is what doing without all explicit synchronizations would save at most,
-with the measured times and with the inferred ones, as a share of the run.
+measured sum lies within the interval; `guessed` is the number of operations of which no wait shows how long they take.
+`saves` is what doing without all explicit synchronizations would save at most, with the measured times and with the
+inferred ones, as a share of the run.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Row:
     likely: float
     slow: float
     fast: float
+    guessed: int
     saves_measured: float
     saves_inferred: float
 
@@ -50,7 +52,7 @@ class Row:
         slow = "any" if np.isinf(self.slow) else f"{self.slow:+.1%}"
         return (
             f"{self.name:34} {self.operations:7,} {self.mean_us:9.2f} {self.likely:+8.1%} {self.fast:+8.1%} "
-            f"{slow:>8} {encloses:>8} {self.saves_measured:8.2%} {self.saves_inferred:8.2%}"
+            f"{slow:>8} {encloses:>8} {self.guessed:8,} {self.saves_measured:8.2%} {self.saves_inferred:8.2%}"
         )
 
 
@@ -60,7 +62,7 @@ def compare(trace: Path, latency_ns: int) -> Row:
     run = profiled_run(profile, findings(profile, "").timeline.site)
     counted = _known_idle_before(profile, run) & (run.work.measured > 0)
     if not counted.any():
-        return Row(trace.stem, 0, *[np.nan] * 6)
+        return Row(trace.stem, 0, *[np.nan] * 7)
     hidden = replace(run.work, measured=np.full(len(run.timeline), -1, np.int64), began=None)
     exact = infer_gpu_times(run.timeline, run.work, latency_ns)
     inferred = infer_gpu_times(run.timeline, hidden, latency_ns)
@@ -74,7 +76,18 @@ def compare(trace: Path, latency_ns: int) -> Row:
     sums = [int(times.gpu[counted].sum()) for times in (inferred.likely, inferred.slow, inferred.fast)]
     errors = [float("inf") if one >= ENDLESS_NS // 2 else one / total - 1 for one in sums]
     operations = int(counted.sum())
-    return Row(trace.stem, operations, total / operations / 1e3, *errors, *saves)
+    likely, slow, fast = errors
+    return Row(
+        name=trace.stem,
+        operations=operations,
+        mean_us=total / operations / 1e3,
+        likely=likely,
+        slow=slow,
+        fast=fast,
+        guessed=0 if inferred.guessed is None else inferred.guessed.count,
+        saves_measured=saves[0],
+        saves_inferred=saves[1],
+    )
 
 
 def _known_idle_before(profile: Profile, run: ProfiledRun) -> NDArray[np.bool_]:
@@ -100,7 +113,7 @@ def main() -> None:
     print(f"a launch and a wait take at least {arguments.latency:,} ns beyond the work")
     print(
         f"{'trace':34} {'GPU ops':>7} {'mean us':>9} {'likely':>8} {'fast':>8} {'slow':>8} {'encloses':>8} "
-        f"{'saves':>8} {'inferred':>8}"
+        f"{'guessed':>8} {'saves':>8} {'inferred':>8}"
     )
     for trace in arguments.traces:
         print(compare(trace, arguments.latency))

@@ -33,7 +33,7 @@ from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.variation import Variation
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
-from ffm.results.waiting.summary import summarize
+from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.findings import Findings
 from ffm.stages.groups import everything_of, folds_of, points_of, sequences_of
 from ffm.stages.kept_waits import timing_waits, unproved_waits, waits_kept
@@ -161,6 +161,7 @@ def _summarized(found: _Found) -> Analysis:
         return found.analysis
     give_back()
     waiting = summarize(found.analysis, found.path, found.waits.tried)
+    waiting = msgspec.structs.replace(waiting, guessed=guessed_work(found.waits.work, found.waits.inference))
     return msgspec.structs.replace(found.analysis, path=found.path.shares(found.agreed), waiting=waiting)
 
 

@@ -15,7 +15,7 @@ from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
-from ffm.model.gpu_times.timelines import Inference
+from ffm.model.gpu_times.timelines import GuessedTotals, Inference
 from ffm.model.timeline import Kind, Problem
 
 MICROSECOND = 1_000
@@ -54,6 +54,30 @@ def test_work_that_nobody_waited_for_is_bounded_by_the_next_wait() -> None:
     found = infer([launch(100, gap=500), wait()])
     assert found.slow.gpu[0] == 500_000
     assert found.fast.gpu[0] == 0
+
+
+def test_it_is_known_how_much_no_wait_shows() -> None:
+    assert infer([launch(300), wait(gap=50), launch(70), wait()]).guessed == GuessedTotals(0, 0, 0, 0)
+    assert infer([launch(100, gap=500), wait()]).guessed == GuessedTotals(1, 0, 250_000, 500_000)
+    assert infer([launch(100, gap=500)]).guessed == GuessedTotals(1, 0, 0, None)
+    found = infer([launch(100), wait(), launch(30, gap=500), wait()], sites=[0, 1, 2, 3])
+    assert found.guessed == GuessedTotals(1, 0, int(found.likely.gpu[2]), 500_000)
+
+
+def test_a_transfer_that_no_wait_shows_is_a_guess_by_its_bytes() -> None:
+    calls = [launch(100), wait(), launch(300, gap=500), wait()]
+    timeline, work, _ = traced(calls)
+    timeline = dataclasses.replace(timeline, site=np.arange(4, dtype=np.int32))
+    work = dataclasses.replace(work, copied=np.array([1_000_000, 0, 3_000_000, 0]))
+    found = infer_gpu_times(timeline, work)
+    assert found.likely.gpu[2] == 300_000
+    assert found.guessed is not None
+    assert (found.guessed.count, found.guessed.likely) == (1, 300_000)
+
+
+def test_what_was_measured_is_not_guessed() -> None:
+    timeline, work, gpu = traced([launch(100, gap=500), wait()])
+    assert infer_gpu_times(timeline, dataclasses.replace(work, measured=gpu)).guessed == GuessedTotals(0, 0, 0, 0)
 
 
 def test_equal_work_elsewhere_tells_of_work_that_nobody_waited_for() -> None:

@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import numpy as np
 import pytest
 from rich.console import Console
@@ -23,7 +24,9 @@ from ffm.report.waiting.path import PathView, fixed_view, path_view
 from ffm.report.waiting.region import RegionBounds, region_view
 from ffm.report.waiting.shares import in_one_line
 from ffm.results.documents.stacks import Frame, Module, Stack
+from ffm.results.documents.waiting import GuessedWork
 from ffm.results.stored import Results, open_results
+from ffm.results.waiting.run_path import stored_waiting
 from ffm.stages.findings import Findings, SiteDescription
 from ffm.stages.results import write_results
 
@@ -225,6 +228,22 @@ def test_a_region_that_was_not_replayed_has_no_saving(view: PathView) -> None:
     console.print(render_path(dataclasses.replace(view, regions=rows), 80))
     main = next(line for line in console.export_text().splitlines() if " CPU main" in line)
     assert main.split()[4:6] == ["-", "-"]
+
+
+def test_it_says_how_much_of_the_gpus_time_is_a_guess(results: Results) -> None:
+    waiting = stored_waiting(results)
+    length_s = waiting.length_s
+
+    def told(most_s: float | None) -> list[str]:
+        guessed = GuessedWork(count=79, least_s=0.0, likely_s=0.25 * length_s, most_s=most_s)
+        changed = msgspec.structs.replace(waiting, guessed=guessed)
+        document = msgspec.structs.replace(results.document, waiting=changed)
+        notes = path_view(Results(results.folder, document)).notes
+        return [note for note in notes if "how long 79 pieces of GPU work took" in note]
+
+    assert not told(0.009 * length_s)
+    assert " to " in told(0.5 * length_s)[0]
+    assert "at least" in told(None)[0]
 
 
 def test_threads_wait_for_the_slowest_of_their_team(tmp_path: Path) -> None:

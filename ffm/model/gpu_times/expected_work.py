@@ -34,7 +34,9 @@ class Expected:
     firm: NDArray[np.bool_]
     sure: NDArray[np.bool_]
     seldom: NDArray[np.bool_]
-    """Whether equal work was seen less than `OFTEN` times, and this not at all."""
+    """Whether equal work was seen less than `OFTEN` times, and this not at all; transfers are known by their bytes."""
+    unseen: NDArray[np.bool_]
+    """The same, with transfers."""
 
 
 def enqueues(work: DeviceWork) -> NDArray[np.bool_]:
@@ -67,20 +69,21 @@ def expect_times(
 ) -> Expected:
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
     rows, equal, same = works.rows, works.equal, shown.same
-    firm, sure, seldom = np.zeros((3, len(timeline)), bool)
+    firm, sure, seldom, unseen = np.zeros((4, len(timeline)), bool)
     if not len(rows):
-        return Expected(np.full(len(timeline), -1, np.int64), firm, sure, seldom)
+        return Expected(np.full(len(timeline), -1, np.int64), firm, sure, seldom, unseen)
     number = shown.segment[rows]
     timed = work.measured[rows] >= 0
     value = _expected_values(work, works, shown, length, number, timed)
     inside = number >= 0
     seen = np.bincount(equal[inside | timed], minlength=len(works.total))
-    seldom[rows] = ~inside & ~timed & (work.copied[rows] == 0) & (seen < OFTEN)[equal]
+    unseen[rows] = ~inside & ~timed & (seen < OFTEN)[equal]
+    seldom[rows] = unseen[rows] & (work.copied[rows] == 0)
     firm[rows] = timed | by_segment(same.alike)[number]
     sure[rows] = timed | by_segment(same.sure)[number]
     gpu = np.full(len(timeline), -1, np.int64)  # not before: computing the values takes most memory
     gpu[rows] = np.maximum(value, -1, out=value)
-    return Expected(gpu, firm, sure, seldom)
+    return Expected(gpu, firm, sure, seldom, unseen)
 
 
 def _expected_values(

@@ -35,7 +35,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.expected_work import EqualWork, Expected, enqueues, expect_times, find_equal_work
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, Shown, find_segment_lengths
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, Inference
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference
 from ffm.model.gpu_times.unseen_work import by_segment, guess_unseen
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -67,8 +67,10 @@ def infer_gpu_times(
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
     likely = _likely(timeline, work, shown, expected, guessed)
+    rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
     fast = _fast(timeline, work, shown, expected)
-    return Inference(shown.order, likely, slow, fast, shown.usual, shown.usual, fastest)
+    totals = GuessedTotals.of(rows, fast, likely, slow)
+    return Inference(shown.order, likely, slow, fast, shown.usual, shown.usual, fastest, totals)
 
 
 def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:

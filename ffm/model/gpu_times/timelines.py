@@ -36,6 +36,25 @@ class GpuTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class GuessedTotals:
+    """The work of which neither events, nor waits for it or for enough equal work, show how long it takes: the likely
+    timeline is a guess there, and the other two say how far it may be wrong. Nanoseconds.
+    """
+
+    count: int
+    least: int
+    likely: int
+    most: int | None
+    """None if nothing limits it."""
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], fast: GpuTimes, likely: GpuTimes, slow: GpuTimes) -> GuessedTotals:
+        """Add up the times of rows with such work in the three timelines."""
+        least, usual, most = (int(times.gpu[rows].sum()) for times in (fast, likely, slow))
+        return cls(len(rows), least, usual, most if most < ENDLESS_NS // 2 else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Inference:
     """The three timelines, and the order in which their rows are visited: by process, then by start."""
 
@@ -53,6 +72,9 @@ class Inference:
     """The fastest timeline that a trace without measured times allows: any wait may have ended late. None if it was not
     asked for.
     """
+
+    guessed: GuessedTotals | None = None
+    """None if it is not known."""
 
     def work_alone(self) -> Inference:
         """As `GpuTimes.work_alone`, of the three timelines."""

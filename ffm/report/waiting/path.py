@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, plural
 from ffm.report.waiting.rows import (
     GpuRow,
     PatternRow,
@@ -19,13 +19,16 @@ from ffm.report.waiting.rows import (
 )
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.documents.analysis import PathShares
-from ffm.results.documents.waiting import Region, Waiting
+from ffm.results.documents.waiting import GuessedWork, Region, Waiting
 from ffm.results.stored import Results
 from ffm.results.waiting.run_path import fixed_path, stored_waiting
 from ffm.results.waiting.summary import summarize
 
 LISTED_REGIONS = 20
 """Regions that are listed unless all are asked for."""
+
+WORTH_SAYING = 0.01
+"""If what is a guess may be wrong by less than this share of the path, it does not matter."""
 
 NOT_SUBTRACTED = (
     "What pinning memory costs is not subtracted. A synchronization that comes later waits within the CPU work before "
@@ -153,13 +156,15 @@ def _laid_out(
         threads_for=rows_with_most(waiting, [region.threads_s for region in waiting.regions]),
         patterns=pattern_rows(waiting, Scale(wall_s)),
         gpu=[gpu_row(use) for use in waiting.gpu],
-        notes=_notes(waiting),
+        notes=_notes(waiting, Scale(wall_s)),
         results=words,
     )
 
 
-def _notes(waiting: Waiting) -> list[str]:
+def _notes(waiting: Waiting, scale: Scale) -> list[str]:
     notes: list[str] = []
+    if waiting.guessed is not None and (note := _guess_note(waiting.guessed, waiting.length_s, scale)):
+        notes.append(note)
     if waiting.told:
         return notes
     if waiting.processes > 1:
@@ -173,3 +178,16 @@ def _notes(waiting: Waiting) -> list[str]:
         recorded = " Waits for locks and the like of the C library are recorded." if waiting.locks_recorded else ""
         notes.append(f"{inferred} from their times.{recorded} Other waits between threads count as CPU work.")
     return notes
+
+
+def _guess_note(guessed: GuessedWork, length_s: float, scale: Scale) -> str:
+    """Return what to say of work of which nothing shows how long it takes; nothing if that hardly matters."""
+    if not guessed.count or (guessed.most_s is not None and guessed.most_s - guessed.least_s < WORTH_SAYING * length_s):
+        return ""
+    between = f"at least {scale.seconds(guessed.least_s)}"
+    if guessed.most_s is not None:
+        between = f"{scale.seconds(guessed.least_s)} to {scale.seconds(guessed.most_s)}"
+    return (
+        f"Neither waits nor measurements show how long {plural(guessed.count, 'piece')} of GPU work took: together "
+        f"{between}, of which {scale.seconds(guessed.likely_s)} is a guess."
+    )

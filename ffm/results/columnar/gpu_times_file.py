@@ -113,4 +113,12 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
         for number, name in enumerate(names)
     }
     order = visiting_order(timeline, work)
-    return Inference(order=order, latency_ns=totals.latency_ns, waking_ns=totals.waking_ns, **times)
+    return Inference(
+        order=order,
+        likely=times["likely"],
+        slow=times["slow"],
+        fast=times["fast"],
+        latency_ns=totals.latency_ns,
+        waking_ns=totals.waking_ns,
+        fastest=times.get("fastest"),
+    )

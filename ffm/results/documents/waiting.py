@@ -65,6 +65,15 @@ class UsedGpu(Record, frozen=True, kw_only=True):
     copy_overlap_s: Seconds
 
 
+class GuessedWork(Record, frozen=True, kw_only=True):
+    """Work of the GPU of which nothing shows how long it takes, as in `ffm.model.gpu_times.timelines.GuessedTotals`."""
+
+    count: Count
+    least_s: Seconds
+    likely_s: Seconds
+    most_s: Seconds | None
+
+
 class Waiting(Record, frozen=True, kw_only=True):
     """What a run waited for, besides the shares of its critical path. The fields of patterns are those of
     `ffm.model.waiting.patterns.Patterns`.
@@ -91,6 +100,8 @@ class Waiting(Record, frozen=True, kw_only=True):
     """Whether waits for locks and the like were recorded."""
     processes: Count
     threads: Count
+    guessed: GuessedWork | None = None
+    """None if a profiler recorded the GPU's times."""
     unaccounted_s: Seconds = 0.0
     """How long GPU work on the path began after its launch for no reason that is known: that belongs to no region."""
 

@@ -8,9 +8,10 @@ import msgspec
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.faster import Faster
+from ffm.model.gpu_times.timelines import Inference
 from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.documents.analysis import Analysis
-from ffm.results.documents.waiting import Occurring, Region, UsedGpu, Waiting
+from ffm.results.documents.waiting import GuessedWork, Occurring, Region, UsedGpu, Waiting
 from ffm.results.estimates import Estimates
 from ffm.results.memory.heap import give_back
 from ffm.results.waiting.regions import Regions, find_regions
@@ -59,6 +60,19 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         processes=run.work.processes,
         threads=len(run.work.process_of_thread),
         unaccounted_s=max(round(unaccounted_ns), 0) / _NS,
+    )
+
+
+def guessed_work(work: DeviceWork, inference: Inference) -> GuessedWork | None:
+    """Return the GPU's work of which nothing shows how long it takes; None if a profiler recorded its times."""
+    guessed = inference.guessed
+    if guessed is None or work.began is not None:
+        return None
+    return GuessedWork(
+        count=guessed.count,
+        least_s=guessed.least / _NS,
+        likely_s=guessed.likely / _NS,
+        most_s=None if guessed.most is None else guessed.most / _NS,
     )
 
 
