@@ -62,7 +62,7 @@ def compare(trace: Path, latency_ns: int) -> Row:
     run = profiled_run(profile, findings(profile, "").timeline.site)
     counted = _known_idle_before(profile, run) & (run.work.measured > 0)
     if not counted.any():
-        return Row(trace.stem, 0, *[np.nan] * 7)
+        return Row(trace.stem, 0, np.nan, np.nan, np.nan, np.nan, 0, np.nan, np.nan)
     hidden = replace(run.work, measured=np.full(len(run.timeline), -1, np.int64), began=None)
     exact = infer_gpu_times(run.timeline, run.work, latency_ns)
     inferred = infer_gpu_times(run.timeline, hidden, latency_ns)
