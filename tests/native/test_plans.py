@@ -63,7 +63,7 @@ def site(place: int, field: int, value: int) -> Damage:
 
 DAMAGED_SITES: dict[str, Damage] = {
     "an unknown function": site(1, 0, 1 << 20),
-    "unknown actions": site(2, 1, 1 << 6),
+    "unknown actions": site(2, 1, 1 << 31),
     "an unknown unit": site(0, 2, 3),
     "a huge unit": site(2, 2, 0xFFFFFFFF),
     "not sorted": lambda content: content[: PLAN.size] + content[-SITE.size :] + content[PLAN.size : -SITE.size],
