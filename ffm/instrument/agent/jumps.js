@@ -2,16 +2,21 @@
 //
 // Interceptor.replaceFast could do this. It makes three disassemblers for each function, which takes a fifth of a
 // millisecond: for the hundreds of functions of a driver longer than some programs run.
+//
+// If ffm is killed, Frida unloads this script and frees its memory. Then the functions are put back as they were, while
+// the program calls them.
 
 const FAR_JUMP = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
 const FAR_JUMP_SIZE = FAR_JUMP.length + 8;
 const SHORT_JUMP = 2; // bytes
 const SHORT_JUMP_CODE = 0xeb;
+const TO_ITSELF = 0xfeeb; // a short jump, as one store writes it
 const ENTERING = new Set(["call", "syscall", "sysenter", "int"]); // these return to the instruction after them
 const WAY = 256; // bytes for what a jump covers, and the way to what comes after it
 const PAGE_START = ptr(Process.pageSize - 1).not();
 
 const jumps = []; // those not written yet: where, and the replacement
+const written = []; // where, and the bytes that were there
 const replaced = new Set(); // the addresses of functions, as text
 const wayPages = []; // memory, divided into ways to originals
 let onlyRead = null; // a writer for a relocator that writes nothing
@@ -72,16 +77,39 @@ function writeJumps() {
   if (jumps.length === 0) {
     return;
   }
+  if (written.length === 0) {
+    Script.bindWeak(written, takeBackJumps);
+  }
   const starts = jumps.map(([start]) => start);
+  withWritable(starts, () => {
+    for (const [start, replacement] of jumps.splice(0)) {
+      written.push([start, start.readByteArray(FAR_JUMP_SIZE)]);
+      start.writeByteArray(FAR_JUMP);
+      start.add(FAR_JUMP.length).writePointer(replacement);
+    }
+  });
+}
+
+// A thread that comes meanwhile waits at the first two bytes, which one store writes.
+function takeBackJumps() {
+  const restored = written.splice(0);
+  const starts = restored.map(([start]) => start);
+  withWritable(starts, () => {
+    for (const [start, bytes] of restored) {
+      start.writeU16(TO_ITSELF);
+      start.add(SHORT_JUMP).writeByteArray(bytes.slice(SHORT_JUMP));
+      start.writeU16(new DataView(bytes).getUint16(0, true));
+    }
+  });
+}
+
+function withWritable(starts, write) {
   const first = starts.reduce((least, start) => (start.compare(least) < 0 ? start : least)).and(PAGE_START);
   const end = starts.reduce((most, start) => (start.compare(most) > 0 ? start : most)).add(FAR_JUMP_SIZE);
   const size = end.sub(first).toUInt32();
   if (!Memory.protect(first, size, "rwx")) {
     throw new Error("the driver's code cannot be written");
   }
-  for (const [start, replacement] of jumps.splice(0)) {
-    start.writeByteArray(FAR_JUMP);
-    start.add(FAR_JUMP.length).writePointer(replacement);
-  }
+  write();
   Memory.protect(first, size, "r-x");
 }
