@@ -19,6 +19,7 @@ from ffm.remedy.fitness import fitness
 from ffm.remedy.selection import Remedy, plan
 from ffm.report.remedies.uncorrected import why_not
 from ffm.report.words import WORDS
+from ffm.results.documents.analysis import AllocationLink, Analysis
 from ffm.results.vocabulary import Because
 from tests.report.sample_analysis import sample_analysis
 
@@ -30,15 +31,30 @@ def test_the_model_s_reasons_are_codes() -> None:
     assert set(WORDS) == set(Because)
 
 
-def test_other_words_change_no_result_and_no_correction(monkeypatch: pytest.MonkeyPatch) -> None:
+def correctable() -> Analysis:
+    """Return an analysis with an upload to memory from cudaMallocAsync, which corrections follow."""
     analysis = sample_analysis()
+    site = next(number for number, one in enumerate(analysis.sites) if one.function == "cuMemcpyHtoD_v2")
+    link = AllocationLink(
+        site=site,
+        role="destination",
+        memory="asynchronous",
+        allocation=None,
+        release=None,
+        occurrences=analysis.sites[site].count,
+    )
+    return msgspec.structs.replace(analysis, allocations=[*analysis.allocations, link])
+
+
+def test_other_words_change_no_result_and_no_correction(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = correctable()
     stored, planned, fitting = msgspec.json.encode(analysis), plan(analysis, list(Remedy)), fitness(analysis)
     assert planned
     assert any(fit.why_not is not None for fit in fitting.values())
     for because in Because:
         monkeypatch.setitem(WORDS, because, "reworded")
     read = msgspec.json.decode(stored, type=type(analysis))
-    assert msgspec.json.encode(sample_analysis()) == stored
+    assert msgspec.json.encode(correctable()) == stored
     assert plan(read, list(Remedy)) == planned
     assert fitness(read) == fitting
 
