@@ -149,14 +149,19 @@ class _Functions:
         except (DriverFileError, OSError):
             return None
 
+    @functools.cached_property
+    def _of_driver(self) -> frozenset[int]:
+        """The modules that are the driver's file, by their numbers."""
+        real = None if self._path is None else self._path.resolve()
+        return frozenset(number for number, module in enumerate(self._modules) if Path(module.path).resolve() == real)
+
     def of(self, recorded: str, stack: int) -> str:
         """Return the public function; `private` if the stack shows none."""
-        if recorded != PRIVATE or self._analysis is None or self._path is None:
+        if recorded != PRIVATE or self._analysis is None:
             return recorded
         name = PRIVATE
-        real = self._path.resolve()
         for depth, frame in enumerate(self._stacks[stack].frames):
-            if Path(self._modules[frame.module].path).resolve() != real:
+            if frame.module not in self._of_driver:
                 break
             names = self._analysis.names_at(frame.offset - (depth > 0))
             name = names[0] if names else PRIVATE
