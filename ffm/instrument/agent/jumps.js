@@ -4,7 +4,7 @@
 // millisecond: for the hundreds of functions of a driver longer than some programs run.
 //
 // If ffm is killed, Frida unloads this script and frees its memory. Then the functions are put back as they were, while
-// the program calls them.
+// the program calls them. The ways to originals stay, because a thread may be about to take one.
 
 const FAR_JUMP = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
 const FAR_JUMP_SIZE = FAR_JUMP.length + 8;
@@ -12,13 +12,14 @@ const SHORT_JUMP = 2; // bytes
 const SHORT_JUMP_CODE = 0xeb;
 const TO_ITSELF = 0xfeeb; // a short jump, as one store writes it
 const ENTERING = new Set(["call", "syscall", "sysenter", "int"]); // these return to the instruction after them
+const READ_WRITE = 3, PRIVATE_ANONYMOUS = 0x22; // of mmap(2)
 const WAY = 256; // bytes for what a jump covers, and the way to what comes after it
 const PAGE_START = ptr(Process.pageSize - 1).not();
 
 const jumps = []; // those not written yet: where, and the replacement
 const written = []; // where, and the bytes that were there
 const replaced = new Set(); // the addresses of functions, as text
-const wayPages = []; // memory, divided into ways to originals
+const wayPages = []; // memory, divided into ways to originals, which is never freed
 let onlyRead = null; // a writer for a relocator that writes nothing
 
 // What is executed when code at `address` is: it may begin with a jump.
@@ -68,9 +69,19 @@ function nextWay() {
   const waysOfPage = Process.pageSize / WAY;
   const place = replaced.size % waysOfPage;
   if (place === 0) {
-    wayPages.push(Memory.alloc(Process.pageSize));
+    wayPages.push(lastingPage());
   }
   return wayPages[wayPages.length - 1].add(WAY * place);
+}
+
+function lastingPage() {
+  const map = new NativeFunction(
+    Module.getGlobalExportByName("mmap"), "pointer", ["pointer", "size_t", "int", "int", "int", "long"]);
+  const page = map(NULL, Process.pageSize, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0);
+  if (page.equals(ptr(-1))) {
+    throw new Error("there is no memory for the way to an original");
+  }
+  return page;
 }
 
 function writeJumps() {
