@@ -17,7 +17,7 @@ const WAY = 256; // bytes for what a jump covers, and the way to what comes afte
 const PAGE_START = ptr(Process.pageSize - 1).not();
 
 const jumps = []; // those not written yet: where, and the replacement
-const written = []; // where, and the bytes that were there
+const written = []; // of each driver: where, what leads away, and the bytes that were there
 const replaced = new Set(); // the addresses of functions, as text
 const wayPages = []; // memory, divided into ways to originals, which is never freed
 let onlyRead = null; // a writer for a relocator that writes nothing
@@ -91,36 +91,46 @@ function writeJumps() {
   if (written.length === 0) {
     Script.bindWeak(written, takeBackJumps);
   }
-  const starts = jumps.map(([start]) => start);
-  withWritable(starts, () => {
-    for (const [start, replacement] of jumps.splice(0)) {
-      written.push([start, start.readByteArray(FAR_JUMP_SIZE)]);
+  const places = jumps.splice(0).map(([start, replacement]) => [start, replacement, start.readByteArray(FAR_JUMP_SIZE)]);
+  const done = withWritable(places, () => {
+    for (const [start, replacement] of places) {
       start.writeByteArray(FAR_JUMP);
       start.add(FAR_JUMP.length).writePointer(replacement);
     }
   });
+  if (!done) {
+    throw new Error("the driver's code cannot be written");
+  }
+  written.push(places);
 }
 
-// A thread that comes meanwhile waits at the first two bytes, which one store writes.
+// A thread that comes meanwhile waits at the first two bytes, which one store writes. A driver may have been unloaded,
+// and its place be free, or that of something else.
 function takeBackJumps() {
-  const restored = written.splice(0);
-  const starts = restored.map(([start]) => start);
-  withWritable(starts, () => {
-    for (const [start, bytes] of restored) {
-      start.writeU16(TO_ITSELF);
-      start.add(SHORT_JUMP).writeByteArray(bytes.slice(SHORT_JUMP));
-      start.writeU16(new DataView(bytes).getUint16(0, true));
-    }
-  });
+  for (const places of written.splice(0)) {
+    withWritable(places, () => {
+      for (const [start, replacement, bytes] of places) {
+        if (!start.add(FAR_JUMP.length).readPointer().equals(replacement)) {
+          continue;
+        }
+        start.writeU16(TO_ITSELF);
+        start.add(SHORT_JUMP).writeByteArray(bytes.slice(SHORT_JUMP));
+        start.writeU16(new DataView(bytes).getUint16(0, true));
+      }
+    });
+  }
 }
 
-function withWritable(starts, write) {
+// Returns whether all of the code could be made writable, and was written.
+function withWritable(places, write) {
+  const starts = places.map(([start]) => start);
   const first = starts.reduce((least, start) => (start.compare(least) < 0 ? start : least)).and(PAGE_START);
   const end = starts.reduce((most, start) => (start.compare(most) > 0 ? start : most)).add(FAR_JUMP_SIZE);
   const size = end.sub(first).toUInt32();
   if (!Memory.protect(first, size, "rwx")) {
-    throw new Error("the driver's code cannot be written");
+    return false;
   }
   write();
   Memory.protect(first, size, "r-x");
+  return true;
 }
