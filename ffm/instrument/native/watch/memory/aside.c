@@ -1,26 +1,67 @@
 #include "aside.h"
 
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 #include "accesses.h"
 #include "clock.h"
+#include "kernel.h"
 #include "ranges.h"
 #include "records.h"
 #include "threads.h"
 #include "traced.h"
 
-enum { ASIDE = 16 };
+enum { ASIDE = 16, ROOM = 4096 };
 enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
-/* Ranges are identified by their address, because their indices change. A range can be cut meanwhile; its pieces are
- * within. */
-static __thread struct {
-    uint32_t count;
+/* What a thread has set aside. Ranges are identified by their address, because their indices change. A range can be cut
+ * meanwhile; its pieces are within. */
+typedef struct list {
     uint64_t since;
-    bool in_driver; /* the driver's system calls must not protect the pages again */
+    uint32_t count;
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
     } ranges[ASIDE];
+    struct list *next;
+} list;
+
+static list *spare; /* used by no thread; locked */
+
+/* Small: a process has room for few thread-local variables of libraries that it loads late. */
+static __thread struct {
+    list *list;     /* NULL if nothing is set aside */
+    bool in_driver; /* the driver's system calls must not protect the pages again */
 } aside __attribute__((tls_model("initial-exec")));
+
+/* Locked. */
+static void make_spare(void)
+{
+    const uint64_t arguments[6] = {0, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+    const int64_t room = ffm_kernel_call(SYS_mmap, arguments);
+    list *made = (list *)room; // NOLINT(performance-no-int-to-ptr)
+    for (size_t i = 0; room > 0 && i < ROOM / sizeof *made; i++) {
+        made[i].next = spare;
+        spare = &made[i];
+    }
+}
+
+/* The calling thread's list; NULL without memory. Locked. */
+static list *list_here(void)
+{
+    if (aside.list != NULL)
+        return aside.list;
+    if (spare == NULL)
+        make_spare();
+    aside.list = spare;
+    if (spare != NULL) {
+        spare = spare->next;
+        aside.list->count = 0;
+        aside.list->since = ffm_now();
+    }
+    return aside.list;
+}
 
 static void set(uint64_t start, uint64_t end, bool writing)
 {
@@ -30,17 +71,16 @@ static void set(uint64_t start, uint64_t end, bool writing)
         ffm_range *range = ffm_ranges_at(i - 1);
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
             continue;
-        if (aside.count == ASIDE) {
+        list *own = list_here();
+        if (own == NULL || own->count == ASIDE) {
             ffm_access_lost(i - 1, ffm_now());
             continue;
         }
-        if (aside.count == 0)
-            aside.since = ffm_now();
         range->alone = ffm_threads_alone();
-        aside.ranges[aside.count].operation = range->operation;
-        aside.ranges[aside.count].start = range->start;
-        aside.ranges[aside.count].end = range->end;
-        aside.ranges[aside.count++].thread = range->thread;
+        own->ranges[own->count].operation = range->operation;
+        own->ranges[own->count].start = range->start;
+        own->ranges[own->count].end = range->end;
+        own->ranges[own->count++].thread = range->thread;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
     }
 }
@@ -81,22 +121,34 @@ static bool is_missed(const ffm_range *range, bool of_driver, bool brief)
     return !ffm_threads_alone_since(range->alone) && (!brief || (of_driver && range->alone != 0));
 }
 
-static void over(bool of_driver)
+/* Arm again what is on a list, the last range first. Locked. */
+static void settle(list *own, bool of_driver, bool brief)
 {
-    if (aside.count == 0)
-        return;
-    const bool brief = ffm_now() - aside.since <= BRIEF;
-    ffm_ranges_lock();
-    for (; aside.count > 0; aside.count--) {
+    for (; own->count > 0; own->count--) {
         for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
             ffm_range *range = ffm_ranges_at(i - 1);
-            if (range->state != FFM_RANGE_OPEN || range->operation != aside.ranges[aside.count - 1].operation ||
-                range->thread != aside.ranges[aside.count - 1].thread ||
-                range->start < aside.ranges[aside.count - 1].start || range->end > aside.ranges[aside.count - 1].end)
+            if (range->state != FFM_RANGE_OPEN || range->operation != own->ranges[own->count - 1].operation ||
+                range->thread != own->ranges[own->count - 1].thread ||
+                range->start < own->ranges[own->count - 1].start || range->end > own->ranges[own->count - 1].end)
                 continue;
             if (is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
-                ffm_access_lost(i - 1, aside.since);
+                ffm_access_lost(i - 1, own->since);
         }
+    }
+}
+
+static void over(bool of_driver)
+{
+    if (aside.list == NULL)
+        return;
+    const uint64_t now = ffm_now();
+    ffm_ranges_lock();
+    list *own = aside.list; /* NULL if a handler of the program came before the lock */
+    if (own != NULL) {
+        settle(own, of_driver, now - own->since <= BRIEF);
+        own->next = spare;
+        spare = own;
+        aside.list = NULL;
     }
     ffm_ranges_unlock();
 }
