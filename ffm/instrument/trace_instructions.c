@@ -1,6 +1,6 @@
 /* What instructions access: the operands in memory, the lanes of vectors, and what string instructions imply.
  *
- * Compiled with trace_translator.c, before it. native/watch/memory/trace_operand.h is prepended to this text. */
+ * Compiled with trace_translator.c, before it. native/watch/detection/trace_operand.h is prepended to this text. */
 
 #define __IBMC__ /* otherwise capstone.h uses a #pragma that CModule's compiler treats as an error */
 #include <gum/gumstalker.h>

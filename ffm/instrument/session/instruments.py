@@ -33,7 +33,7 @@ AGENT_PARTS = (
 """One script, concatenated in this order."""
 
 TRANSLATOR = (
-    _ROOM / "native" / "watch" / "memory" / "trace_operand.h",
+    _ROOM / "native" / "watch" / "detection" / "trace_operand.h",
     _ROOM / "trace_instructions.c",
     _ROOM / "trace_translator.c",
 )

@@ -7,8 +7,9 @@
 
 #include "export.h"
 
-/* Start correcting according to a plan (an ffm_remedy_plan); counters go into `folder`. `mode` is FFM_FOLLOW_CLOCKS or
- * 0 Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan is not sound. */
+/* Start correcting according to a plan (an ffm_remedy_plan); counters go into `folder`. `mode` is 0 or
+ * FFM_FOLLOW_CLOCKS. Returns 0, or a negative number: -1 if nothing can be written into the folder, -2 if the plan is
+ * not sound. */
 FFM_EXPORT int ffm_remedy_open(const char *folder, uint32_t mode, const char *plan);
 
 /* Replacement code for a driver function, by its index in the catalogue, or in extra_functions.def after that. */

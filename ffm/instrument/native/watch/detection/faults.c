@@ -15,6 +15,7 @@
 #include "handlers.h"
 #include "instruction.h"
 #include "keys.h"
+#include "protection.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signals.h"
@@ -39,7 +40,7 @@ static __thread struct {
     uint32_t count;
 } stepping __attribute__((tls_model("initial-exec")));
 
-/* The last fault of this thread that belonged to nobody, and ffm_ranges_changes at that time. */
+/* The last fault of this thread that belonged to nobody, and ffm_protection_changes at that time. */
 static __thread struct {
     uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
@@ -165,7 +166,7 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(address, end);
     if (on_stack || step(address, time, context))
         ours = true;
-    uint64_t changes = ffm_ranges_changes();
+    uint64_t changes = ffm_protection_changes();
     ffm_ranges_unlock_in_handler();
     if (on_stack)
         spare_stack(context, time);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "protection.h"
 #include "ranges.h"
 #include "trace_operand.h"
 
@@ -33,5 +34,5 @@ static void mark_all(void)
 
 void ffm_trace_marks_open(void)
 {
-    ffm_ranges_mark_with(mark_all);
+    ffm_protection_mark_with(mark_all);
 }

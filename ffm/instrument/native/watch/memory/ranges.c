@@ -3,10 +3,9 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "intervals.h"
-#include "kernel.h"
+#include "protection.h"
 #include "signals.h"
 #include "traced.h"
 #include "unsettled.h"
@@ -21,17 +20,10 @@ static struct {
     uint32_t count;
     uint32_t rests; /* remainders of downloads among them */
     uint32_t resting;
-    uint64_t changes;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
     uint32_t version;         /* odd while a range moves, is opened or changes its size; see is_changing */
-    void (*mark)(void);       /* in place of protecting pages */
 } watched;
-
-void ffm_ranges_mark_with(void (*mark)(void))
-{
-    watched.mark = mark;
-}
 
 static __thread bool holding __attribute__((tls_model("initial-exec")));
 
@@ -86,21 +78,6 @@ ffm_range *ffm_ranges_at(uint32_t place)
     return &watched.ranges[place];
 }
 
-static uint64_t first_page(const ffm_range *range)
-{
-    return range->start & ~(uint64_t)(range->page - 1);
-}
-
-static uint64_t last_page(const ffm_range *range)
-{
-    return (range->end + range->page - 1) & ~(uint64_t)(range->page - 1);
-}
-
-static int protection(const ffm_range *range)
-{
-    return range->writes_only ? PROT_READ : PROT_NONE;
-}
-
 /* Those who ask without the lock must not miss a range that is on its way from one place to another, or whose pages are
  * still to be opened. Locked; not nested. */
 static void begin_change(void)
@@ -130,9 +107,9 @@ static uint32_t version_now(void)
 static void index_range(uint32_t place, bool wanted)
 {
     const ffm_range *range = &watched.ranges[place];
-    const uint64_t last = last_page(range) > range->start ? last_page(range) : range->start + 1;
+    const uint64_t last = ffm_range_last_page(range) > range->start ? ffm_range_last_page(range) : range->start + 1;
     if (wanted)
-        ffm_intervals_add(&watched.by_address, place + 1, first_page(range), last);
+        ffm_intervals_add(&watched.by_address, place + 1, ffm_range_first_page(range), last);
     else
         ffm_intervals_remove(&watched.by_address, place + 1);
 }
@@ -177,75 +154,10 @@ ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
     return nearby;
 }
 
-typedef struct {
-    int rights;
-    uint32_t key;
-} page_access;
-
-static bool is_protected(const ffm_range *range)
-{
-    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_KEYED;
-}
-
-/* A page that two threads want for themselves is open to none. */
-static void restrict_to(page_access *wanted, const ffm_range *range)
-{
-    if (range->state == FFM_RANGE_ARMED)
-        wanted->rights &= protection(range);
-    else if (wanted->key == 0)
-        wanted->key = range->key;
-    else if (wanted->key != range->key)
-        wanted->rights = PROT_NONE;
-}
-
-/* What the protected ranges need for the page at an address; the strictest wins. `until` is lowered to where that
- * changes. `nearby` are the ranges in between. */
-static page_access wanted_at(const ffm_nearby *nearby, uint64_t page, uint64_t *until)
-{
-    page_access wanted = {.rights = PROT_READ | PROT_WRITE};
-    for (uint32_t i = 0; i < nearby->count; i++) {
-        const ffm_range *range = &watched.ranges[ffm_nearby_place(nearby, i)];
-        if (!is_protected(range))
-            continue;
-        uint64_t first = first_page(range), last = last_page(range);
-        if (first <= page && page < last) {
-            restrict_to(&wanted, range);
-            if (last < *until)
-                *until = last;
-        } else if (first > page && first < *until) {
-            *until = first;
-        }
-    }
-    return wanted;
-}
-
-static bool protect(uint64_t start, uint64_t bytes, page_access wanted)
-{
-    const uint64_t arguments[6] = {start, bytes, (uint64_t)wanted.rights, wanted.key};
-    return ffm_kernel_call(ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments) == 0;
-}
-
-/* Protect [first, last) as the ranges need, or mark them; no page is open in between. */
 static bool apply(uint64_t first, uint64_t last)
 {
-    if (watched.mark != NULL) {
-        watched.mark();
-        return true;
-    }
-    bool done = true;
     const ffm_nearby nearby = ffm_ranges_nearby(first, last);
-    watched.changes++;
-    for (uint64_t until; first < last; first = until) {
-        until = last;
-        const page_access wanted = wanted_at(&nearby, first, &until);
-        done = protect(first, until - first, wanted) && done;
-    }
-    return done;
-}
-
-uint64_t ffm_ranges_changes(void)
-{
-    return watched.changes;
+    return ffm_protection_renew(watched.ranges, &nearby, first, last);
 }
 
 static void set_state(ffm_range *range, ffm_range_state state)
@@ -322,7 +234,7 @@ void ffm_ranges_hold_open(bool hold)
     watched.held_open = hold;
     for (uint32_t i = 0; i < watched.count && hold; i++) {
         ffm_range *range = &watched.ranges[i];
-        if (!is_protected(range))
+        if (!ffm_range_is_protected(range))
             continue;
         range->forking = true;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
@@ -337,11 +249,11 @@ bool ffm_ranges_arm(ffm_range *range)
         return true;
     }
     set_state(range, FFM_RANGE_ARMED);
-    if (apply(first_page(range), last_page(range)))
+    if (apply(ffm_range_first_page(range), ffm_range_last_page(range)))
         return true;
     begin_change();
     set_page(range, HUGE_PAGE); /* as the system's pool of huge pages requires */
-    const bool done = apply(first_page(range), last_page(range));
+    const bool done = apply(ffm_range_first_page(range), ffm_range_last_page(range));
     if (!done)
         set_page(range, PAGE);
     end_change();
@@ -358,12 +270,12 @@ void ffm_ranges_unsettle(const ffm_range *range)
 
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
-    const bool closed = is_protected(range);
+    const bool closed = ffm_range_is_protected(range);
     begin_change();
     set_state(range, next);
     ffm_ranges_unsettle(range);
     if (closed)
-        apply(first_page(range), last_page(range));
+        apply(ffm_range_first_page(range), ffm_range_last_page(range));
     end_change();
 }
 
@@ -404,7 +316,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
     bool before = start > range->start, behind = end < range->end;
     if (before && behind && watched.count == CAPACITY)
         return;
-    uint64_t first = first_page(range), last = last_page(range);
+    uint64_t first = ffm_range_first_page(range), last = ffm_range_last_page(range);
     ffm_range rest = *range;
     begin_change();
     index_range(place, false);
@@ -417,7 +329,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         add_in(&rest, rest.state);
     }
     /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
-    if (is_protected(&rest) && !(rest.rest && ffm_trace_on()))
+    if (ffm_range_is_protected(&rest) && !(rest.rest && ffm_trace_on()))
         apply(first, last);
     end_change();
 }
@@ -446,7 +358,7 @@ void ffm_ranges_cut_box(const ffm_box *box)
 
 bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 {
-    return ffm_range_is_closed(range) && first_page(range) < end && start < last_page(range);
+    return ffm_range_is_closed(range) && ffm_range_first_page(range) < end && start < ffm_range_last_page(range);
 }
 
 bool ffm_ranges_reach(uint64_t start, uint64_t end)
@@ -498,15 +410,14 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
     page->bytes = 0;
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
-        if (ffm_range_is_closed(range) && first_page(range) <= address && address < last_page(range) &&
-            range->page > page->bytes)
+        if (ffm_range_is_closed(range) && ffm_range_first_page(range) <= address &&
+            address < ffm_range_last_page(range) && range->page > page->bytes)
             page->bytes = range->page;
     }
     if (page->bytes == 0)
         return false;
     page->start = address & ~((uint64_t)page->bytes - 1);
-    watched.changes++;
-    return protect(page->start, page->bytes, (page_access){.rights = PROT_READ | PROT_WRITE});
+    return ffm_protection_lift(page->start, page->bytes);
 }
 
 void ffm_ranges_close_page(const ffm_page *page)

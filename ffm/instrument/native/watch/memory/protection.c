@@ -1,0 +1,90 @@
+#include "protection.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
+#include "keys.h"
+
+static void (*marking)(void); /* in place of protecting pages */
+static uint64_t changes;
+
+void ffm_protection_mark_with(void (*mark)(void))
+{
+    marking = mark;
+}
+
+static int protection(const ffm_range *range)
+{
+    return range->writes_only ? PROT_READ : PROT_NONE;
+}
+
+typedef struct {
+    int rights;
+    uint32_t key;
+} page_access;
+
+/* A page that two threads want for themselves is open to none. */
+static void restrict_to(page_access *wanted, const ffm_range *range)
+{
+    if (range->state == FFM_RANGE_ARMED)
+        wanted->rights &= protection(range);
+    else if (wanted->key == 0)
+        wanted->key = range->key;
+    else if (wanted->key != range->key)
+        wanted->rights = PROT_NONE;
+}
+
+/* What the protected ranges need for the page at an address; the strictest wins. `until` is lowered to where that
+ * changes. `nearby` are the ranges in between. */
+static page_access wanted_at(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t page, uint64_t *until)
+{
+    page_access wanted = {.rights = PROT_READ | PROT_WRITE};
+    for (uint32_t i = 0; i < nearby->count; i++) {
+        const ffm_range *range = &ranges[ffm_nearby_place(nearby, i)];
+        if (!ffm_range_is_protected(range))
+            continue;
+        uint64_t first = ffm_range_first_page(range), last = ffm_range_last_page(range);
+        if (first <= page && page < last) {
+            restrict_to(&wanted, range);
+            if (last < *until)
+                *until = last;
+        } else if (first > page && first < *until) {
+            *until = first;
+        }
+    }
+    return wanted;
+}
+
+static bool protect(uint64_t start, uint64_t bytes, page_access wanted)
+{
+    const uint64_t arguments[6] = {start, bytes, (uint64_t)wanted.rights, wanted.key};
+    return ffm_kernel_call(ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments) == 0;
+}
+
+bool ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t first, uint64_t last)
+{
+    if (marking != NULL) {
+        marking();
+        return true;
+    }
+    bool done = true;
+    changes++;
+    for (uint64_t until; first < last; first = until) {
+        until = last;
+        const page_access wanted = wanted_at(ranges, nearby, first, &until);
+        done = protect(first, until - first, wanted) && done;
+    }
+    return done;
+}
+
+bool ffm_protection_lift(uint64_t start, uint64_t bytes)
+{
+    changes++;
+    return protect(start, bytes, (page_access){.rights = PROT_READ | PROT_WRITE});
+}
+
+uint64_t ffm_protection_changes(void)
+{
+    return changes;
+}
