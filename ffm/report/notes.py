@@ -54,6 +54,8 @@ WORDS: dict[type[Note], str] = {
     "judged, and calls that CUDA documents to wait, such as cudaFree and cudaMemcpy, are taken to wait for as long as "
     "they last. `ffm doctor` searches for the function again.",
     notes.LostOperations: "{note.operations} operations were not recorded because the disk was full.",
+    notes.FirstLockWaits: "Threads waited for locks and the like more often than is recorded: the first {note.waits:,} "
+    "waits of a process are. Later ones count as CPU work.",
     notes.UnlistedSequences: "{note.found} different sequences were found; the {note.listed} that save most are "
     "listed.",
     notes.SeveralProcesses: "{note.processes} processes were recorded. Counts and times of sites are sums over them. "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.recording.layout import constant
 from ffm.instrument.session.cut import POLITE_S
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.document import Document
@@ -15,6 +17,7 @@ from ffm.results.documents.notes import (
     AnyNote,
     CostlyTracing,
     CutStacks,
+    FirstLockWaits,
     HeldBeside,
     HostFunctions,
     KilledProgram,
@@ -115,4 +118,8 @@ def tracing_notes(tracing: Tracing) -> list[AnyNote]:
         lost = sum(process.lost for process in tracing.run.processes)
         if lost:
             notes.append(LostOperations(operations=lost))
+    if tracing.locks is not None:
+        most = constant("FFM_MOST_LOCK_WAITS")
+        if max(Counter(tracing.locks.process).values(), default=0) >= most:
+            notes.append(FirstLockWaits(waits=most))
     return notes

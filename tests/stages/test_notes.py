@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.instrument.recording.layout import constant
 from ffm.report.notes import sentence
 from ffm.results.documents.analysis import StageCost
-from ffm.results.documents.measured import Baseline, Tracing, WaitLatency
-from ffm.results.documents.notes import AnyNote, HostFunctions, UnknownLatency
+from ffm.results.documents.measured import Baseline, RecordedLockWaits, Tracing, WaitLatency
+from ffm.results.documents.notes import AnyNote, FirstLockWaits, HostFunctions, UnknownLatency
 from ffm.results.documents.run import Run
 from ffm.results.variation import DIFFERS, EXPECTED, VARIES, Variation
-from ffm.stages.notes import host_function_notes, measurement_notes
+from ffm.stages.notes import host_function_notes, measurement_notes, tracing_notes
 
 
 def notes_with(latency: WaitLatency) -> list[AnyNote]:
@@ -46,6 +47,20 @@ def test_that_tracing_was_costly_is_said_of_the_time_that_is_compared(
     baseline = Baseline(waits=[], functions=[], run=ran("baseline", 1.0, spans_s[0]))
     tracing = Tracing(events="", host_memory="", probe_cost_ns=0.0, run=ran("tracing", 3.0, spans_s[1]))
     assert any(said in sentence(note) for note in measurement_notes(baseline, tracing))
+
+
+def test_that_only_the_first_waits_for_locks_are_known_is_said() -> None:
+    most = constant("FFM_MOST_LOCK_WAITS")
+
+    def notes_on(*waits_of_processes: int) -> list[AnyNote]:
+        process = [number for number, waits in enumerate(waits_of_processes) for _ in range(waits)]
+        nothing = [0] * len(process)
+        locks = RecordedLockWaits(process=process, waiter=nothing, since=nothing, releaser=nothing, released=nothing)
+        known = WaitLatency(least=5000)
+        return tracing_notes(Tracing(events="", host_memory="", probe_cost_ns=0.0, wait_latency=known, locks=locks))
+
+    assert notes_on(most - 1, most - 1) == []
+    assert notes_on(0, most) == [FirstLockWaits(waits=most)]
 
 
 def test_that_waits_for_functions_of_the_host_are_not_seen_is_said() -> None:

@@ -189,5 +189,5 @@ def _guess_note(guessed: GuessedWork, length_s: float, scale: Scale) -> str:
         between = f"{scale.seconds(guessed.least_s)} to {scale.seconds(guessed.most_s)}"
     return (
         f"Neither waits nor measurements show how long {plural(guessed.count, 'piece')} of GPU work took: together "
-        f"{between}, of which {scale.seconds(guessed.likely_s)} is a guess."
+        f"{between}. The path takes {scale.seconds(guessed.likely_s)} for it, which is a guess."
     )

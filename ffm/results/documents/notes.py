@@ -145,6 +145,12 @@ class LostOperations(Note, frozen=True, kw_only=True, tag=True):
     operations: Count
 
 
+class FirstLockWaits(Note, frozen=True, kw_only=True, tag=True):
+    """Threads of a process waited for locks more often than is recorded, which are its first `waits`."""
+
+    waits: Count
+
+
 class LoadedCode(Note, frozen=True, kw_only=True, tag=True):
     """The program spent this long loading device code."""
 
@@ -249,6 +255,7 @@ AnyNote = (
     | UnseenWaits
     | UnhookedFunctions
     | LostOperations
+    | FirstLockWaits
     | LoadedCode
     | CompiledCode
     | UnlistedSequences
