@@ -23,7 +23,7 @@ export UV_PYTHON_DOWNLOADS := never
 # The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup system demo test lint unit planted sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo test lint unit thorough sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -64,8 +64,8 @@ PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 unit: setup
 	$(BIN)/python $(PYTEST) -m 'not sanitized and not thorough' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
 
-planted: setup ## measure the planted programs in all variants that `make unit` does not measure
-	$(BIN)/python $(PYTEST) -m thorough tests/planted
+thorough: setup ## try what `make unit` leaves out: most variants of the planted programs, most examples of properties
+	$(BIN)/python $(PYTEST) -m '(thorough or hypothesis) and not sanitized' --hypothesis-profile all
 
 # The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.
 # Tests marked `sanitized` compile them with AddressSanitizer and ThreadSanitizer, and try random input with libFuzzer.

@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import is_hypothesis_test
 
+from tests.examples import register_profiles
 from tests.server import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-# How fast examples are drawn depends on what else the machine does.
-ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, **ANY_SPEED)
-settings.register_profile("search", derandomize=False, **ANY_SPEED)
-# `make test` says the same of the same code each time; `make search` looks for new examples.
-settings.load_profile("same")
+register_profiles()
 
 
 LONGEST = (

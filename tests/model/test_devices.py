@@ -16,6 +16,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import build_graph
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -71,13 +72,13 @@ def test_a_wait_for_a_device_that_goes_moves_into_no_wait_for_another_one() -> N
 
 
 @given(programs(streams=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_device_with_one_stream_is_waited_for_as_that_is(calls: list[Call]) -> None:
     check_alike(calls)
 
 
 @given(programs(streams=3))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 def test_compiled_too(calls: list[Call]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "PLAIN_ROWS", -1)

@@ -13,6 +13,7 @@ from ffm.model.edges import Stretches, judgeable
 from ffm.model.necessity.program import Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import needed_synchronizations
+from tests.examples import examples
 from tests.model.test_necessity import BLOCKING, FIRST, LEGACY, SECOND, Row, program, used
 
 REMOVABLE = (Reason.NOTHING_RELIES, Reason.LATER_COVERS)
@@ -89,7 +90,7 @@ ROWS = st.tuples(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(ROWS, min_size=4, max_size=24), st.data())
 def test_without_what_a_portion_calls_unnecessary_all_uses_rely_on_a_wait_that_stays(
     rows: list[Row], data: st.DataObject

@@ -17,6 +17,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.gpu_times.timelines import GuessedTotals, Inference
 from ffm.model.timeline import Kind, Problem
+from tests.examples import examples
 
 MICROSECOND = 1_000
 
@@ -149,7 +150,7 @@ def test_a_wait_for_nothing_known_is_not_explained() -> None:
 
 
 @given(programs(streams=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
     """Whatever is inferred, the run with these GPU times waits no longer than observed."""
     timeline, work, _ = traced(calls)
@@ -165,7 +166,7 @@ def test_no_work_lasts_beyond_a_wait_for_all_of_it(calls: list[Call]) -> None:
 
 
 @given(programs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_interval_encloses_the_estimate(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
     found = Replay(timeline, work, infer_gpu_times(timeline, work)).selected(np.ones(len(calls), bool))
@@ -194,7 +195,7 @@ def test_any_size_of_part_gives_the_same_times(calls: list[Call], size: int, lat
 
 
 @given(programs(streams=2))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_compiled_and_plain_infer_the_same(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
     plain = infer_gpu_times(timeline, work)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ffm.model.necessity.reasons import REQUIRED
 from ffm.model.necessity.rules import needed_synchronizations
+from tests.examples import examples
 from tests.model.interleavings import (
     FLAGS,
     STREAMS,
@@ -64,7 +65,9 @@ def needed_in(program: Program, run: list[Place], seen: set[int], *, shared: boo
     return [run[row] for row in np.flatnonzero(np.isin(verdicts.reason, list(REQUIRED))).tolist()]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 @given(programs, st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)), st.booleans())
 @example(EARLY_BY_CHANCE, 0, set(), False)
 @example(EARLY_BY_CHANCE, 1, {1}, False)
@@ -90,7 +93,7 @@ asking = st.lists(steps, max_size=6).map(lambda more: [*RESULT, *(step for step 
 reading = st.lists(st.sampled_from([Step("await", 0), Step("await", 1), Step("read", 0), Step("read", 1)]), max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.tuples(asking, reading).map(list).map(sound), st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)))
 def test_a_result_needs_one_wait_of_the_thread_that_asked_for_it(program: Program, seed: int, seen: set[int]) -> None:
     """If no thread waits for the work of another, one wait for each result is enough, whatever is unknown."""

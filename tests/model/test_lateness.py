@@ -15,6 +15,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.lateness import late_from
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from tests.examples import examples
 
 ROUNDS = 60
 LATE = 2_000 * MICROSECOND
@@ -78,7 +79,7 @@ def test_what_one_wait_in_twenty_has_is_chance(late: int, chance: bool) -> None:
 
 
 @given(programs(streams=4, misplaced=True), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_fixing_more_never_saves_less_where_waits_are_late(calls: list[Call], data: st.DataObject) -> None:
     timeline, work, _ = traced(calls)
     waking = np.where(timeline.wait > 0, data.draw(st.integers(0, 40)) * MICROSECOND, 0)

@@ -20,6 +20,7 @@ from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.analysis import PinnedMemory
 from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import PINNED_ALONE, Estimates
+from tests.examples import examples
 
 MICROSECOND = 1_000
 SECOND = 1_000_000_000
@@ -86,7 +87,7 @@ def covered(streams: int) -> st.SearchStrategy[tuple[Call, Call]]:
 
 
 @given(programs(streams=4), programs(streams=4), covered(4), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_wait_saves_its_own_call_and_latency_if_the_next_one_covers_its_work(
     before: list[Call], after: list[Call], pair: tuple[Call, Call], data: st.DataObject
 ) -> None:
@@ -119,7 +120,7 @@ def alone(streams: int) -> st.SearchStrategy[list[Call]]:
 
 
 @given(programs(streams=4), programs(streams=4), alone(4), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_it_does_whatever_the_two_wait_for_if_only_one_stream_has_work(
     before: list[Call], after: list[Call], pair: list[Call], data: st.DataObject
 ) -> None:
@@ -136,7 +137,7 @@ def subset(data: st.DataObject, of: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 @given(programs(streams=4), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_no_fix_saves_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
     timeline, work = late(data, calls)
     some = subset(data, np.ones(len(calls), bool))
@@ -150,7 +151,7 @@ def rounding(replay: Replay) -> float:
 
 
 @given(programs(streams=4, misplaced=True), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_fixing_more_never_saves_less(calls: list[Call], data: st.DataObject) -> None:
     timeline, work = late(data, calls)
     replay = replay_of(timeline, work)
@@ -159,7 +160,7 @@ def test_fixing_more_never_saves_less(calls: list[Call], data: st.DataObject) ->
 
 
 @given(families(), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_fixing_more_never_saves_less_of_several_threads(members: list[Member], data: st.DataObject) -> None:
     timeline, work = together(data, members)
     replay = replay_of(timeline, work)
@@ -179,7 +180,7 @@ def memory_to_pin(sites: int) -> st.SearchStrategy[PinnedMemory]:
 
 
 @given(families(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_groups_save_at_least_what_their_members_save_and_at_most_everything(
     members: list[Member], data: st.DataObject
 ) -> None:

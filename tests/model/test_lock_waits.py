@@ -21,6 +21,7 @@ from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings
 from ffm.model.waiting.path import Part
 from ffm.model.waiting.patterns import find_patterns
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -74,7 +75,7 @@ def test_no_wait_lasts_beyond_the_cpu_work_after_its_row() -> None:
 
 
 @given(families(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_path_covers_each_nanosecond_and_all_waiting_is_blamed(members: list[Member], random: Random) -> None:
     timeline, work, gpu = traced_together(members)
     if not len(timeline):
@@ -120,7 +121,7 @@ def test_a_thread_waits_no_longer_once_it_is_let_go_before_it_asks() -> None:
 
 
 @given(families(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_speeding_up_nothing_changes_nothing_and_more_saves_no_less(members: list[Member], random: Random) -> None:
     timeline, work, gpu = traced_together(members)
     if not len(timeline):

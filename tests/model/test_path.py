@@ -30,6 +30,7 @@ from ffm.model.waiting.path import (
     time_by_owner,
     time_by_part,
 )
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -234,7 +235,7 @@ def test_the_path_goes_from_a_thread_to_the_call_after_which_it_was_started() ->
 
 
 @given(families(), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_path_covers_runs_whose_threads_were_recorded(members: list[Member], random: Random) -> None:
     timeline, work, gpu = traced_together(members)
     work = dataclasses.replace(work, lives=made_lives(timeline, work, random))
@@ -363,7 +364,7 @@ def test_pieces_join_whatever_a_profiler_recorded(data: st.DataObject, calls: li
     assert (graph.gpu_end[graph.gpu_after[after]] <= graph.gpu_begin[after]).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(families())
 def test_compiled_passes_find_the_same(members: list[Member]) -> None:
     timeline, work, gpu = traced_together(members)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffm.model.pinning import PAGE, Buffers, buffers_to_pin
+from tests.examples import examples
 
 
 def found(*transfers: tuple[int, int, int, int]) -> list[Buffers]:
@@ -54,7 +55,7 @@ numbers = st.integers(0, 40 * PAGE)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), numbers, st.integers(0, 5 * PAGE), st.integers(0, 3)), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_each_page_counts_once(transfers: list[tuple[int, int, int, int]]) -> None:
     pages = {
         (process, page)

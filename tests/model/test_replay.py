@@ -16,6 +16,7 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 SECOND = 1_000_000_000
@@ -33,7 +34,7 @@ def true_saving(calls: list[Call], fixed: list[bool]) -> float:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_with_the_true_times_of_the_gpu_the_true_saving_comes_out(data: st.DataObject) -> None:
     calls = data.draw(programs())
     fixed = [data.draw(st.booleans()) for _ in calls]
@@ -43,7 +44,7 @@ def test_with_the_true_times_of_the_gpu_the_true_saving_comes_out(data: st.DataO
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_streams_and_events_keep_their_order(data: st.DataObject) -> None:
     calls = data.draw(programs(streams=4))
     fixed = [data.draw(st.booleans()) for _ in calls]
@@ -53,7 +54,7 @@ def test_streams_and_events_keep_their_order(data: st.DataObject) -> None:
 
 
 @given(programs(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_skipping_what_runs_as_before_changes_nothing(calls: list[Call], data: st.DataObject) -> None:
     rows = np.array([data.draw(st.booleans()) for _ in calls], bool)
     replay = exact(calls)
@@ -63,7 +64,7 @@ def test_skipping_what_runs_as_before_changes_nothing(calls: list[Call], data: s
 
 
 @given(programs(streams=2), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_fixing_more_never_saves_less_nor_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
     some = np.array([data.draw(st.booleans()) for _ in calls], bool)
     replay = exact(calls)
@@ -73,7 +74,7 @@ def test_fixing_more_never_saves_less_nor_more_than_the_run(calls: list[Call], d
 
 
 @given(programs(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_groups_are_replayed_as_if_each_were_selected(calls: list[Call], data: st.DataObject) -> None:
     groups = np.array([data.draw(st.integers(-1, 2)) for _ in calls], np.int32)
     replay = exact(calls)
@@ -82,7 +83,7 @@ def test_groups_are_replayed_as_if_each_were_selected(calls: list[Call], data: s
 
 
 @given(programs(streams=2))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_compiled_and_plain_say_the_same(calls: list[Call]) -> None:
     def said() -> tuple[object, ...]:
         without = exact(calls).without_probes(np.full(len(calls), 1_000))
@@ -352,7 +353,7 @@ def test_a_program_without_calls_saves_nothing() -> None:
 
 
 @given(programs().filter(bool), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_without_the_probes_the_program_ran_as_if_there_were_none(calls: list[Call], data: st.DataObject) -> None:
     """The simulated program with a probe before each call; its timeline without probes equals the program without."""
     probe = [data.draw(st.integers(0, 50_000)) for _ in calls]
@@ -371,7 +372,7 @@ def test_without_the_probes_the_program_ran_as_if_there_were_none(calls: list[Ca
 
 
 @given(programs(streams=4), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_probes_that_seem_longer_than_the_time_between_calls_turn_no_time_back(
     calls: list[Call], data: st.DataObject
 ) -> None:
@@ -406,7 +407,7 @@ def test_the_waits_of_several_threads_stay_as_measured_for_the_probes() -> None:
 
 
 @given(programs(streams=2).filter(bool), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_disjoint_groups_of_waits_never_add_up_to_more_than_the_run(calls: list[Call], data: st.DataObject) -> None:
     """Each second of the run is in a wait of at most one of them. That of a transfer is in later waits for it too."""
     timeline, work, _gpu = traced(calls)

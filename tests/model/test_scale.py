@@ -15,6 +15,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
+from tests.examples import examples
 
 LATENCY = 5 * MICROSECOND
 
@@ -30,7 +31,7 @@ def longer(factor: int, timeline: Timeline, work: DeviceWork) -> tuple[Timeline,
 
 
 @given(families(), st.sampled_from([2, 10]), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_slower_run_saves_as_much_more(members: list[Member], factor: int, data: st.DataObject) -> None:
     timeline, work = together(data, members)
     some = subset(data, np.ones(len(timeline), bool))
@@ -45,7 +46,7 @@ def test_a_slower_run_saves_as_much_more(members: list[Member], factor: int, dat
 
 
 @given(programs(streams=4, misplaced=True), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_fixing_more_lowers_neither_end(calls: list[Call], data: st.DataObject) -> None:
     timeline, work = late(data, calls)
     replay = replay_of(timeline, work)
@@ -56,7 +57,7 @@ def test_fixing_more_lowers_neither_end(calls: list[Call], data: st.DataObject) 
 
 
 @given(families(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_fix_saves_at_most_what_it_touches_and_nothing_where_there_is_no_problem(
     members: list[Member], data: st.DataObject
 ) -> None:

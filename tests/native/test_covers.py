@@ -22,6 +22,7 @@ from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.model.necessity.program import Action, Operations, Scope
 from tests.conftest import cuda_include
+from tests.examples import examples
 from tests.native.layers import includes_of, sources_of
 
 KINDS = (Kind.SYNCHRONIZATION, Kind.QUERY, Kind.TRANSFER, Kind.SET, Kind.FREE, Kind.LAUNCH, Kind.HOST_FUNCTION,
@@ -179,7 +180,7 @@ def is_seen_anew(call: Called, program: list[Called], number: int) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(calls, min_size=2, max_size=14))
 def test_native_code_and_verdicts_agree_on_what_a_call_waits_for(native: ctypes.CDLL, program: list[Called]) -> None:
     rows = recorded(program)

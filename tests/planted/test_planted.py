@@ -13,9 +13,14 @@ from tests.planted.proving import disproved
 from tests.planted.report import disagreements
 
 CASES = planted_cases()
-of_each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 SELECTED = one_of_each_program(CASES)
-"""`make unit` measures these, and `make planted` the others: a case takes four runs, half a second of the processor."""
+"""`make unit` proves and measures these, and `make thorough` the others: a case takes four runs of ffm, half a second of
+the processor.
+"""
+of_each_case = pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[] if case in SELECTED else pytest.mark.thorough) for case in CASES],
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +56,6 @@ def test_labels_are_proved(case: Case, programs: Programs) -> None:
     assert disproved(case, programs) == []
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=[] if case in SELECTED else pytest.mark.thorough) for case in CASES],
-)
+@of_each_case
 def test_verdicts_are_as_labelled(case: Case, measurements: Measurements) -> None:
     assert disagreements(measurements.answers(case)) == []

@@ -19,6 +19,7 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory
 from ffm.stages.registry import MEASURING_STAGES
+from tests.examples import examples
 from tests.planted.building import SECONDS, Programs
 from tests.planted.reference import broken, last_covers, protecting, sound_script
 from tests.planted.script_tables import handovers_of_script, operations_of_script, uses_of_script
@@ -69,7 +70,9 @@ JOINED_SHARED_STREAM = [
 ]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 @given(scripts | of_one_thread)
 @example(SHARED_STREAM)
 @example(JOINED_SHARED_STREAM)
@@ -78,7 +81,7 @@ def test_verdicts_on_tables(script: Script) -> None:
     check_verdicts(script, needed_rows(verdicts))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(scripts)
 def test_every_wait_and_nothing_else_gets_a_verdict(script: Script) -> None:
     verdicts = on_tables(script)
@@ -94,7 +97,7 @@ ORDERED_BY_ANOTHER_WAIT = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(scripts)
 @example(ORDERED_BY_ANOTHER_WAIT)
 def test_the_wait_that_must_stay_is_needed_and_covers_the_same(script: Script) -> None:
@@ -107,7 +110,7 @@ def test_the_wait_that_must_stay_is_needed_and_covers_the_same(script: Script) -
         assert keep > row
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(scripts)
 def test_the_reference_agrees_with_itself(script: Script) -> None:
     note(text_of(script))
@@ -145,7 +148,7 @@ numbers = itertools.count()
 
 
 @settings(
-    max_examples=24,
+    max_examples=examples(24),
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],

@@ -33,6 +33,7 @@ from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings
 from ffm.stages.results import analyse, write_results
 from ffm.stages.timelines import longer_by
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 
@@ -305,7 +306,7 @@ def test_a_fix_saves_at_most_what_its_calls_and_their_work_took_however_much_run
 
 
 @given(st.floats(VARIES, COSTLY_TRACING - 1.01), st.floats(VARIES, COSTLY_TRACING - 1.01))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_runs_that_differ_by_a_share_change_the_ends_of_an_interval_by_that_share(one: float, other: float) -> None:
     """The fixed run varies with the unfixed one: what they differ by is not taken from a saving."""
     findings = measured()

@@ -22,6 +22,7 @@ from ffm.results.documents.stacks import Module
 from ffm.results.wholes import at_least
 from ffm.stages.findings import Findings, SiteDescription
 from ffm.stages.results import analyse
+from tests.examples import examples
 
 MICROSECOND = 1_000
 
@@ -66,7 +67,7 @@ def most_lacking(analysis: Analysis) -> float:
 
 
 @given(families(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_no_number_of_a_part_exceeds_that_of_the_whole(members: list[Member], data: st.DataObject) -> None:
     timeline, work = together(data, members)
     analysis = analyse(findings_of(timeline, work))[0]
