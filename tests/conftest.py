@@ -29,7 +29,6 @@ LONGEST = (
     "instrument/test_wait_function_shapes.py",
     "driver/test_real_driver_hooks.py",
     "remedy/test_safety.py",
-    "native/test_entry_stack.py",
     "docs/test_tutorial.py",
     "cli/test_run.py",
     "planted/test_trace.py",

@@ -1,12 +1,11 @@
 /* Takes the stack at the entry of a function from below it, both ways, as a probe that Frida attached would.
- * Built with the collector's sources by test_entry_stack.py. Prints nothing; exits with 0 when the ways agree. */
+ * Built with the collector's stacks by test_entry_stack.py. Prints nothing; exits with 0 when the ways agree. */
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "collector.h"
 #include "stacks.h"
 
 ffm_registers registers_at_entry;
@@ -66,10 +65,9 @@ __attribute__((noinline)) static int recurse(int depth, size_t room)
     return good && local[0] == (char)depth;
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
-    if (count != 2 || ffm_collector_open(arguments[1], 0, NULL) != 0)
-        return 2;
+    ffm_stacks_open();
     for (int deepest = 0; deepest < 250; deepest += 25) /* past FFM_MAX_FRAMES */
         for (size_t room = 16; room < 300; room += 40)
             for (int repetition = 0; repetition < 3; repetition++) /* the unwinder learns frames */

@@ -1,5 +1,5 @@
 /* Takes the place of everything around stacks.c: a module at address 0, no Python, and stacks that are counted instead
- * of recorded. Built by test_stacks.py. */
+ * of recorded. Built by test_stacks.py and test_entry_stack.py. */
 #include <stdlib.h>
 
 #include "modules.h"
