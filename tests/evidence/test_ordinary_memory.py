@@ -14,12 +14,12 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from tests.planted.building import Programs
+from tests.planted.building import KEPT, Programs
 from tests.planted.labels import PROGRAMS
 
 
 def analysed(folder: Path, ordinary_memory: bool) -> Analysis:
-    program = Programs(folder / "programs").executable(PROGRAMS / "kernel_padding.cu")
+    program = Programs(folder / "programs", kept=KEPT).executable(PROGRAMS / "kernel_padding.cu")
     results = ResultsFolder(folder / "results")
     results.root.mkdir()
     request = Request([str(program), "heap"], results, 60.0, ordinary_memory=ordinary_memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -28,7 +30,12 @@ NEWER_STANDARD, NEWER_HEADERS = "-std=c++20", ("<barrier>", "<latch>", "<semapho
 LINKER = ("-fuse-ld=gold",) if shutil.which("ld.gold") else ()
 """It takes 33 ms of the processor for a program, and GNU's usual one 121 ms, almost as long as the compiler."""
 
-INCLUDES = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
+ROOT = Path(__file__).resolve().parents[2]
+
+INCLUDES = ROOT / "ffm" / "vgpu" / "include"
+
+KEPT = ROOT / "build" / "planted"
+"""Where test runs keep what they compiled for the next one: two thirds of a minute of the processor."""
 
 BRIEF = "devices = 4\nkernel.slow_fill = 3000\nkernel.slow_add_one = 750\n"
 """Microseconds: long enough that the GPU is still working when the program comes to its waits. For measuring."""
@@ -62,10 +69,13 @@ class Ran:
 class Programs:
     """The compiled programs, each built on first use."""
 
-    def __init__(self, folder: Path, runtime: Sequence[str] = ("-lcudart",)) -> None:
-        """Keep executables, and what was built for them in advance, in `folder`; link them with `runtime`."""
+    def __init__(self, folder: Path, runtime: Sequence[str] = ("-lcudart",), kept: Path | None = None) -> None:
+        """Keep executables, and what was built for them in advance, in `folder`; link them with `runtime`.
+
+        Other processes may use `kept` at the same time: then executables are below that, and only configurations in
+        `folder`. They are built again if anything changes that they are built from.
+        """
         self._runtime = runtime
-        self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._long = folder / "long.vgpu"
         self._long.write_text(LONG)
@@ -75,7 +85,18 @@ class Programs:
             "-O1", "-g1", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
             "-isystem", str(_cuda_include()),
         ]  # fmt: skip
+        self._folder = folder if kept is None else kept / self._built_from()
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._precompiled = False
+
+    def _built_from(self) -> str:
+        """Return a name for all that programs are built from, besides their own sources."""
+        cuda = _cuda_include()
+        digest = hashlib.sha256(repr((self._flags, self._runtime, LINKER, library_folder(), BRIEF)).encode())
+        headers = (*PROGRAMS.glob("*.h"), *INCLUDES.rglob("*.h"), *cuda.glob("cuda*.h"))
+        for file in (Path(__file__), SHARED, *sorted(headers)):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()[:16]
 
     @contextmanager
     def very_slow_gpu(self) -> Iterator[None]:
@@ -89,20 +110,25 @@ class Programs:
     def executable(self, source: Path) -> Path:
         """Compile a program unless that is done, with the configuration for measuring next to it."""
         program = self._folder / source.stem
-        if not program.exists() or program.stat().st_mtime < max(map(_changed, (source, HEADER, SHARED))):
-            self._precompile()
-            libraries = library_folder()
-            _compile(
-                [
-                    "g++", *self._flags, _standard(source), "-include", "planted.h", "-x", "c++", str(source),
-                    "-x", "none", "planted.o", "-o", str(program),
-                    *LINKER,
-                    f"-L{libraries}", *self._runtime, "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
-                ],
-                self._folder,
-            )  # fmt: skip
-            program.with_name(program.name + ".vgpu").write_text(BRIEF)
+        with _alone(program):
+            if not program.exists() or program.stat().st_mtime < max(map(_changed, (source, HEADER, SHARED))):
+                self._build(source, program)
         return program
+
+    def _build(self, source: Path, program: Path) -> None:
+        self._precompile()
+        libraries, unfinished = library_folder(), program.with_name(f"{program.name}.unfinished")
+        _compile(
+            [
+                "g++", *self._flags, _standard(source), "-include", "planted.h", "-x", "c++", str(source),
+                "-x", "none", "planted.o", "-o", str(unfinished),
+                *LINKER,
+                f"-L{libraries}", *self._runtime, "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
+            ],
+            self._folder,
+        )  # fmt: skip
+        program.with_name(program.name + ".vgpu").write_text(BRIEF)
+        unfinished.rename(program)
 
     def build_all(self, sources: Iterable[Path]) -> None:
         """Compile many programs, two at a time."""
@@ -125,14 +151,16 @@ class Programs:
         return Ran(done.returncode == 0, done.stdout + done.stderr, done.returncode)
 
     def _precompile(self) -> None:
-        if not self._precompiled:
-            compiled = self._folder / "planted.h.gch"
-            _compile(["g++", *self._flags, STANDARD, "-x", "c++-header", str(HEADER), "-o", str(compiled)], None)
-            _compile(
-                ["g++", *self._flags, STANDARD, "-include", "planted.h", "-c", str(SHARED), "-o", "planted.o"],
-                self._folder,
-            )
-            self._precompiled = True
+        if self._precompiled:
+            return
+        compiled, shared = self._folder / "planted.h.gch", self._folder / "planted.o"
+        with _alone(shared):
+            if not shared.exists() or shared.stat().st_mtime < max(map(_changed, (HEADER, SHARED))):
+                compiler = ["g++", *self._flags, STANDARD]
+                _compile([*compiler, "-x", "c++-header", str(HEADER), "-o", str(compiled)], None)
+                _compile([*compiler, "-include", "planted.h", "-c", str(SHARED), "-o", "unfinished"], self._folder)
+                shared.with_name("unfinished").rename(shared)
+        self._precompiled = True
 
 
 def nvidia_runtime() -> list[str]:
@@ -143,6 +171,14 @@ def nvidia_runtime() -> list[str]:
 def _standard(source: Path) -> str:
     text = source.read_text()
     return NEWER_STANDARD if any(f"#include {header}" in text for header in NEWER_HEADERS) else STANDARD
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Let no other thread or process build a file meanwhile."""
+    with file.with_name(f"{file.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _changed(path: Path) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.planted.building import Programs
+from tests.planted.building import KEPT, Programs
 
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
     """The planted programs, compiled when they are first used."""
-    return Programs(tmp_path_factory.mktemp("planted"))
+    return Programs(tmp_path_factory.mktemp("planted"), kept=KEPT)

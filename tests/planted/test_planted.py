@@ -14,8 +14,8 @@ from tests.planted.report import disagreements
 
 CASES = planted_cases()
 SELECTED = one_of_each_program(CASES)
-"""`make unit` proves and measures these, and `make thorough` the others: a case takes four runs of ffm, half a second of
-the processor.
+"""`make unit` proves and measures these, and `make thorough` the others: four runs of each take half a second of the
+processor.
 """
 of_each_case = pytest.mark.parametrize(
     "case",

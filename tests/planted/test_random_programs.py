@@ -20,7 +20,7 @@ from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory
 from ffm.stages.registry import MEASURING_STAGES
 from tests.examples import examples
-from tests.planted.building import SECONDS, Programs
+from tests.planted.building import KEPT, SECONDS, Programs
 from tests.planted.reference import broken, last_covers, protecting, sound_script
 from tests.planted.script_tables import handovers_of_script, operations_of_script, uses_of_script
 from tests.planted.scripts import WAITS, Script, Step, steps, text_of
@@ -141,7 +141,7 @@ def test_the_reference_knows_the_order_of_streams() -> None:
 
 @pytest.fixture(scope="module")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Programs(tmp_path_factory.mktemp("interpreter")).executable(INTERPRETER)
+    return Programs(tmp_path_factory.mktemp("interpreter"), kept=KEPT).executable(INTERPRETER)
 
 
 numbers = itertools.count()
