@@ -84,7 +84,8 @@ def test_the_path_of_ranks_that_starve_their_gpus_is_on_the_host(
 ) -> None:
     """Table 6.3 of CASITA's dissertation (Dietrich 2019), run I-1, at a 2,000th of its times and with two ranks: the
     host is on the path for 883.9 s, of which 807.1 are to blame for the idle device, which works for 358.7 s. However
-    busy the machine is, nothing takes less than that.
+    busy the machine is, nothing takes less than that; but a thread that gets no processor after a launch is on the path
+    in the place of the kernel.
     """
     turns, setup_s, host_s, kernels_s = 20, 76.8 / 2000, 807.1 / 2000, 358.7 / 2000
     (tmp_path / "gpu.vgpu").write_text(f"kernel.work = {kernels_s / turns * 1e6}\n")
@@ -97,7 +98,8 @@ def test_the_path_of_ranks_that_starve_their_gpus_is_on_the_host(
     seconds = {share["name"]: share["seconds"] for share in view["shares"]}
     assert sum(seconds.values()) == pytest.approx(view["length_s"])
     assert seconds["CPU"] >= setup_s + host_s
-    assert seconds["kernels"] >= 0.95 * kernels_s
+    assert seconds["kernels"] > 0
+    assert view["length_s"] >= setup_s + host_s + 0.95 * kernels_s
     assert [gpu["process"] for gpu in view["gpu"]] == [1, 2]
     between_s = host_s * (turns - 1) / turns
     for gpu in view["gpu"]:
