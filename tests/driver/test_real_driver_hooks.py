@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from real_drivers import DRIVERS, fetched_only
+from real_drivers import DRIVERS, EACH_DRIVER, fetched_only
 
 from ffm.doctor.examination import HOOKED, Examination, examine_driver
 from ffm.doctor.trial import try_all
@@ -37,7 +37,7 @@ class NoWait:
     offsets: tuple[int, ...] = ()
 
 
-@pytest.fixture(params=DRIVERS, ids=lambda path: path.name)
+@pytest.fixture(params=EACH_DRIVER)
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
     # The oldest build needs a library that is next to it.

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real_drivers import DRIVERS, fetched_only
+from real_drivers import EACH_DRIVER, fetched_only
 
 import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
@@ -31,7 +31,7 @@ def analysed(path: Path) -> DriverAnalysis:
     return analyse(read_library(path))
 
 
-@pytest.fixture(params=DRIVERS, ids=lambda path: path.name)
+@pytest.fixture(params=EACH_DRIVER)
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
     # The oldest build needs a library that is next to it.

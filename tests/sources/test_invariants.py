@@ -40,6 +40,8 @@ NAMES = [
     "2_cuda_simple",
 ]
 
+ONE_OF_EACH_KIND = ("nsys-cestwc-rtx3090/report16.sqlite", "kineto-h100/qwen1.5-0.5b.json.gz", "10_scorep_mpi_tags")
+
 
 def profile_of(name: str) -> Profile:
     if name.endswith(".sqlite"):
@@ -75,7 +77,9 @@ def holds(run: RunPath) -> None:
 
 
 @needs_traces
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in ONE_OF_EACH_KIND else pytest.mark.thorough) for name in NAMES]
+)
 def test_the_path_and_the_blame_of_a_trace_add_up(tmp_path: Path, name: str) -> None:
     profile = profile_of(name)
     traced = profiled_run(profile, profile.calls.name.astype(np.int32))

@@ -204,7 +204,9 @@ def test_what_doing_without_a_wait_saves_is_shown_as_a_limit(tmp_path: Path) -> 
 
 
 @needs_traces
-@pytest.mark.parametrize(("report", "milliseconds"), [("report2", 5.1), ("report3", 5.0)])
+@pytest.mark.parametrize(
+    ("report", "milliseconds"), [pytest.param("report2", 5.1, marks=pytest.mark.thorough), ("report3", 5.0)]
+)
 def test_a_real_solver_saves_what_its_synchronizations_take(tmp_path: Path, report: str, milliseconds: float) -> None:
     """The solver's author took them out: by launch, that saved 3.8 and 4.7 ms (README of the traces)."""
     analysis = results_of(TRACES / "nsys-cestwc-rtx3090" / f"{report}.sqlite", tmp_path)
