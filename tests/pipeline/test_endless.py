@@ -17,6 +17,7 @@ import pytest
 from ffm.instrument.recording.progress import progress_of
 from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 PROGRAM = Path(__file__).parent / "programs" / "server.cu"
 STAGES = ("baseline", "tracing", "memory", "sync-use")
@@ -63,8 +64,7 @@ def test_a_program_that_ignores_sigterm_is_killed_and_its_recording_kept(
 
 
 def test_all_processes_of_a_program_are_measured_and_ended(ffm: Ffm, server: Path, tmp_path: Path) -> None:
-    done = ffm("run", "--for", "0.3s", "--results", "results", server, "family", folder=tmp_path)
-    assert done.code == 0, done.err
+    run_stages(ffm, [server, "family"], tmp_path / "results", {"for": "0.3s"})
     for stage in STAGES:
         run = run_of(tmp_path / "results", stage)
         assert len(run["processes"]) == 2 and all(process["operations"] for process in run["processes"])
@@ -73,8 +73,7 @@ def test_all_processes_of_a_program_are_measured_and_ended(ffm: Ffm, server: Pat
 
 
 def test_a_program_that_ends_before_is_measured_whole(ffm: Ffm, server: Path, tmp_path: Path) -> None:
-    done = ffm("run", "--for", "10min", "--results", "results", server, "loop", "5", folder=tmp_path)
-    assert done.code == 0, done.err
+    run_stages(ffm, [server, "loop", "5"], tmp_path / "results", {"for": "10min"})
     for stage in STAGES:
         run = run_of(tmp_path / "results", stage)
         assert (run["status"]["cut"], run["portion"]) == (None, None)

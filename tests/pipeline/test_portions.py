@@ -10,6 +10,7 @@ import pytest
 
 from ffm.vgpu.paths import library_folder
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 TURNS, EVERY = 20, 5
 
@@ -84,11 +85,10 @@ def test_a_portion_that_the_run_does_not_reach_is_told(
     assert says in " ".join(done.err.split())
 
 
-@pytest.mark.parametrize("words", [("--ranges", "step", "--iterations", "1/50"), ("--window", "0.1..0.2")])
-def test_a_portion_of_a_program_without_end_is_found_again(ffm: Ffm, endless: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("portion", [{"ranges": "step", "iterations": "1/50"}, {"window": "0.1..0.2"}])
+def test_a_portion_of_a_program_without_end_is_found_again(ffm: Ffm, endless: Path, portion: dict[str, str]) -> None:
     """The stages after the traced one go on until they have seen as much, however little of the time that took."""
-    done = ffm("run", "--for", "0.4s", "--results", "results", *words, sys.executable, endless, folder=endless.parent)
-    assert done.code == 0, done.err
+    run_stages(ffm, [sys.executable, endless], endless.parent / "results", {"for": "0.4s", **portion})
     runs = {
         stage: orjson.loads((endless.parent / "results" / f"{stage}.json").read_bytes())["run"]
         for stage in ("tracing", "memory", "sync-use")

@@ -1,4 +1,4 @@
-"""`ffm run --scheduler`: the workers of a Dask scheduler give the same analysis as one process."""
+"""Stage 5 with `--scheduler`: the workers of a Dask scheduler give the same analysis as one process."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
 
@@ -68,8 +69,7 @@ def test_two_workers_give_the_same_analysis_as_one_process_even_if_one_is_killed
     results.mkdir()
     words = ("--scheduler", cluster.scheduler_address, "--results", results)
     with Watching(results) as both:
-        done = ffm("run", *words, build_program(PROGRAM), folder=tmp_path)
-    assert done.code == 0, done.err
+        run_stages(ffm, [build_program(PROGRAM)], results, {"scheduler": cluster.scheduler_address})
     assert both.seen, "no block was given to the workers"
     shared = analysed(results)
     assert shared["sites"] and shared["points"]
