@@ -12,7 +12,7 @@ import pytest
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
-ITERATIONS = 24
+ITERATIONS = 12
 
 
 @pytest.fixture(scope="module")
