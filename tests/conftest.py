@@ -25,26 +25,37 @@ register_profiles()
 
 LONGEST = (
     "planted/test_planted.py",
-    "remedy/test_apply_remedy.py",
     "instrument/test_wait_function_shapes.py",
-    "driver/test_real_driver_hooks.py",
+    "pipeline/test_endless.py",
+    "remedy/test_apply_remedy.py",
     "remedy/test_safety.py",
-    "docs/test_tutorial.py",
     "cli/test_run.py",
-    "planted/test_trace.py",
-    "model/test_interleavings.py",
+    "pipeline/test_portions.py",
     "vgpu/instructions/test_conformance.py",
+    "sources/test_nsight.py",
+    "sources/test_pytorch.py",
+    "pipeline/test_measured_als.py",
+    "pipeline/test_gate.py",
+    "pipeline/test_chosen_sites.py",
+    "doctor/test_doctor.py",
+    "pipeline/test_detaching.py",
+    "pipeline/test_bad_programs.py",
+    "driver/test_real_driver_hooks.py",
+    "planted/test_trace.py",
+    "instrument/test_wait_function.py",
+    "sources/test_otf2.py",
+    "pipeline/test_scheduler.py",
+    "docs/test_tutorial.py",
     "model/test_replay.py",
+    "pipeline/test_ranks.py",
     "pipeline/test_threads.py",
     "planted/test_random_programs.py",
-    "pipeline/test_measured_als.py",
-    "pipeline/test_many_stacks.py",
     "model/test_devices.py",
-    "instrument/test_wait_function.py",
+    "model/test_interleavings.py",
+    "pipeline/test_many_stacks.py",
     "faults/test_full_disk.py",
-    "pipeline/test_bad_programs.py",
 )
-"""Files whose tests take more than about 15 s of processor time, longest first."""
+"""Files whose tests take longer than most, about a third of a minute or more, longest first."""
 
 
 @pytest.hookimpl(wrapper=True)
