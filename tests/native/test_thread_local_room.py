@@ -1,8 +1,8 @@
 """Libraries that enter a program have few thread-local variables.
 
-They are loaded late and accessed from signal handlers, so these variables lie in the static block of each thread. There,
-glibc keeps some 1,700 bytes for all libraries that are loaded late, the program's own among them: one that finds too
-little left cannot be loaded at all.
+They are loaded late and accessed from signal handlers, so these variables lie in the static block of each thread.
+There, glibc keeps some 1,700 bytes for all libraries that are loaded late, the program's own among them: one that finds
+too little left cannot be loaded at all.
 """
 
 from __future__ import annotations
