@@ -24,26 +24,25 @@ class StackTable:
     def add(self, recording: Recording) -> NDArray[np.int32]:
         """Add a process's stacks; return, for each of its stack numbers, the number in this table."""
         modules = [self._module(Module(path=module.path, build_id=module.build_id)) for module in recording.modules]
-        numbers = np.empty(len(recording.stacks), np.int32)
-        known: dict[tuple[int | None, int], Frame] = {}  # stacks have most of their frames in common
-        for index, recorded in enumerate(recording.stacks):
-            number = self._stack_numbers.get(recorded.key)
+        recorded = recording.stacks
+        numbers = np.empty(len(recorded), np.int32)
+        frames = [
+            Frame(module=self._module(UNKNOWN_MODULE) if module is None else modules[module], offset=offset)
+            for module, offset in recorded.places
+        ]
+        for index, key in enumerate(recorded.keys):
+            number = self._stack_numbers.get(key)
             if number is None:
-                for place in recorded.frames:
-                    if place not in known:
-                        module = self._module(UNKNOWN_MODULE) if place[0] is None else modules[place[0]]
-                        known[place] = Frame(module=module, offset=place[1])
-                frames = [known[place] for place in recorded.frames]
-                number = self._stack_numbers[recorded.key] = len(self.stacks)
+                number = self._stack_numbers[key] = len(self.stacks)
                 self.stacks.append(
                     Stack(
-                        key=recorded.key,
-                        frames=frames,
+                        key=key,
+                        frames=[frames[place] for place in recorded.frames(index)],
                         python=[
                             PythonFrame(function=place.function, file=place.file, line=place.line, entry=place.entry)
-                            for place in recorded.python
+                            for place in recorded.python(index)
                         ],
-                        truncated=recorded.truncated,
+                        truncated=recorded.is_truncated(index),
                     )
                 )
             numbers[index] = number

@@ -44,23 +44,27 @@ def name_stacks(
 
     In `interrupted` stacks the innermost address is not of a call, but where the program was.
     """
+    innermost = {id(stack.frames[0]): stack.frames[0] for stack in stacks if stack.frames}
+    outer: dict[int, Frame] = {}  # stacks have most of their frames in common, as the same objects
+    for stack in stacks:
+        frames = stack.frames[1:]
+        outer.update(zip(map(id, frames), frames, strict=True))
     locations = [
-        Location(
-            modules[frame.module].path,
-            modules[frame.module].build_id,
-            frame.offset,
-            depth > 0 or (not interrupted and _outside_driver(modules[frame.module])),
-        )
-        for stack in stacks
-        for depth, frame in enumerate(stack.frames)
-        if modules[frame.module].path  # code generated at run time is in no file
+        Location(module.path, module.build_id, frame.offset, calls or (not interrupted and _outside_driver(module)))
+        for calls, frames_of in ((False, innermost), (True, outer))
+        for frame in frames_of.values()
+        if (module := modules[frame.module]).path  # code generated at run time is in no file
     ]
     resolved = iter(symbolizer.resolve(locations))
+    inside, outside = (
+        {place: _named(frame, next(resolved) if modules[frame.module].path else []) for place, frame in each.items()}
+        for each in (innermost, outer)
+    )
     joiner = _Joiner(modules)
     named = [
         joiner.join(
             stack,
-            [_named(frame, next(resolved) if modules[frame.module].path else []) for frame in stack.frames],
+            [*(inside[id(frame)] for frame in stack.frames[:1]), *(outside[id(frame)] for frame in stack.frames[1:])],
         )
         for stack in stacks
     ]

@@ -13,7 +13,11 @@ from tests.native.layers import NATIVE, includes_of
 @pytest.mark.parametrize("arguments", [[], ["alone"]])
 def test_a_thread_that_unwinds_is_cancelled_afterwards(tmp_path: Path, arguments: list[str]) -> None:
     program = tmp_path / "cancelled"
-    sources = [NATIVE / "base" / "clock.c", NATIVE / "stacks" / "unwinding.c", Path(__file__).with_name("cancelled.c")]
+    sources = [
+        NATIVE / "base" / "clock.c",
+        NATIVE / "stacks" / "places" / "unwinding.c",
+        Path(__file__).with_name("cancelled.c"),
+    ]
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread",

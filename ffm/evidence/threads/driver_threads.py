@@ -25,11 +25,12 @@ def of_driver_threads(recording: Recording) -> NDArray[np.bool_]:
     outer end is missing may be the program's, and counts as that.
     """
     names = [PurePath(module.path).name for module in recording.modules]
-    own = np.array([_is_own(stack, names) for stack in recording.stacks], bool)
     rows: NDArray[Any] = recording.operations
     private = rows["function"] == constant("FFM_FUNCTION_PRIVATE")
+    stacks, which = np.unique(rows["stack"][private], return_inverse=True)
+    own = [stack < len(recording.stacks) and _is_own(recording.stacks[stack], names) for stack in stacks.tolist()]
     found: NDArray[np.bool_] = np.zeros(len(rows), bool)
-    found[private] = own[rows["stack"][private]] if len(own) else False
+    found[private] = np.array(own, np.bool_)[which]
     return found
 
 

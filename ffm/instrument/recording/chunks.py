@@ -116,6 +116,19 @@ def read_table(chunks: Iterable[Chunk], name: str) -> Table:
     return table.view(wide)
 
 
+def read_rows(chunks: Iterable[Chunk], kind: str, structure: str) -> Table:
+    """Concatenate all records of a kind of chunks that have nothing behind them and are not packed.
+
+    Raises:
+        DamageError: A chunk does not hold whole records.
+    """
+    layout = record_type(structure)
+    parts = [rows for header, rows in chunks if header["kind"] == constant(kind)]
+    if any(len(rows) % layout.itemsize for rows in parts):
+        raise DamageError(f"a chunk of {structure} does not hold whole records")
+    return np.concatenate([np.zeros(0, layout), *(rows.view(layout) for rows in parts)])
+
+
 def read_records(
     chunks: Iterable[Chunk], kind: str, structure: str, more: Callable[[Any], int]
 ) -> Iterator[tuple[Any, Any, NDArray[np.uint8]]]:

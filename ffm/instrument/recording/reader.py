@@ -17,7 +17,7 @@ from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.names import RecordedKernel, RecordedModule, read_kernels, read_modules
 from ffm.instrument.recording.packing import PackingError
 from ffm.instrument.recording.samples import Samples, decode_samples
-from ffm.instrument.recording.stacks import RecordedStack, read_python_functions, read_stacks
+from ffm.instrument.recording.stacks import RecordedStacks, read_python_functions, read_stacks
 from ffm.regular_file import open_regular
 
 MAGIC = b"FFMTRACE"
@@ -77,7 +77,7 @@ class Recording:
     kernels: list[RecordedKernel]
     samples: Samples
     """Where threads worked between the operations."""
-    stacks: list[RecordedStack]
+    stacks: RecordedStacks
     modules: list[RecordedModule]
     python_version: str
     """Version of the Python interpreter in the process, such as `3.12.1`; empty if there was none."""
@@ -205,12 +205,10 @@ def _forget_impossible(operations: Table) -> None:
     operations["bytes"][(operations["result"] != 0) & (operations["bytes"] >= MOST_MEMORY)] = 0
 
 
-def _check(
-    tables: dict[str, Table], stacks: list[RecordedStack], modules: list[RecordedModule], *, threads: int
-) -> None:
+def _check(tables: dict[str, Table], stacks: RecordedStacks, modules: list[RecordedModule], *, threads: int) -> None:
     if found := flaw(tables, stacks=len(stacks), threads=threads):
         raise DamageError(found)
-    named = (module for stack in stacks for module, _ in stack.frames if module is not None)
+    named = (module for module, _ in stacks.places if module is not None)
     if (highest := max(named, default=-1)) >= len(modules):
         raise DamageError(f"a stack names the module {highest} of {len(modules)}")
 

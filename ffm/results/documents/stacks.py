@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -62,27 +63,53 @@ class Stack(Record, frozen=True, kw_only=True):
 
 
 class _StoredStack(Record, frozen=True, kw_only=True):
-    """A stack in a file, whose frames are numbers in the file's list of frames."""
+    """A stack in a file. Its frames are those of chains, one after the other, by their numbers in the list."""
 
     key: StackKey
-    frames: list[int]
+    chains: list[int]
     python: list[PythonFrame] = msgspec.field(default_factory=list)
     truncated: bool = False
 
 
+INNER_FRAMES = 12
+"""A file has the innermost frames of a stack as one chain, and those outside of them as another."""
+
+
 def stored_stacks(stacks: list[Stack]) -> dict[str, Any]:
-    """Return what a file says of stacks: each distinct frame once, because stacks have most of theirs in common."""
-    numbers: dict[Frame, int] = {}
-    stored = [
-        {
-            "key": stack.key,
-            "frames": [numbers.setdefault(frame, len(numbers)) for frame in stack.frames],
-            "python": msgspec.to_builtins(stack.python),
-            "truncated": stack.truncated,
-        }
-        for stack in stacks
-    ]
-    return {"frames": msgspec.to_builtins(list(numbers)), "stacks": stored}
+    """Return what a file says of stacks. It has each distinct frame once, and each distinct chain of them: of a million
+    stacks, most have their inner frames in common with some, and their outer frames with others.
+    """
+    chains = _Chains()
+    stored = []
+    for stack in stacks:
+        one: dict[str, Any] = {"key": stack.key, "chains": chains.of(stack.frames)}
+        if stack.python:
+            one["python"] = msgspec.to_builtins(stack.python)
+        if stack.truncated:
+            one["truncated"] = True
+        stored.append(one)
+    return {"frames": msgspec.to_builtins(list(chains.frames)), "chains": list(chains.numbers), "stacks": stored}
+
+
+class _Chains:
+    """Numbers chains of frames, and their frames. Frames are compared once for each object: stacks share these."""
+
+    def __init__(self) -> None:
+        self.frames: dict[Frame, int] = {}
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, frames: list[Frame]) -> list[int]:
+        """Return the chains that the frames of a stack are; none if it has no frames."""
+        return [self._number(chain) for chain in (frames[:INNER_FRAMES], frames[INNER_FRAMES:]) if chain]
+
+    def _number(self, chain: list[Frame]) -> int:
+        objects = tuple(map(id, chain))
+        number = self._known.get(objects)
+        if number is None:
+            content = tuple(self.frames.setdefault(frame, len(self.frames)) for frame in chain)
+            number = self._known[objects] = self.numbers.setdefault(content, len(self.numbers))
+        return number
 
 
 def taken_stacks(content: dict[str, Any]) -> list[Stack]:
@@ -92,15 +119,22 @@ def taken_stacks(content: dict[str, Any]) -> list[Stack]:
         ValueError: It is something else.
     """
     frames = msgspec.convert(content.pop("frames", None), list[Frame])
+    numbers = msgspec.convert(content.pop("chains", None), list[list[int]])
     stored = msgspec.convert(content.pop("stacks", None), list[_StoredStack])
-    if any(min(stack.frames, default=0) < 0 or max(stack.frames, default=-1) >= len(frames) for stack in stored):
-        raise ValueError(f"a stack names a frame that is not among the {len(frames)}")
+    _check_numbers("chain", "frame", numbers, len(frames))
+    _check_numbers("stack", "chain", (stack.chains for stack in stored), len(numbers))
+    chains = [[frames[number] for number in chain] for chain in numbers]
     return [
         Stack(
             key=stack.key,
-            frames=[frames[number] for number in stack.frames],
+            frames=[frame for chain in stack.chains for frame in chains[chain]],
             python=stack.python,
             truncated=stack.truncated,
         )
         for stack in stored
     ]
+
+
+def _check_numbers(what: str, named: str, numbers: Iterable[list[int]], count: int) -> None:
+    if any(min(each, default=0) < 0 or max(each, default=-1) >= count for each in numbers):
+        raise ValueError(f"a {what} names a {named} that is not among the {count}")

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 12, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 13, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -72,7 +72,9 @@ enum {
     FFM_CHUNK_LIVES = 16,
     FFM_CHUNK_CONTEXTS = 17,
     FFM_CHUNK_KERNELS = 18,
-    FFM_CHUNK_LOCK_WAITS = 19
+    FFM_CHUNK_LOCK_WAITS = 19,
+    FFM_CHUNK_FRAMES = 20,
+    FFM_CHUNK_PYTHON_FRAMES = 21
 };
 
 typedef struct {
@@ -121,18 +123,44 @@ typedef struct {
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
 
-/* A distinct call stack, followed by `frames` ffm_frame and `python_frames` ffm_python_frame, each innermost first.
+/* A distinct call stack. Its FFM_INNER_FRAMES innermost frames are a chain, and those outside of them another one;
+ * likewise those of its Python functions. Stacks differ little in their outer frames, and little in their inner ones:
+ * so most chains belong to many of them.
  *
  * In Python, one place can show several native stacks: the interpreter specializes its instructions as a program runs,
  * and then takes other paths through its own code. They count as one stack here, with the frames seen first. */
 typedef struct {
     uint32_t number;
-    uint32_t frames;
-    uint32_t python_frames;
+    uint32_t inner;        /* number of an ffm_chained_frame, the outermost of its chain; 0 for none */
+    uint32_t outer;        /* likewise, the innermost of its chain */
+    uint32_t python_inner; /* the same of ffm_chained_python_frame */
+    uint32_t python_outer;
     uint32_t truncated; /* whether its outer end was cut off because it was deeper than can be recorded */
     uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
                            these (file, function, line, column) and of the native frames outside of the interpreter */
 } ffm_stack;
+
+/* A frame and the rest of its chain: `next` is the number of the next frame, or 0. Frames are numbered from 1 as they
+ * are recorded, and `next` before what it follows. */
+typedef struct {
+    uint32_t next;
+    uint32_t module; /* as in ffm_frame */
+    uint64_t offset;
+} ffm_chained_frame;
+
+/* The same for Python functions, with numbers of their own. The highest bit of the column is set if it is an entry (as
+ * in ffm_python_frame). */
+typedef struct {
+    uint32_t next;
+    uint32_t code;
+    uint32_t line;
+    uint32_t column;
+} ffm_chained_python_frame;
+
+enum { FFM_INNER_FRAMES = 12, FFM_COLUMN_BITS = 31 };
+
+/* No stack has more frames, and no process more stacks: their numbers are below. */
+enum { FFM_MAX_FRAMES = 192, FFM_MAX_PYTHON_FRAMES = 128, FFM_MOST_STACKS = 1 << 20 };
 
 typedef struct {
     uint32_t module; /* FFM_NO_MODULE if no file is mapped */

@@ -1,8 +1,11 @@
 #include "interned.h"
 
-#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "fresh_pages.h"
 
 enum { FIRST_SLOTS = 1 << 14, ARENA = 1 << 20 };
 
@@ -11,12 +14,6 @@ typedef struct ffm_interned_slots {
     uint32_t mask;
     ffm_interned *places[];
 } slots;
-
-static void *pages(size_t bytes)
-{
-    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return found == MAP_FAILED ? NULL : found;
-}
 
 static size_t bytes_of(uint32_t places)
 {
@@ -32,21 +29,24 @@ static uint32_t start_of_key(const uint8_t *key)
 
 static uint32_t start_of(const ffm_interned *stack, bool by_key)
 {
-    return by_key ? start_of_key(stack->key) : (uint32_t)stack->hash;
+    return by_key ? start_of_key(stack->key) : (uint32_t)stack->hash.low;
 }
 
-ffm_interned *ffm_interned_find(const ffm_interned_table *table, uint64_t hash, const uint64_t *words, uint32_t depth,
-                                uint32_t python_words)
+ffm_stack_hash ffm_interned_hash(const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t generation)
+{
+    const XXH128_hash_t hash = XXH3_128bits(words, (depth + python_words) * sizeof *words);
+    const uint64_t besides = (uint64_t)generation << 32 | python_words << 16 | depth;
+    return (ffm_stack_hash){.low = hash.low64 ^ besides * 0x9E3779B97F4A7C15ULL, .high = hash.high64};
+}
+
+ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash hash)
 {
     const slots *all = __atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
     if (all == NULL)
         return NULL;
-    for (uint32_t place = (uint32_t)hash & all->mask;; place = (place + 1) & all->mask) {
+    for (uint32_t place = (uint32_t)hash.low & all->mask;; place = (place + 1) & all->mask) {
         ffm_interned *at = __atomic_load_n(&all->places[place], __ATOMIC_ACQUIRE);
-        if (at == NULL)
-            return NULL;
-        if (at->hash == hash && at->depth == depth && at->python_words == python_words &&
-            memcmp(at->words, words, (depth + python_words) * sizeof *words) == 0)
+        if (at == NULL || (at->hash.low == hash.low && at->hash.high == hash.high))
             return at;
     }
 }
@@ -89,7 +89,7 @@ static bool grow(ffm_interned_table *table, bool by_key)
 {
     const slots *old = table->slots;
     const uint32_t places = old == NULL ? FIRST_SLOTS : 2 * (old->mask + 1);
-    slots *fresh = pages(bytes_of(places));
+    slots *fresh = ffm_fresh_pages(bytes_of(places));
     if (fresh == NULL)
         return false;
     fresh->mask = places - 1;
@@ -126,7 +126,7 @@ ffm_interned *ffm_interned_allocate(size_t words)
     static size_t used;
     const size_t bytes = (sizeof(ffm_interned) + words * sizeof(uint64_t) + 15) & ~(size_t)15;
     if (arena == NULL || used + bytes > ARENA) {
-        char *fresh = pages(ARENA);
+        char *fresh = ffm_fresh_pages(ARENA);
         if (fresh == NULL)
             return NULL;
         arena = fresh;

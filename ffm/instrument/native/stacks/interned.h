@@ -1,20 +1,27 @@
-/* The stacks that a process has shown: found by their words without a lock, added under the caller's. */
+/* The stacks that a process has shown: found by the hash of their words without a lock, added under the caller's. */
 #ifndef FFM_INTERNED_H
 #define FFM_INTERNED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "records.h"
 
-/* Kept for exact comparison: two stacks are the same only if every frame agrees. */
+/* 128 bits of the words, and what else tells stacks apart. With a million stacks, the chance that two of them agree is
+ * less than 10^-26. */
 typedef struct {
-    uint64_t hash;
-    uint32_t
-        generation; /* of the list of modules when it was found (modules.h): later, its addresses may mean others */
+    uint64_t low, high;
+} ffm_stack_hash;
+
+typedef struct {
+    ffm_stack_hash hash;
+    uint32_t inner, outer; /* chains of its frames, as in ffm_stack */
     uint32_t number;
-    uint32_t depth;        /* native frames: the first words */
-    uint32_t python_words; /* the words after them */
+    uint32_t generation;   /* of the list of modules when it was found (modules.h): later, addresses may mean others */
+    uint16_t depth;        /* native frames: the first words */
+    uint16_t python_words; /* the words after them */
+    bool kept;             /* whether the words are here: only then it can be among the recent stacks */
     uint8_t key[FFM_KEY_BYTES];
     uint64_t words[];
 } ffm_interned;
@@ -25,13 +32,15 @@ typedef struct {
     uint32_t used;
 } ffm_interned_table;
 
-ffm_interned *ffm_interned_find(const ffm_interned_table *table, uint64_t hash, const uint64_t *words, uint32_t depth,
-                                uint32_t python_words);
+/* The hash of a stack that is found while the list of modules has that generation. */
+ffm_stack_hash ffm_interned_hash(const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t generation);
+
+ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash hash);
 
 /* A stack with that key; only under the lock. */
 ffm_interned *ffm_interned_find_key(const ffm_interned_table *table, const uint8_t *key);
 
-/* Room for a stack with so many words, which stays for the life of the process; NULL if memory is short. */
+/* Room for a stack with so many words that are kept. It stays for the life of the process; NULL if memory is short. */
 ffm_interned *ffm_interned_allocate(size_t words);
 
 /* Add a stack that is not there, to be found by its hash or by its key. Returns 0 if memory is short. */

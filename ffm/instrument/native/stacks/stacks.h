@@ -7,10 +7,6 @@
 #include "records.h"
 #include "registers.h"
 
-enum { FFM_MAX_FRAMES = 192 };
-
-enum { FFM_MOST_STACKS = 1 << 20 }; /* their numbers are below */
-
 /* Make the empty stack number 0. Call once, before anything else. */
 void ffm_stacks_open(void);
 
@@ -39,8 +35,8 @@ uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth);
 /* Key of a stack by its number; the same in every run. */
 const uint8_t *ffm_stack_key(uint32_t number);
 
-/* Frames of a stack by its number, innermost first. */
-const uint64_t *ffm_stack_frames(uint32_t number, uint32_t *depth);
+/* The `room` innermost frames of a stack by its number, innermost first; returns how many there are. */
+uint32_t ffm_stack_frames(uint32_t number, uint64_t *frames, uint32_t room);
 
 /* In a forked child: record stacks again as they occur. */
 void ffm_stacks_after_fork(void);

@@ -34,8 +34,8 @@ static bool in_driver(uint64_t address)
 static bool reads_for_driver(void)
 {
     bool truncated; /* of the outer frames, which are the program's */
-    uint32_t depth;
-    const uint64_t *frames = ffm_stack_frames(ffm_stack_here(0, &truncated), &depth);
+    uint64_t frames[FFM_MAX_FRAMES];
+    const uint32_t depth = ffm_stack_frames(ffm_stack_here(0, &truncated), frames, FFM_MAX_FRAMES);
     bool found = false;
     for (uint32_t i = 0; i < depth && !found; i++)
         found = in_driver(frames[i]);

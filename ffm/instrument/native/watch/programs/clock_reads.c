@@ -52,11 +52,11 @@ void ffm_clock_of_interpreter(uint64_t function)
 /* Where no such function is known, any read may be a script's. */
 static uint32_t asked(uint32_t stack)
 {
-    uint32_t depth;
-    const uint64_t *frames = ffm_stack_frames(stack, &depth);
+    uint64_t frames[NEAR_FRAMES];
     if (interpreter_clocks.count == 0)
         return FFM_ACCESS_ASKED;
-    for (uint32_t i = 0; i < depth && i < NEAR_FRAMES; i++)
+    const uint32_t depth = ffm_stack_frames(stack, frames, NEAR_FRAMES);
+    for (uint32_t i = 0; i < depth; i++)
         for (uint32_t k = 0; k < interpreter_clocks.count; k++)
             if (frames[i] - interpreter_clocks.functions[k] < FUNCTION)
                 return FFM_ACCESS_ASKED;

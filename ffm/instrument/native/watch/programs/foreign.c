@@ -54,8 +54,8 @@ bool ffm_foreign_knows_driver(void)
 
 bool ffm_foreign_driver_in(uint32_t stack)
 {
-    uint32_t depth;
-    const uint64_t *frames = ffm_stack_frames(stack, &depth);
+    uint64_t frames[FFM_MAX_FRAMES];
+    const uint32_t depth = ffm_stack_frames(stack, frames, FFM_MAX_FRAMES);
     for (uint32_t i = 0; i < depth; i++)
         if (holds(frames[i], true))
             return true;

@@ -11,7 +11,6 @@
 #include "records.h"
 
 enum {
-    FFM_MAX_PYTHON_FRAMES = 128,
     FFM_PYTHON_WORDS = 3 /* for each frame: code object, instruction, and what tells a later code object at the same
                             address apart; two frames with equal words are at one place of one function */
 };

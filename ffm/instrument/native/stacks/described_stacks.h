@@ -1,0 +1,27 @@
+/* What a new stack is: where its frames are, its key, and what the recording says of it. All under the caller's lock,
+ * if nothing else is said. */
+#ifndef FFM_DESCRIBED_STACKS_H
+#define FFM_DESCRIBED_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interned.h"
+
+/* Find where the frames of a stack are: of `depth` return addresses, and of the Python frames in the words after them.
+ * Set `key`, by which runs are matched. */
+void ffm_stack_describe(const uint64_t *words, uint32_t depth, uint32_t python_words, uint8_t *key);
+
+/* Record the stack that was described last, and set its chains. False if memory is short. */
+bool ffm_stack_record(ffm_interned *stack, const uint64_t *words, bool truncated);
+
+/* How many frames were recorded in chains; without the lock. */
+uint32_t ffm_stack_frames_recorded(void);
+
+/* The `room` innermost frames of a recorded stack; returns how many there are. Without the lock. */
+uint32_t ffm_stack_frames_of(const ffm_interned *stack, uint64_t *frames, uint32_t room);
+
+/* In a forked child: record all anew. */
+void ffm_described_after_fork(void);
+
+#endif
