@@ -38,5 +38,6 @@ def _passes(analysis: dict[str, Any], site: dict[str, Any], source: Path, line: 
     """Return whether a site's stack goes through a line of a script."""
     if Path(site["file"]).name == source.name and site["line"] == line:
         return True
-    frames = analysis["stacks"][site["stack"]]["frames"]
+    numbers = (number for chain in analysis["stacks"][site["stack"]]["chains"] for number in analysis["chains"][chain])
+    frames = (analysis["frames"][number] for number in numbers)
     return any(Path(frame.get("file") or "").name == source.name and frame.get("line") == line for frame in frames)

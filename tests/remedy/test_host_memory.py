@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.files import read_owned
 from tests.conftest import Ffm
 
 SOURCE = Path(__file__).parent / "programs" / "host_memory.cu"
@@ -41,7 +43,7 @@ def analysis(
         assert done.code == 0, done.err
     done = ffm("stage", "analysis", "--results", "results", folder=working)
     assert done.code == 0, done.err
-    content: dict[str, Any] = json.loads((working / "results" / "analysis.json").read_bytes())
+    content: dict[str, Any] = msgspec.to_builtins(read_owned(Analysis, working / "results" / "analysis.json")[0])
     return content
 
 

@@ -210,9 +210,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 12
+    written: ClassVar[int] = 13
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
-    shares_frames: ClassVar[bool] = False  # others read it, too
     version: int = written
     application: str
     origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys", "pytorch", "otf2")]

@@ -31,8 +31,6 @@ class Document(Record, frozen=True, kw_only=True):
     format: ClassVar[str]
     written: ClassVar[int] = FORMAT_VERSION
     tables: ClassVar[tuple[str, ...]] = ()
-    shares_frames: ClassVar[bool] = True
-    """Whether stacks name their frames by number in the file, which then has each once."""
     version: int = written
     runs: dict[str, str] = msgspec.field(default_factory=dict)
     """Identity, by stage, of the run that the document describes and of those that it was built on

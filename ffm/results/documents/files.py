@@ -32,10 +32,7 @@ def write_document(document: DocumentType, path: Path, *, own: bool = False) -> 
     """
     checksums = {name: digest_of_file(path.with_name(getattr(document, name))) for name in document.tables}
     document = msgspec.structs.replace(document, checksums=checksums)
-    if document.shares_frames:
-        content = msgspec.to_builtins(msgspec.structs.replace(document, stacks=[])) | stored_stacks(document.stacks)
-    else:
-        content = msgspec.to_builtins(document)
+    content = msgspec.to_builtins(msgspec.structs.replace(document, stacks=[])) | stored_stacks(document.stacks)
     head = {"format": document.format, "version": content.pop("version")}
     encoded = sealed(head, content, own_secret(make=True) if own else None)
     write_whole(path, encoded)
@@ -65,10 +62,8 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     if not is_whole(data, seal):
         raise edited(kind, path)
     try:
-        stacks = taken_stacks(content) if kind.shares_frames else None
-        document = msgspec.convert(content, kind)
-        if stacks is not None:
-            document = msgspec.structs.replace(document, stacks=stacks)
+        stacks = taken_stacks(content)
+        document = msgspec.structs.replace(msgspec.convert(content, kind), stacks=stacks)
         document.check()
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise StoredError(f"{path} is not as this ffm writes it ({error}).", kind) from error
