@@ -19,13 +19,17 @@ CHECKSUM, SIGNATURE = "checksum", "signature"
 
 _EMPTY = {CHECKSUM: "0" * 32, SIGNATURE: "0" * 64}
 
+_BEGINNING = 1 << 12
+"""Bytes of a file that contain the seal: only the document's format and version are before it."""
+
 
 def sealed(head: dict[str, Any], content: dict[str, Any], secret: bytes | None) -> bytes:
     """Encode a document: `head` first, then its seal, then the rest. Without a secret it is not signed."""
     blank = orjson.dumps({**head, **_EMPTY, **content}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    signature = _signature(blank, secret) if secret is not None else _EMPTY[SIGNATURE]
-    whole = _with(blank, SIGNATURE, _EMPTY[SIGNATURE], signature)
-    return _with(whole, CHECKSUM, _EMPTY[CHECKSUM], xxhash.xxh3_128_hexdigest(blank))
+    begin, rest = _split(blank)
+    signature = _signature(begin, rest, secret) if secret is not None else _EMPTY[SIGNATURE]
+    filled = _with(begin, SIGNATURE, _EMPTY[SIGNATURE], signature)
+    return b"".join((_with(filled, CHECKSUM, _EMPTY[CHECKSUM], _checksum(begin, rest)), rest))
 
 
 def take_seal(content: dict[str, Any]) -> tuple[str, str]:
@@ -36,13 +40,13 @@ def take_seal(content: dict[str, Any]) -> tuple[str, str]:
 
 def is_whole(data: bytes, seal: tuple[str, str]) -> bool:
     """Return whether the bytes of a document match its checksum."""
-    return xxhash.xxh3_128_hexdigest(_blank(data, seal)) == seal[0]
+    return _checksum(*_blank(data, seal)) == seal[0]
 
 
 def is_signed(data: bytes, seal: tuple[str, str], secret: bytes | None) -> bool:
     """Return whether these bytes were written by the owner of the secret."""
     return secret is not None and hmac.compare_digest(
-        _signature(_blank(data, seal), secret).encode(), seal[1].encode(errors="replace")
+        _signature(*_blank(data, seal), secret).encode(), seal[1].encode(errors="replace")
     )
 
 
@@ -60,10 +64,17 @@ def digest_of_file(path: Path) -> str:
     return state.hexdigest()
 
 
-def _blank(data: bytes, seal: tuple[str, str]) -> bytes:
-    """Return the bytes with zeros for the seal, which comes before anything that could look like it."""
+def _split(data: bytes) -> tuple[bytes, memoryview]:
+    """Return the beginning, which has the seal, and the rest. A document can be large: only the former is copied."""
+    return data[:_BEGINNING], memoryview(data)[_BEGINNING:]
+
+
+def _blank(data: bytes, seal: tuple[str, str]) -> tuple[bytes, memoryview]:
+    """Split a document, with zeros for the seal, which comes before anything that could look like it."""
     checksum, signature = seal
-    return _with(_with(data, CHECKSUM, checksum, _EMPTY[CHECKSUM]), SIGNATURE, signature, _EMPTY[SIGNATURE])
+    begin, rest = _split(data)
+    begin = _with(begin, CHECKSUM, checksum, _EMPTY[CHECKSUM])
+    return _with(begin, SIGNATURE, signature, _EMPTY[SIGNATURE]), rest
 
 
 def _with(data: bytes, name: str, old: str, new: str) -> bytes:
@@ -71,5 +82,14 @@ def _with(data: bytes, name: str, old: str, new: str) -> bytes:
     return data.replace(before, after, 1)
 
 
-def _signature(blank: bytes, secret: bytes) -> str:
-    return hmac.new(secret, b"ffm document\0" + blank, hashlib.sha256).hexdigest()
+def _checksum(begin: bytes, rest: memoryview) -> str:
+    state = xxhash.xxh3_128(begin)
+    state.update(rest)
+    return state.hexdigest()
+
+
+def _signature(begin: bytes, rest: memoryview, secret: bytes) -> str:
+    code = hmac.new(secret, b"ffm document\0", hashlib.sha256)
+    code.update(begin)
+    code.update(rest)
+    return code.hexdigest()

@@ -140,6 +140,7 @@ class _Functions:
         self._stacks: list[Stack] = stacks.stacks
         self._modules: list[Module] = stacks.modules
         self._path = None if driver is None else Path(driver.path)
+        self._names: dict[int, str] = {}
 
     @functools.cached_property
     def _analysis(self) -> DriverAnalysis | None:
@@ -155,6 +156,13 @@ class _Functions:
         real = None if self._path is None else self._path.resolve()
         return frozenset(number for number, module in enumerate(self._modules) if Path(module.path).resolve() == real)
 
+    def _name_at(self, address: int) -> str:
+        """Return an export that has code at an address of the driver. A million stacks have few of these."""
+        if address not in self._names:
+            names = () if self._analysis is None else self._analysis.names_at(address)
+            self._names[address] = names[0] if names else PRIVATE
+        return self._names[address]
+
     def of(self, recorded: str, stack: int) -> str:
         """Return the public function; `private` if the stack shows none."""
         if recorded != PRIVATE or self._analysis is None:
@@ -163,6 +171,5 @@ class _Functions:
         for depth, frame in enumerate(self._stacks[stack].frames):
             if frame.module not in self._of_driver:
                 break
-            names = self._analysis.names_at(frame.offset - (depth > 0))
-            name = names[0] if names else PRIVATE
+            name = self._name_at(frame.offset - (depth > 0))
         return name

@@ -61,13 +61,15 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     seal = take_seal(content)
     if not is_whole(data, seal):
         raise edited(kind, path)
+    signed = is_signed(data, seal, own_secret())
+    del data  # before its content is there once more
     try:
         stacks = taken_stacks(content)
         document = msgspec.structs.replace(msgspec.convert(content, kind), stacks=stacks)
         document.check()
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise StoredError(f"{path} is not as this ffm writes it ({error}).", kind) from error
-    return document, is_signed(data, seal, own_secret())
+    return document, signed
 
 
 class StoredError(DocumentError):
