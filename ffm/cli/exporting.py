@@ -68,11 +68,11 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
 
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     """Return a stage's document with its tables."""
-    from ffm.plain_text import plain_document
     from ffm.report.formats.export import stage_chunks
     from ffm.results.columnar.tables import stored_table
     from ffm.results.documents.document import Document
     from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
+    from ffm.results.documents.plain import plain_document
     from ffm.results.folder.identity import read_latest
     from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.registry import TABLES

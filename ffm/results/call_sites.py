@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Sequence
@@ -87,7 +88,7 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
 
     In a Python program the caller is the innermost line outside installed libraries, if there is one.
     """
-    called = [_cuda_function(frame) for frame in frames]
+    called = ["" if frame.python else _cuda_function(frame.function, frame.file) for frame in frames]
     entry = next((index for index in range(len(frames) - 1, -1, -1) if called[index]), None)
     after = _after_wrappers(frames, 0 if entry is None else entry + 1)
     own_line = _own_line(frames[after:], runtime)
@@ -108,12 +109,12 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     return Place(call, caller.function, source_file(caller.file), caller.line)
 
 
-def _cuda_function(frame: Frame) -> str:
-    """Return the function of the CUDA runtime or driver that a frame is, or that its template calls; else nothing."""
-    name = frame.function
-    if _CUDA_HEADER.search(frame.file):
+@functools.lru_cache(maxsize=1 << 16)  # stacks have most of their functions in common
+def _cuda_function(name: str, file: str) -> str:
+    """Return the function of the CUDA runtime or driver that this is, or that its template calls; else nothing."""
+    if _CUDA_HEADER.search(file):
         name = base_name(name).removesuffix(DROPPED)
-    return name if _CUDA_ENTRY.fullmatch(name) and not frame.python else ""
+    return name if _CUDA_ENTRY.fullmatch(name) else ""
 
 
 def _after_wrappers(frames: Sequence[Frame], begin: int) -> int:

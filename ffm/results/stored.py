@@ -19,11 +19,11 @@ from ffm.model.estimators.replay import Replayed
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership, offsets_of
 from ffm.model.timeline import Timeline
-from ffm.plain_text import plain_document
 from ffm.results.columnar.gpu_times_file import load_gpu_times
 from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.documents.analysis import Analysis, SequenceOperation
 from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.plain import plain_document
 from ffm.results.estimates import Estimates
 from ffm.results.folder.identity import read_latest_owned
 from ffm.results.folder.paths import ResultsFolder

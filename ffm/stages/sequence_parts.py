@@ -29,11 +29,12 @@ def with_parts(sequences: Several[Sequence], membership: Membership, estimates: 
     found = []
     for number, sequence in enumerate(sequences):
         lines = len(sequence.operations)
-        parts = [(first, last) for first in range(lines) for last in range(first, lines) if last - first + 1 < lines]
-        if len(parts) > left:
+        count = lines * (lines + 1) // 2 - 1
+        if count > left:
             found.append(sequence)
             continue
-        left -= len(parts)
+        left -= count
+        parts = [(first, last) for first in range(lines) for last in range(first, lines) if last - first + 1 < lines]
         estimated = [
             SequencePart(
                 start=first + 1, end=last + 1, benefit=estimates.of_rows(membership.rows_of(number, first, last))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +23,11 @@ _HOLDS = re.compile(
 _COPIES = re.compile(r"cudaMemcpy(?P<two>2D)?(Async)?|cuMemcpy(HtoD|DtoH)(Async)?")
 
 
+@functools.lru_cache(maxsize=1 << 16)  # stacks have most of their functions in common
+def _is_entry(function: str) -> bool:
+    return _ENTRY.fullmatch(function) is not None
+
+
 class BufferNames:
     """Names the memory of calls by their stacks. Modules whose file is not the measured one yield no names."""
 
@@ -38,9 +44,7 @@ class BufferNames:
         return {stack: name for stack, name in named.items() if name}
 
     def _name(self, frames: Sequence[Frame], function: str) -> str:
-        entry = next(
-            (index for index in range(len(frames) - 1, -1, -1) if _ENTRY.fullmatch(frames[index].function)), None
-        )
+        entry = next((index for index in range(len(frames) - 1, -1, -1) if _is_entry(frames[index].function)), None)
         call = _FLAVOUR.sub("", function if entry is None else frames[entry].function)
         caller = 0 if entry is None else entry + 1
         while caller < len(frames) and _ENTRY.match(frames[caller].function):  # cudaMalloc<Type>, of cuda_runtime.h

@@ -16,10 +16,11 @@ from sample_analysis import sample_analysis
 
 from ffm.cli.apply_remedy import _measured_command
 from ffm.errors import FfmError
-from ffm.plain_text import plain, plain_document
+from ffm.plain_text import plain
 from ffm.report.source_lines import SourceLines
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import read_owned, write_document
+from ffm.results.documents.plain import plain_document
 from ffm.results.documents.run import ExitStatus, Run, working_directory
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import sealed, take_seal

@@ -127,6 +127,7 @@ def _last_word(text: str) -> str:
 _STARTS_A_THREAD = re.compile(r"_start|generic_start_main.*|__libc_start_.*|start_thread|thread_start|_*clone3?")
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def starts_a_thread(function: str) -> bool:
     """Return whether a function of the C library starts a program or a thread; it is on all stacks and says nothing.
 
