@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
 from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
+from ffm.results.memory.collecting import uncollected
 
 UNKNOWN_MODULE = Module(path="", build_id="")
 """Placeholder for addresses outside every mapped file, such as code generated at run time."""
@@ -21,6 +22,7 @@ class StackTable:
         self._module_numbers: dict[Module, int] = {}
         self._stack_numbers: dict[str, int] = {}
 
+    @uncollected()
     def add(self, recording: Recording) -> NDArray[np.int32]:
         """Add a process's stacks; return, for each of its stack numbers, the number in this table."""
         modules = [self._module(Module(path=module.path, build_id=module.build_id)) for module in recording.modules]

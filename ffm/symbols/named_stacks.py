@@ -13,6 +13,7 @@ from ffm.instrument.library import COLLECTOR
 from ffm.results.documents.notes import AnyNote, UnjoinedPython, UnreadPython
 from ffm.results.documents.run import Run
 from ffm.results.documents.stacks import Frame, Module, Stack
+from ffm.results.memory.collecting import uncollected
 from ffm.symbols.elf import read_elf
 from ffm.symbols.fragments import split_parts
 from ffm.symbols.locations import Location, SourceFrame
@@ -36,6 +37,7 @@ class NamedStacks:
     """What could not be named or joined."""
 
 
+@uncollected()
 def name_stacks(
     stacks: list[Stack], modules: list[Module], symbolizer: Symbolizer, *, interrupted: bool = False
 ) -> NamedStacks:

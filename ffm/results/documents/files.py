@@ -12,6 +12,7 @@ from ffm.errors import DocumentError
 from ffm.regular_file import read_regular
 from ffm.results.documents.document import Document, DocumentType
 from ffm.results.documents.stacks import stored_stacks, taken_stacks
+from ffm.results.memory.collecting import uncollected
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import digest_of_file, is_signed, is_whole, sealed, take_seal
 from ffm.whole_file import write_whole
@@ -20,6 +21,7 @@ MOST_BYTES = 1 << 31
 """No document is larger: a million stacks of 30 frames take a tenth of it."""
 
 
+@uncollected()
 def write_document(document: DocumentType, path: Path, *, own: bool = False) -> DocumentType:
     """Write a document as JSON, completely or not at all, so that readers never see a partial file. Its tables must
     exist.
@@ -44,6 +46,7 @@ def missing(path: Path, stage: str) -> DocumentError:
     return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
 
 
+@uncollected()
 def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool]:
     """Read and check a document of the given kind; also return whether this user measured its content.
 
