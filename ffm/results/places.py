@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -39,16 +40,22 @@ class StackFrame:
     inlined: bool
 
 
+@functools.lru_cache(maxsize=1 << 16)  # stacks have most of their frames in common
+def file_name(path: str) -> str:
+    """Return the name of a source file or module without its folders."""
+    return PurePath(source_file(path)).name
+
+
 def frame_place(analysis: Analysis, frame: Frame) -> str:
     """Return file and line of a frame, or else module and offset; in a profiler's trace, which may have neither, the
     function.
     """
     if frame.file and frame.line:
-        return f"{PurePath(source_file(frame.file)).name}:{frame.line}"
+        return f"{file_name(frame.file)}:{frame.line}"
     if not frame.offset and not _file_of(analysis, frame):
         return f"({frame.function})"
     if 0 <= frame.module < len(analysis.modules):
-        return f"{PurePath(_file_of(analysis, frame)).name}+{frame.offset:#x}"
+        return f"{file_name(_file_of(analysis, frame))}+{frame.offset:#x}"
     return f"{frame.offset:#x}"
 
 
@@ -95,7 +102,7 @@ def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
 
 def _way(analysis: Analysis, index: int, own: str) -> list[str]:
     """Return the places on a site's stack, outwards from the call's own place."""
-    places = [frame.place for frame in stack_frames(analysis, index)]
+    places = [frame_place(analysis, frame) for frame in analysis.stacks[analysis.sites[index].stack].frames]
     return places[places.index(own) + 1 :] if own in places else places
 
 

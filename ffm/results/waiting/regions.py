@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -25,11 +24,10 @@ from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
-from ffm.results.call_sites import source_file
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.stacks import Frame
 from ffm.results.documents.waiting import Region
-from ffm.results.places import frame_place, place, told_apart
+from ffm.results.places import file_name, frame_place, place, told_apart
 from ffm.results.waiting.run_path import RunPath
 from ffm.results.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
 
@@ -400,8 +398,7 @@ class _Names:
             call, at = self.call(first)
             return f"after {call}", at, set()
         own, other = common
-        file = PurePath(source_file(own.file)).name
-        return base_name(own.function), file, {one.line for one in (own, other) if one.line}
+        return base_name(own.function), file_name(own.file), {one.line for one in (own, other) if one.line}
 
     def _frames(self, site: int) -> list[Frame]:
         """Return the frames of the program on a site's stack, outermost first: from its start to the caller."""
