@@ -57,8 +57,8 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
 /* unw_backtrace as if called by the function whose registers at its entry are given; 0 if that is not possible.
  *
  * unw_backtrace caches frames and makes no system calls, but starts where it is called. So it is called from a frame of
- * 4096 bytes that ends at the hooked function's return address, below all frames in use (Frida's and ours), and the
- * unwind table describes just that frame. */
+ * 8192 bytes that ends at the hooked function's return address, below all frames in use (Frida's and ours, some 4 KB),
+ * and the unwind table describes just that frame. */
 int ffm_backtrace_at_entry(void **frames, int room, uint64_t stack, uint64_t frame);
 
 __asm__(".pushsection .text\n"
@@ -76,7 +76,7 @@ __asm__(".pushsection .text\n"
         "mov %rsp, %rbx\n"
         ".cfi_def_cfa_register %rbx\n"
         "xor %eax, %eax\n"
-        "lea 8 - 4096(%rdx), %rdx\n"
+        "lea 8 - 8192(%rdx), %rdx\n"
         "test $15, %dl\n" /* calls want the stack aligned */
         "jnz 1f\n"
         "cmp %rsp, %rdx\n" /* frames in use would be overwritten */
@@ -84,7 +84,7 @@ __asm__(".pushsection .text\n"
         "mov %rdx, %rsp\n"
         "mov %rcx, %rbp\n"
         ".cfi_remember_state\n"
-        ".cfi_def_cfa %rsp, 4096\n"
+        ".cfi_def_cfa %rsp, 8192\n"
         ".cfi_same_value %rbp\n"
         ".cfi_undefined %rbx\n"
         "call unw_backtrace@PLT\n"
