@@ -12,6 +12,9 @@ what it left on the disk. What a stage takes after its run, and the cost of a ca
 With `--up-to`, stage 5 and the views also look at the largest run's tables repeated ten times and more
 (`benchmarks/grown.py`). A view runs twice, and the second counts: the first fills the caches of a new machine.
 
+After that come two steps that no command does alone, of which `reading.py` tells the nanoseconds of a row and the
+seconds beside a sort of as many numbers: reading a recording, and choosing what `ffm apply-remedy` corrects.
+
 With `--keep`, runs and costs stay in a folder, and a size that was measured there by the same ffm is not measured
 again. Without it, 10^8 calls take some 40 GB below the temporary folder (`TMPDIR`), which are freed in the end.
 
@@ -39,6 +42,7 @@ from building import build
 from grown import grow
 from machine import Others, description, watch_others
 from pictures import new_figure
+from reading import Step, measure_steps
 from rich.console import Console
 from rich.table import Table
 
@@ -183,6 +187,17 @@ def show(costs: list[Cost]) -> None:
     Console(width=110).print(table)
 
 
+def show_steps(steps: list[Step]) -> None:
+    """Print a row for each step and size."""
+    table = Table(title="Steps, beside sorting as many numbers", title_justify="left")
+    table.add_column("step", no_wrap=True)
+    for heading in ("calls", "rows", "ns a row", "sorts"):
+        table.add_column(heading, justify="right")
+    for step in steps:
+        table.add_row(step.step, f"{step.calls:,}", f"{step.rows:,}", f"{step.nanoseconds:.0f}", f"{step.sorts:.1f}")
+    Console(width=110).print(table)
+
+
 def slope_of(costs: list[Cost]) -> float | None:
     """Return by which power of the calls a command's seconds grow between the two largest sizes; None for one size."""
     if len(costs) < 2:
@@ -210,7 +225,7 @@ def draw(costs: list[Cost], path: Path) -> None:
     figure.savefig(path)
 
 
-def measure_all(arguments: argparse.Namespace, place: Path, console: Console) -> tuple[list[Cost], Others]:
+def measure_all(arguments: argparse.Namespace, place: Path, console: Console) -> tuple[list[Cost], list[Step], Others]:
     """Measure each size in a folder of its own; what was measured there before by the same ffm is read.
 
     Also returns what others did while that size was measured at which they did most.
@@ -219,6 +234,7 @@ def measure_all(arguments: argparse.Namespace, place: Path, console: Console) ->
     most = Others(0.0)
     program = build("turns", place)
     costs: list[Cost] = []
+    steps: list[Step] = []
     for power in range(arguments.smallest, max(arguments.largest, arguments.up_to) + 1):
         folder = place / str(power)
         done = folder / "costs.json"
@@ -226,17 +242,21 @@ def measure_all(arguments: argparse.Namespace, place: Path, console: Console) ->
         if kept.get("ffm") != version:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
+            took: list[Step] = []
             with watch_others() as others:
                 if power <= arguments.largest:
                     found = measure(program, 10**power, folder, console)
+                    took = measure_steps(10**power, folder / "results")
                 else:
                     source = place / str(arguments.largest) / "results"
                     found = measure_grown(source, 10**power, folder, console)
             kept = {"ffm": version, "others": others.cores, "costs": [asdict(cost) for cost in found]}
+            kept["steps"] = [asdict(step) for step in took]
             done.write_text(json.dumps(kept))
         costs += [Cost(**cost) for cost in kept["costs"]]
+        steps += [Step(**step) for step in kept.get("steps", [])]
         most.cores = max(most.cores or 0.0, kept["others"])
-    return costs, most
+    return costs, steps, most
 
 
 def main() -> None:
@@ -253,12 +273,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ffm-scale-") as temporary:
         place = Path(temporary) if arguments.keep is None else arguments.keep.absolute()
         place.mkdir(parents=True, exist_ok=True)
-        costs, others = measure_all(arguments, place, console)
+        costs, steps, others = measure_all(arguments, place, console)
     show(costs)
+    show_steps(steps)
     print(others)
     RESULTS.parent.mkdir(exist_ok=True)
     rows: list[dict[str, Any]] = [asdict(cost) for cost in costs]
-    RESULTS.write_text(json.dumps({**description(arguments, others), "blocks": BLOCKS, "costs": rows}, indent=2) + "\n")
+    found = {"blocks": BLOCKS, "costs": rows, "steps": [asdict(step) for step in steps]}
+    RESULTS.write_text(json.dumps({**description(arguments, others), **found}, indent=2) + "\n")
     draw(costs, RESULTS.with_suffix(".svg"))
     print(f"written to {RESULTS}")
 

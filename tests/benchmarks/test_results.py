@@ -168,14 +168,16 @@ def test_sizes_that_were_measured_are_not_measured_again(
 
     monkeypatch.setattr(script, "build", lambda name, place: place / name)
     monkeypatch.setattr(script, "measure", measure)
+    monkeypatch.setattr(script, "measure_steps", lambda calls, results: [script.Step("reading", calls, 1, 1.0, 1.0)])
     monkeypatch.setattr(
         script, "measure_grown", lambda source, calls, folder, console: measure(source, calls, folder, console)
     )
     for largest, up_to in ((6, 0), (6, 8), (6, 8)):
         arguments = argparse.Namespace(smallest=5, largest=largest, up_to=up_to, keep=tmp_path)
-        costs, others = script.measure_all(arguments, tmp_path, None)
+        costs, steps, others = script.measure_all(arguments, tmp_path, None)
     assert measured == [10**5, 10**6, 10**7, 10**8]
     assert [cost.calls for cost in costs] == measured
+    assert [step.calls for step in steps] == measured[:2]
     assert others.cores is not None
     assert script.slope_of(costs) == pytest.approx(1)
     assert script.slope_of(costs[:1]) is None
