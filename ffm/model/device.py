@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,38 @@ class LockWaits:
     """and the nanoseconds from its end until it did."""
 
 
+class Role(IntFlag):
+    """What a row does where rows of several threads meet (`Encounters`)."""
+
+    COMES = 1
+    """Those that wait there, or follow, do so at least until the row begins."""
+    WAITS = 2
+    """The row is over only after all have come: a barrier, a receiver."""
+    FOLLOWS = 4
+    """The row begins after the one that comes; its thread was idle before. So threads join a team."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encounters:
+    """Where rows of different threads meet, as a profiler told: whoever comes early waits for the others.
+
+    In a collective operation, all come and wait. Of a message, the send comes and the receive waits; a send that was
+    seen to wait for its receiver does both, like that. Whoever releases a lock comes, and who acquires it next waits.
+    Columns with one entry for each row at each of its encounters; a call can receive several messages.
+    """
+
+    number: NDArray[np.int64]
+    """Which encounter, from 0."""
+    row: NDArray[np.int64]
+    role: NDArray[np.uint8]
+    """Of `Role`."""
+
+    @classmethod
+    def none(cls) -> Encounters:
+        """Return no encounter."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceWork:
     """Columns of the same length as a timeline's. Streams and events of different processes have different numbers."""
@@ -164,6 +196,9 @@ class DeviceWork:
     that, as at a barrier; else the other one started it. Of a row that releases a lock, the row of its own thread that
     acquired it. None if no profiler told.
     """
+
+    encounters: Encounters | None = None
+    """All that could have let the row wait, where `awaits` names what it did wait for. None if no profiler told."""
 
     stream_device: NDArray[np.int32] | None = None
     """Shape (streams,): the number, in its process, of the device that each stream is on. None if it is not known: then

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ffm.model import thread_relations_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
+from ffm.model.encounter_order import meeting_order
 from ffm.model.lock_order import lock_order
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
@@ -40,11 +41,12 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     joined = np.full(threads, -1, np.int64)
     follows = np.full(threads, -1, np.int32)
     alike = np.arange(threads, dtype=np.int32)
-    if threads == work.processes:
-        nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, order)
-        return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
+    meeting = meeting_order(timeline, work.encounters, place)
+    if threads == work.processes:
+        nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, order)
+        return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks, meeting)
     locks = lock_order(timeline, work.locks, place)
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
     lived = np.flatnonzero(begins[1:] > begins[:-1])
@@ -63,7 +65,22 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
         _let_joined_threads_be_alike(work.lives, joined, follows, alike)
     children = np.flatnonzero(joined >= 0)
     children = children[np.lexsort((alike[children], joined[children]))]
-    return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children, locks)
+    return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children, locks, meeting)
+
+
+def without_guesses(
+    family: thread_relations_kernels.Family, told: NDArray[np.bool_]
+) -> thread_relations_kernels.Family:
+    """Return a family in which nothing is guessed of some threads, of which a profiler told whom they wait for.
+
+    `told` has shape (threads,).
+    """
+    return family._replace(
+        parent=np.where(told, -1, family.parent),
+        joined=np.where(told, -1, family.joined),
+        follows=np.where(told, -1, family.follows),
+        children=family.children[~told[family.children]],
+    )
 
 
 def related_threads(

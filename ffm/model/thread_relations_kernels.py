@@ -33,6 +33,25 @@ class Locks(NamedTuple):
     """That next row; -1 if there is none."""
 
 
+class Meeting(NamedTuple):
+    """Where threads meet (`ffm.model.encounter_order`): columns with one entry for each row at each of its encounters,
+    in the order of the rows' positions.
+    """
+
+    place: Columns
+    """Position in `order` of the row."""
+    number: Columns
+    """Which encounter."""
+    comes: Columns
+    """Whether others wait there for the row to begin."""
+    waits: Columns
+    """Whether it waits there for the others that come."""
+    after: Columns
+    """How many nanoseconds after the one that comes there the row begins, if it follows that; -1 otherwise."""
+    encounters: int
+    """How many there are."""
+
+
 class Family(NamedTuple):
     """Which thread started, joined and follows which; columns of shape (threads,), -1 if there is none."""
 
@@ -49,6 +68,7 @@ class Family(NamedTuple):
     children: Columns
     """The threads that were joined, by where, then by `alike`; shape (joined,)."""
     locks: Locks
+    meeting: Meeting
 
 
 def first_enclosing(opens: Columns, rank: Columns, row: Columns, born: Columns, reaching: Columns) -> Columns:

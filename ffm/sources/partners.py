@@ -12,6 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.device import Encounters, Role
+
+_BOTH = Role.COMES | Role.WAITS
+
 
 @dataclass(frozen=True, slots=True)
 class Partners:
@@ -21,6 +25,8 @@ class Partners:
     """Of a call that releases a lock, the one of its own thread that acquired it."""
     waited: NDArray[np.int64]
     """How long it waited for that, in nanoseconds."""
+    encounters: Encounters
+    """All that a call could have waited for; rows are calls."""
 
 
 class PartnerFinder:
@@ -30,6 +36,7 @@ class PartnerFinder:
         self._start, self._end = start, end
         self._awaits = np.full(len(start), -1, np.int64)
         self._waited = np.zeros(len(start), np.int64)
+        self._entries: list[Encounters] = []
 
     def meet(self, group: NDArray[np.int64], call: NDArray[np.int64]) -> None:
         """Let the calls of each group wait for the last of them to begin. Arguments have one entry for each call."""
@@ -38,6 +45,7 @@ class PartnerFinder:
         ends = np.flatnonzero(np.append(groups[1:] != groups[:-1], True)) if len(groups) else np.zeros(0, np.int64)
         last = calls[ends[np.searchsorted(ends, np.arange(len(calls)))]] if len(calls) else calls
         self._wait(calls, last)
+        self._meet(np.searchsorted(ends, np.arange(len(calls))), calls, np.full(len(calls), _BOTH, np.uint8))
 
     def exchange(self, send: NDArray[np.int64], receive: NDArray[np.int64]) -> None:
         """Let receiving calls wait for sending ones that begin later, and sending calls for receiving ones that begin
@@ -47,6 +55,8 @@ class PartnerFinder:
         self._wait(receive[early], send[early])
         late = (self._start[send] < self._start[receive]) & (self._start[receive] < self._end[send])
         self._wait(send[late], receive[late])
+        sends, receives = (np.where(late, _BOTH, role).astype(np.uint8) for role in (Role.COMES, Role.WAITS))
+        self._pair(send, sends, receive, receives)
 
     def follow(self, group: NDArray[np.int64], call: NDArray[np.int64], leads: NDArray[np.bool_]) -> None:
         """Let the calls of each group come after the one that leads it, without waiting: the threads did not work."""
@@ -55,6 +65,7 @@ class PartnerFinder:
         led = np.flatnonzero(~leads & (call >= 0) & (leader[group] >= 0))
         led = led[self._start[leader[group[led]]] <= self._start[call[led]]]
         self._awaits[call[led]] = leader[group[led]]
+        self._pair(leader[group[led]], Role.COMES, call[led], Role.FOLLOWS)
 
     def locks(self, key: NDArray[np.int64], call: NDArray[np.int64], releases: NDArray[np.bool_]) -> None:
         """Let a call that acquires a lock wait until the one that held it before releases it.
@@ -69,6 +80,7 @@ class PartnerFinder:
         self._wait(acquired[1][after], released[1][before])
         _, held, freed = _common(acquired[0], released[0])
         self._awaits[released[1][freed]] = acquired[1][held]
+        self._pair(released[1][before], Role.COMES, acquired[1][after], Role.WAITS)
 
     def _wait(self, call: NDArray[np.int64], late: NDArray[np.int64]) -> None:
         waited = np.minimum(self._start[late], self._end[call]) - self._start[call]
@@ -78,9 +90,30 @@ class PartnerFinder:
         self._awaits[call[longer]] = late[longer]
         self._waited[call[longer]] = waited[longer]
 
+    def _pair(
+        self,
+        one: NDArray[np.int64],
+        role: NDArray[np.uint8] | Role,
+        other: NDArray[np.int64],
+        role_of_other: NDArray[np.uint8] | Role,
+    ) -> None:
+        """Let calls meet two by two."""
+        roles = np.empty(2 * len(one), np.uint8)
+        roles[::2], roles[1::2] = role, role_of_other
+        self._meet(np.repeat(np.arange(len(one)), 2), np.column_stack((one, other)).reshape(-1), roles)
+
+    def _meet(self, number: NDArray[np.int64], call: NDArray[np.int64], role: NDArray[np.uint8]) -> None:
+        """Add encounters, which have numbers of their own from 0."""
+        before = sum(int(one.number.max(initial=-1)) + 1 for one in self._entries)
+        self._entries.append(Encounters(before + number, call, role))
+
     def found(self) -> Partners:
         """Return who waited for whom."""
-        return Partners(self._awaits, self._waited)
+        entries = [Encounters.none(), *self._entries]
+        number, row, role = (
+            np.concatenate([getattr(one, name) for one in entries]) for name in ("number", "row", "role")
+        )
+        return Partners(self._awaits, self._waited, Encounters(number, row, role))
 
 
 def messages(send: list[NDArray[np.int64]], receive: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:

@@ -53,8 +53,7 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
     wait = _waits(profile, action, targets, ends, first)
     in_pieces = (action == Action.ENQUEUE) & _from_pageable(profile, first) & (bytes_ > _PIECE_BYTES)
     wait[in_pieces] = ((calls.end - calls.start) * (1 - _PIECE_BYTES / bytes_.clip(1)))[in_pieces].astype(np.int64)
-    partners = profile.partners
-    if partners is not None:
+    if (partners := profile.partners) is not None:
         wait = np.where(partners.awaits >= 0, partners.waited, wait)
         action[partners.waited > 0] = Action.WAIT_THREAD
     process, number = np.unique(calls.process, return_inverse=True)
@@ -96,6 +95,7 @@ def profiled_run(profile: Profile, site: NDArray[np.int32]) -> ProfiledRun:
             independent=None if devices is None else _elsewhere(profile, devices),
             direction=_directions(profile, first, transfers),
             awaits=None if partners is None else partners.awaits.astype(np.int32),
+            encounters=None if partners is None else partners.encounters,
         ),
     )
 

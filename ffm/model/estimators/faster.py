@@ -69,6 +69,8 @@ def faster_run(
     waits = (work.action >= Action.ENQUEUE_AND_WAIT) & (work.action <= Action.WAIT_EVENT)
     # What a thread saves last moves its end, which whoever joins it must see; a wait would swallow it.
     ending = lasts & ~gone & ~waits & (work.action != Action.SET_AND_WAIT)
+    if work.encounters is not None:
+        ending[work.encounters.row] = False
     before = np.where(ending, call + faster.gap, 0)
     before[1:] += np.where(following, (call + faster.gap)[:-1], 0)
     changed = (before > 0) | (call > 0) | (faster.gpu < 1)

@@ -23,7 +23,9 @@ What a fix does to a row:
 The trace does not show which thread waits for which on the CPU; `ffm.model.thread_relations` infers it. A thread starts
 earlier by as much as the one that started it does, and who joined threads continues earlier by as much as these do. The
 lower end of the interval assumes neither: there, each thread keeps its pace. Where it is recorded that a thread waited
-until another one let it go (`ffm.model.lock_order`), it goes on when that one does, in the same order as before.
+until another one let it go (`ffm.model.lock_order`), it goes on when that one does, in the same order as before. Where
+a profiler told who can wait for whom (`ffm.model.encounter_order`), they wait for each other anew, and nothing is
+inferred of these threads.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
@@ -48,6 +50,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
+from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.estimators.lateness import NEVER_NS, late_from
 from ffm.model.estimators.members import Changing
@@ -59,7 +62,7 @@ from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
-from ffm.model.thread_relations import find_family, related_threads
+from ffm.model.thread_relations import find_family, related_threads, without_guesses
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
@@ -115,16 +118,19 @@ class Replay:
         self.inference = inference
         self._expected = 1
         self._known: dict[tuple[bytes, bool], Replayed] = {}
-        self._family = find_family(timeline, work, inference.order)
-        self._place = _inverse(inference.order)
+        told = work.encounters
+        self._order = inference.order if told is None else order_of_encounters(timeline, told)
+        self._related = find_family(timeline, work, self._order)
+        self._family = self._related if told is None else without_guesses(self._related, _who_meets(timeline, work))
+        self._place = _inverse(self._order)
         self._end = RunEnd(timeline, work, self._family)
         # If each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
         streams = np.bincount(work.stream_process, minlength=work.processes)
-        self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0)
+        self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0 and told is None)
         gpus = work.gpus
         self._trace = Trace(
-            order=inference.order,
+            order=self._order,
             thread=timeline.thread,
             start=timeline.start,
             duration=timeline.duration,
@@ -150,7 +156,7 @@ class Replay:
     @property
     def threads(self) -> Threads:
         """Which thread has started, joined and followed which, as recorded or as it seems."""
-        return related_threads(self._timeline, self._work, self._family, self.inference.order)
+        return related_threads(self._timeline, self._work, self._related, self._order)
 
     def __getstate__(self) -> dict[str, Any]:
         # Where other processes replay, each processor has one of its own.
@@ -252,7 +258,7 @@ class Replay:
         inference, duration = self.inference, self._timeline.duration
         touched = 0
         for part in parts(len(fix.members)):
-            rows = inference.order[fix.members[part]]
+            rows = self._order[fix.members[part]]
             work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
             touched += int((duration[rows] + work).sum())
         return touched / NANOSECONDS_IN_SECOND
@@ -377,6 +383,14 @@ class Replay:
             probes,
         )
         return early
+
+
+def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
+    """Return which threads a profiler tells to meet others, shape (threads,)."""
+    told = np.zeros(len(work.process_of_thread), np.bool_)
+    if work.encounters is not None:
+        told[timeline.thread[work.encounters.row]] = True
+    return told
 
 
 def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -19,6 +19,10 @@ class RunEnd:
     def __init__(self, timeline: Timeline, work: DeviceWork, family: Family) -> None:
         self._ends = _thread_ends(timeline, len(work.process_of_thread))
         of_thread = work.process_of_thread.astype(np.int64)
+        self._whole = None
+        if work.encounters is not None:
+            self._whole = _Sets(np.arange(len(of_thread)), np.zeros(len(of_thread), np.int64))
+            self._ends = _told_ends(timeline, self._ends)
         threads = np.arange(len(of_thread))
         self._by_process = _Sets(threads, of_thread)
         roots = threads[family.parent < 0]
@@ -34,8 +38,12 @@ class RunEnd:
         nanoseconds, shape (threads,).
 
         At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
-        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread.
+        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread. If a
+        profiler told who waits for whom, all three are what the last thread of all saves.
         """
+        if self._whole is not None:
+            saved = max(int(self._whole.sooner(self._ends, early)[0]), 0) / NANOSECONDS_IN_SECOND
+            return saved, saved, saved
         at_least = self._by_process.sooner(self._ends, early)
         least = np.iinfo(np.int64).min
         likely, over = np.full(self._processes, least), np.zeros(self._processes, np.int64)
@@ -68,6 +76,18 @@ class _Sets:
     def sooner(self, ends: NDArray[np.int64], early: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how much earlier the last of each set ends if each ends earlier by its own time."""
         return self.latest(ends) - self.latest(ends - early)
+
+
+def _told_ends(timeline: Timeline, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when threads are over of which a profiler told what they wait for: all but one with their last call.
+
+    What the gap after that contains is known of the thread alone with which the run, and its path, end.
+    """
+    calls = np.zeros_like(ends)
+    np.maximum.at(calls, timeline.thread, timeline.start + timeline.duration)
+    if len(ends):
+        calls[int(np.argmax(ends))] = ends.max()
+    return calls
 
 
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:

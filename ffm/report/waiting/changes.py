@@ -16,7 +16,7 @@ from ffm.results.documents.waiting import Waiting
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import find_regions
 from ffm.results.waiting.run_path import run_path, stored_waiting
-from ffm.results.waiting.summary import less_waiting_s, within_bounds
+from ffm.results.waiting.summary import within_bounds
 
 _CHANGE = re.compile(r"(?P<region>.+)=(?P<factor>\d+(\.\d+)?)x?", re.DOTALL)
 
@@ -70,28 +70,24 @@ def change_view(results: Results, changes: Sequence[str]) -> ChangeView:
         if again := taken.intersection(numbers):
             raise FfmError(f"{listed_regions(waiting, sorted(again))} is changed twice: name each region once.")
         taken.update(numbers)
-    faster, path_s, waiting_s = _faster_parts(results, waiting, named)
+    faster, path_s = _faster_parts(results, waiting, named)
     listed = [
         Change(region_row(waiting, number), factor_shown(factor)) for numbers, factor in named for number in numbers
     ]
     only = wanted[0][1] if len({factor for _, factor in wanted}) == 1 else math.inf
-    gain = replayed_gain(results, faster, only, path_s, waiting_s)
+    gain = replayed_gain(results, faster, only, path_s)
     return ChangeView(document.application, document.wall_s, listed, path_s, gain)
 
 
-def _faster_parts(
-    results: Results, waiting: Waiting, named: Sequence[tuple[list[int], float]]
-) -> tuple[Faster, float, float]:
-    """Return what takes less time if regions, given by their numbers, become faster by factors; the seconds of the path
-    as it is that this takes away; and what other threads wait less for it. The path itself, which is as large as the
-    run, is released.
+def _faster_parts(results: Results, waiting: Waiting, named: Sequence[tuple[list[int], float]]) -> tuple[Faster, float]:
+    """Return what takes less time if regions, given by their numbers, become faster by factors, and the seconds of the
+    path as it is that this takes away. The path itself, which is as large as the run, is released.
     """
     run = run_path(results)
     found = find_regions(results.document, run, waiting.regions)
     changes = (found.faster(numbers, factor, run) for numbers, factor in named)
     path_s = sum(found.less_on_path_s(numbers, factor) for numbers, factor in named)
-    waiting_s = sum(less_waiting_s(found, numbers, factor) for numbers, factor in named)
-    return functools.reduce(Faster.also, changes), path_s, waiting_s
+    return functools.reduce(Faster.also, changes), path_s
 
 
 def factor_shown(factor: float) -> float | None:
@@ -99,13 +95,11 @@ def factor_shown(factor: float) -> float | None:
     return None if math.isinf(factor) else factor
 
 
-def replayed_gain(results: Results, faster: Faster, factor: float, on_path_s: float, waiting_s: float) -> Gain:
-    """Return what the run saves with faster parts; `on_path_s` is what they take away from the path as it is, and
-    `waiting_s` what other threads wait less for them.
-    """
+def replayed_gain(results: Results, faster: Faster, factor: float, on_path_s: float) -> Gain:
+    """Return what the run saves with faster parts; `on_path_s` is what they take away from the path as it is."""
     replayed = results.estimates.changed(faster)
     assert replayed is not None and results.work is not None, "there is a path"
-    likely_s = within_bounds(results.work, replayed.likely_s, faster, on_path_s, waiting_s)
+    likely_s = within_bounds(results.work, replayed.likely_s, faster, on_path_s)
     return Gain(factor_shown(factor), likely_s, min(replayed.low_s, likely_s), max(replayed.high_s, likely_s))
 
 

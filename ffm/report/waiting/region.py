@@ -17,7 +17,7 @@ from ffm.report.waiting.shares import Share
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath, run_path, stored_waiting
-from ffm.results.waiting.summary import TENTH, less_waiting_s
+from ffm.results.waiting.summary import TENTH
 
 LISTED_LINES = 10
 """Lines of a sampled region that are listed."""
@@ -130,5 +130,5 @@ _PARTS = {
 
 
 def _gain(results: Results, run: RunPath, found: Regions, numbers: list[int], factor: float) -> Gain:
-    on_path_s, waiting_s = found.less_on_path_s(numbers, factor), less_waiting_s(found, numbers, factor)
-    return replayed_gain(results, found.faster(numbers, factor, run), factor, on_path_s, waiting_s)
+    on_path_s = found.less_on_path_s(numbers, factor)
+    return replayed_gain(results, found.faster(numbers, factor, run), factor, on_path_s)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, LockWaits, ThreadLives
+from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, Encounters, LockWaits, Role, ThreadLives
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.columnar.columns import (
     LONGEST,
@@ -33,7 +33,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"9"
+VERSION = b"10"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -102,7 +102,7 @@ def save_timeline(
         columns |= {name: np.full(len(timeline), none) for name, none in _ABSENT.items() if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
-        for name, table_of in (("lives", work.lives), ("locks", work.locks)):
+        for name, table_of in (("lives", work.lives), ("locks", work.locks), ("encounters", work.encounters)):
             tables[name] = (
                 None
                 if table_of is None
@@ -161,6 +161,7 @@ def load_results_timeline(
         independent=apart,
         lives=None if described.lives is None else described.lives.table(),
         locks=None if described.locks is None else described.locks.table(),
+        encounters=None if described.encounters is None else described.encounters.table(),
     )
     return timeline, line, found
 
@@ -219,6 +220,27 @@ class _Locks(msgspec.Struct, frozen=True, kw_only=True):
         return LockWaits(**{one.name: np.array(getattr(self, one.name), np.int64) for one in fields(LockWaits)})
 
 
+class _Encounters(msgspec.Struct, frozen=True, kw_only=True):
+    """`Encounters`, as stored there."""
+
+    number: list[Number]
+    row: list[Number]
+    role: list[Annotated[int, msgspec.Meta(ge=0, le=sum(Role))]]
+
+    def check(self, rows: int) -> None:
+        """Raise `ColumnError` if a number refers to nothing."""
+        if len({len(self.number), len(self.row), len(self.role)}) > 1:
+            raise ColumnError("it does not say of each encounter what rows do there")
+        if max(self.row, default=-1) >= rows:
+            raise ColumnError("a row that there is not meets others")
+        if max(self.number, default=-1) >= len(self.number):
+            raise ColumnError("it numbers more encounters than there are")
+
+    def table(self) -> Encounters:
+        """Return it as the model needs it."""
+        return Encounters(np.array(self.number, np.int64), np.array(self.row, np.int64), np.array(self.role, np.uint8))
+
+
 class _Work(msgspec.Struct, frozen=True, kw_only=True):
     """The small tables of `DeviceWork`, as stored in the file's metadata."""
 
@@ -230,6 +252,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     independent: list[bool] | None = None
     lives: _Lives | None = None
     locks: _Locks | None = None
+    encounters: _Encounters | None = None
 
     def check(self, rows: int) -> None:
         """Raise `ColumnError` if a number refers to nothing, or if there is more than the rows can refer to."""
@@ -248,6 +271,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             self.lives.check(rows, len(self.process_of_thread))
         if self.locks is not None:
             self.locks.check(rows)
+        if self.encounters is not None:
+            self.encounters.check(rows)
         if max(len(self.process_of_thread), streams, self.events) > rows + 1 or processes > MANY:
             raise ColumnError("it has more threads, streams or events than rows")
 

@@ -100,33 +100,18 @@ def _tried(estimates: Estimates, run: RunPath, found: Regions, number: int) -> R
         likely_s = estimates.likely_change(faster)
         assert likely_s is not None, "there is a path"
         on_path_s = found.less_on_path_s([number], factor)
-        saved.append(within_bounds(run.work, likely_s, faster, on_path_s, less_waiting_s(found, [number], factor)))
+        saved.append(within_bounds(run.work, likely_s, faster, on_path_s))
     return msgspec.structs.replace(found.regions[number], tenth_s=saved[0], gone_s=saved[1])
 
 
-def less_waiting_s(found: Regions, numbers: list[int], factor: float) -> float:
-    """Return by how much other threads and processes would wait less for regions of the CPU that are faster by a
-    factor (Dietrich 2019, Equation 5.3), seconds.
-    """
-    chosen = [found.regions[number] for number in numbers]
-    waiting_s = sum(max(one.faster_bound_s - one.blamed_s, 0.0) for one in chosen if one.kind in ("CPU", "call"))
-    return waiting_s * (1 - 1 / factor)
-
-
-def within_bounds(work: DeviceWork, likely_s: float, faster: Faster, on_path_s: float, waiting_s: float) -> float:
+def within_bounds(work: DeviceWork, likely_s: float, faster: Faster, on_path_s: float) -> float:
     """Return what a change saves, by what the replay says and what it does not know.
-
-    The replay lets threads that wait for each other wait as long as before, also where a profiler told whom they waited
-    for. There, a change saves at least what the others wait less for it, as far as that is on the path.
 
     As long as no call, and no work of the GPU, is gone with its wait, a change saves no more than it takes away from
     the path: that is still as long as the rest of it. Of several threads it is not known well enough who waits for whom
-    to say so, unless a profiler told, which the replay does not use.
+    to say so, unless a profiler told.
     """
-    told = work.awaits is not None
-    if told:
-        likely_s = max(likely_s, min(waiting_s, on_path_s))
-    known = len(work.process_of_thread) == 1 or told
+    known = len(work.process_of_thread) == 1 or work.encounters is not None
     if known and not faster.gone.any() and (faster.gpu > 0).all():
         return min(likely_s, on_path_s)
     return likely_s

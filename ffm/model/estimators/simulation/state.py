@@ -120,6 +120,18 @@ class Removed(NamedTuple):
     latency: Columns
 
 
+class Waiting(NamedTuple):
+    """The last row of each thread, if it waits for others to come (`Meeting`). Columns of shape (threads,)."""
+
+    entry: Columns
+    """The first entry of that row; -1 if it does not."""
+    begun: Columns
+    own: Columns
+    """How long its call takes but for the wait."""
+    alone: Columns
+    """When it would be over if nobody had to come."""
+
+
 class State(NamedTuple):
     """What the simulation has come to."""
 
@@ -150,6 +162,9 @@ class State(NamedTuple):
     """When each thread's last call ended in the run as measured."""
     let_go: Columns
     """By how much earlier each wait for another thread (`Family.locks`) is over."""
+    came: Columns
+    """When the last one came to each encounter (`Family.meeting`)."""
+    waiting: Waiting
 
 
 class Change(NamedTuple):
@@ -164,8 +179,8 @@ class Change(NamedTuple):
 
 
 @inlined
-def at_the_start(trace: Trace, locks: int) -> State:
-    """Return the state before the first call of a run with so many waits for other threads."""
+def at_the_start(trace: Trace, locks: int, encounters: int) -> State:
+    """Return the state before the first call of a run with so many waits for locks, and encounters of threads."""
     threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
     return State(
         early=np.zeros(threads, np.int64),
@@ -188,6 +203,13 @@ def at_the_start(trace: Trace, locks: int) -> State:
         touched=np.zeros(threads, np.uint8),
         ended=np.zeros(threads, np.int64),
         let_go=np.zeros(locks, np.int64),
+        came=np.full(encounters, -1, np.int64),
+        waiting=Waiting(
+            entry=np.full(threads, -1, np.int64),
+            begun=np.zeros(threads, np.int64),
+            own=np.zeros(threads, np.int64),
+            alone=np.zeros(threads, np.int64),
+        ),
     )
 
 

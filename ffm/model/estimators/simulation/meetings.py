@@ -1,0 +1,74 @@
+"""When threads go on that wait for others to come, as a profiler told (`ffm.model.encounter_order`).
+
+Others may come after a waiting row has begun. So until when it waits is found only at the next row of its thread, by
+when all that it waits for have been visited.
+"""
+
+from __future__ import annotations
+
+from ffm.model.compiled import inner
+from ffm.model.estimators.simulation.state import Change, Columns, State, Trace
+from ffm.model.numbers import WAIT_THREAD
+from ffm.model.thread_relations_kernels import Meeting
+
+
+@inner
+def follow(state: State, trace: Trace, met: Meeting, entry: int, place: int, begun: int) -> int:
+    """Return when the row at a place begins, whose first entry is this one if it has any: of what it follows, at the
+    same distance, but not before its thread's row before is over. Otherwise at `begun`.
+    """
+    row = trace.order[place]
+    while entry < len(met.place) and met.place[entry] == place:
+        if met.after[entry] >= 0:
+            begun = int(state.came[met.number[entry]] + met.after[entry])
+            if row > 0 and trace.thread[row - 1] == trace.thread[row]:
+                over = trace.start[row - 1] + trace.duration[row - 1]
+                begun = max(begun, int(over - state.early[trace.thread[row]]))
+        entry += 1
+    return begun
+
+
+@inner
+def come(state: State, trace: Trace, met: Meeting, change: Change, entry: int, place: int, begun: int, now: int) -> int:
+    """Let the row at a place come to its encounters, and wait there; return the next entry.
+
+    A call that disappears does neither. `now` is when it is over if it waits for others as long as before.
+    """
+    row = trace.order[place]
+    thread = trace.thread[row]
+    first = entry
+    waits = False
+    while entry < len(met.place) and met.place[entry] == place:
+        if met.comes[entry] and not change.no_work:
+            state.came[met.number[entry]] = max(state.came[met.number[entry]], begun)
+        waits |= met.waits[entry] and not change.no_wait
+        entry += 1
+    if waits:
+        state.waiting.entry[thread] = first
+        state.waiting.own[thread] = change.own
+        state.waiting.alone[thread] = now - (trace.wait[row] if trace.action[row] == WAIT_THREAD else 0)
+        state.waiting.begun[thread] = begun
+    return entry
+
+
+@inner
+def go_on_together(state: State, trace: Trace, met: Meeting, wait: Columns, thread: int) -> None:
+    """Let a thread go on whose last row waits for others: they have come.
+
+    The row's own wait is written to `wait` unless that is empty.
+    """
+    entry = state.waiting.entry[thread]
+    if entry < 0:
+        return
+    state.waiting.entry[thread] = -1
+    place = met.place[entry]
+    row = trace.order[place]
+    own = state.waiting.own[thread]
+    over = state.waiting.alone[thread]
+    while entry < len(met.place) and met.place[entry] == place:
+        if met.waits[entry]:
+            over = max(over, state.came[met.number[entry]] + own)
+        entry += 1
+    state.early[thread] = trace.start[row] + trace.duration[row] - over
+    if len(wait) > 0:
+        wait[row] = max(over - state.waiting.begun[thread] - own, 0)
