@@ -16,6 +16,7 @@ from ffm.model.device import Action, DeviceWork, LockWaits
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings
@@ -60,6 +61,19 @@ def test_the_wait_is_blamed_on_what_the_other_thread_did_meanwhile() -> None:
     found = find_patterns(timeline, work, graph, met)
     assert (found.locks.count, found.locks.lasting) == (1, 6 * MS)
     assert (found.uneven.count, found.uneven.lasting) == (0, 0)
+
+
+def test_the_gpu_is_idle_because_of_who_holds_the_lock() -> None:
+    """A thread launches kernels of 1 ms at 0 and at 9 ms, between which it waits for the lock from 2 to 8."""
+    waiting = [Call(Action.ENQUEUE, Kind.LAUNCH, own=MS, gpu=MS, gap=8 * MS, stream=0)] * 2
+    holding = [Call(Action.NONE, Kind.OTHER, own=MS, gap=8 * MS), Call(Action.NONE, Kind.OTHER, own=MS)]
+    timeline, work, gpu_ns = traced_together([Member(0, 0, waiting), Member(0, 0, holding)])
+    locks = LockWaits(*(np.array([one], np.int64) for one in (0, MS, 2, 7 * MS)))
+    gpu = given_gpu_times(timeline, work, gpu_ns)
+    graph = build_graph(timeline, work, gpu, gpu.likely)
+    idle = find_blame(timeline, work, graph, lock_meetings(timeline, locks)).idle
+    blamed = zip(idle.where.tolist(), (idle.begin // MS).tolist(), (idle.end // MS).tolist(), strict=True)
+    assert list(blamed) == [(1, 2, 8), (0, 8, 10)]
 
 
 def test_of_a_lock_that_is_free_nobody_waits() -> None:

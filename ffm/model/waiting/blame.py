@@ -2,7 +2,8 @@
 others waited for (Dietrich 2019, 5.4.2).
 
 The CPU's waiting is shared among the work that it waited for, by how long each piece ran. The GPU's idle time is that
-of the thread whose launch ended it, by what that thread did meanwhile. CASITA blames each thread for all of it, so that
+of the thread whose launch ended it, by what that thread did meanwhile; while it waited for another thread, by what that
+one did. CASITA blames each thread for all of it, so that
 its blame exceeds the idle time; here each kind of blame adds up to what was found. Waiting for threads is shared by
 `ffm.model.waiting.meeting_blame`.
 """
@@ -20,6 +21,7 @@ from ffm.model.timeline import Timeline
 from ffm.model.union import Union
 from ffm.model.waiting import blame_kernels
 from ffm.model.waiting.graph import Graph
+from ffm.model.waiting.holders import on_holders
 from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.path import Stretches
@@ -32,7 +34,9 @@ class Blame:
     work: NDArray[np.int64]
     """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
     idle: Stretches
-    """Which threads left the GPU idle, and when; `ffm.model.waiting.path.cut_path` tells what they did then."""
+    """Which threads left the GPU idle, or held up those that did, and when; `ffm.model.waiting.path.cut_path` tells
+    what they did then.
+    """
     threads: Shared
     """What threads did that others waited for."""
     passed_on: Shared
@@ -49,7 +53,7 @@ def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Mee
     indirect = blamed
     if passed_on.on_wait.any():
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
-    idle = Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)])
+    idle = on_holders(Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)]), meetings)
     return Blame(blamed, idle, shared, passed_on, indirect)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.waiting.blame import idle_stretches
+from ffm.model.waiting.holders import on_holders
 from ffm.model.waiting.path import Stretches, cut_path
 from ffm.results.waiting.regions import Regions
 from ffm.results.waiting.run_path import RunPath
@@ -25,7 +26,9 @@ class IdleSlice:
     thread: int
     """The one whose launch ended it, from 0."""
     blamed: list[tuple[int, int]]
-    """What that thread did meanwhile: regions, -1 for what belongs to none, and how long each took; longest first."""
+    """What that thread did meanwhile, or those that it waited for: regions, -1 for what belongs to none, and how long
+    each took; longest first.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def idle_gpus(run: RunPath, found: Regions) -> list[IdleGpu]:
 
 
 def _slices(run: RunPath, found: Regions, stretches: Stretches) -> list[IdleSlice]:
-    pieces = cut_path(run.timeline, run.work, run.graph, stretches)
+    pieces = cut_path(run.timeline, run.work, run.graph, on_holders(stretches, run.meetings))
     region, lasting = found.of_pieces(pieces), pieces.end - pieces.begin
     # Pieces lie in the order of the stretches, which they cover completely.
     first = np.searchsorted(np.cumsum(lasting) - lasting, np.cumsum(stretches.end - stretches.begin))
