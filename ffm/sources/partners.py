@@ -37,6 +37,7 @@ class PartnerFinder:
         self._awaits = np.full(len(start), -1, np.int64)
         self._waited = np.zeros(len(start), np.int64)
         self._entries: list[Encounters] = []
+        self._count = 0
 
     def meet(self, group: NDArray[np.int64], call: NDArray[np.int64]) -> None:
         """Let the calls of each group wait for the last of them to begin. Arguments have one entry for each call."""
@@ -104,8 +105,8 @@ class PartnerFinder:
 
     def _meet(self, number: NDArray[np.int64], call: NDArray[np.int64], role: NDArray[np.uint8]) -> None:
         """Add encounters, which have numbers of their own from 0."""
-        before = sum(int(one.number.max(initial=-1)) + 1 for one in self._entries)
-        self._entries.append(Encounters(before + number, call, role))
+        self._entries.append(Encounters(self._count + number, call, role))
+        self._count += int(number.max(initial=-1)) + 1
 
     def found(self) -> Partners:
         """Return who waited for whom."""

@@ -17,6 +17,7 @@ from nsight_reports import TRACES
 from whole_path import find_path
 
 from ffm.errors import DocumentError, FfmError
+from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.waiting.graph import Graph, build_graph
@@ -24,6 +25,7 @@ from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, recorded_meetings
 from ffm.model.waiting.path import Path as CriticalPath
 from ffm.results.documents.notes import UnpairedCalls
+from ffm.results.stored import open_results
 from ffm.sources import scorep
 from ffm.sources.partners import PartnerFinder
 from ffm.sources.profile import Profile
@@ -220,6 +222,19 @@ def test_a_replay_without_changes_is_the_run(name: str) -> None:
     fixed = replay.fixed()
     assert (fixed.timeline.start == run.timeline.start).all()
     assert (fixed.timeline.wait == run.timeline.wait).all()
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags", "1_ocl_deps", "1_sptc", "2_cuda_simple"])
+def test_stored_runs_are_replayed(tmp_path: Path, name: str) -> None:
+    """What cannot be faster saves nothing, as read from the results' files; encounters are numbered from 0."""
+    write_profile(profile_of(name), "otf2", tmp_path / "results")
+    results = open_results(tmp_path / "results")
+    assert results.work is not None and results.work.encounters is not None
+    number = results.work.encounters.number
+    assert (np.unique(number) == np.arange(number.max(initial=-1) + 1)).all()
+    replayed = results.estimates.changed(Faster.nothing(len(results.timeline)))
+    assert replayed is not None and replayed.likely_s == 0
 
 
 @needs_archives
