@@ -11,7 +11,17 @@ from tests.planted.building import Programs
 from tests.planted.labels import Case, planted_cases
 from tests.planted.measuring import answers_for
 
-CASES = [case for case in planted_cases() if case.name in ("spinning_threads-spins", "spinning_threads-yields")]
+CASES = [
+    case
+    for case in planted_cases()
+    if case.name
+    in (
+        "spinning_threads-spins",
+        "spinning_threads-yields",
+        "source_rewritten_often-spins",
+        "source_rewritten_often-reads",
+    )
+]
 
 
 @pytest.mark.skipif(not has_memory_keys(), reason="there are no memory protection keys")

@@ -185,7 +185,7 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     int error = errno;
     bool paused = ffm_dispatch_pause();
     ffm_keys_enter();
-    bool ours = ffm_keys_lacked(info) || handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
+    bool ours = ffm_keys_lacked(info, opaque) || handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
     ffm_keys_leave(opaque);
     ffm_dispatch_resume(paused);
     if (!ours)

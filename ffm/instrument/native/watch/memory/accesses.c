@@ -80,11 +80,11 @@ bool ffm_access_rests_for_caller(void)
     return resting_for == &here;
 }
 
-/* What the calling thread touches next is no news. With a key of its own, only others fault there; without, the range
- * rests while all others sleep. Whoever may read a source of the GPU's may do so whatever the key. */
+/* What the calling thread touches next is no news. With a key of its own, only others fault there, and those that read
+ * a source of the GPU's do not; without, the range rests while all others sleep. */
 static void let_rest(ffm_range *range)
 {
-    range->key = range->writes_only ? 0 : ffm_keys_take();
+    range->key = ffm_keys_take(range->writes_only);
     if (range->key != 0) {
         ffm_ranges_disarm(range, FFM_RANGE_KEYED);
         return;

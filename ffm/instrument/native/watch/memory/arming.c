@@ -3,6 +3,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "extents.h"
+#include "keys.h"
 #include "ranges.h"
 #include "records.h"
 #include "unsettled.h"
@@ -57,6 +58,8 @@ static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *
 {
     if (range->state == FFM_RANGE_PENDING)
         return true;
+    if (range->state == FFM_RANGE_KEYED && !ffm_keys_are_mine(range->key))
+        return false; /* it is protected against this thread */
     if (rests(range))
         return (range->touched & ffm_waiters_bit(thread)) == 0;
     return range->state == FFM_RANGE_DORMANT && covers && (range->done & ffm_waiters_bit(thread)) == 0;

@@ -8,21 +8,26 @@
 #include "kernel.h"
 #include "threads.h"
 
-enum { KEYS = 8, FIRST = 1 };                    /* of 16, of which key 0 is that of all other pages */
-enum { BITS = 2, NOTHING = 3 };                  /* of the register for each key; both set: no access */
+/* A thread's keys are FIRST + n, for pages of its own, and SHARED + n, for pages that others may read. What a key is
+ * for never changes, since no thread can change the rights of another. Of 16 keys, 0 is that of all other pages, and
+ * three are left to the program and to memory that can only be executed. */
+enum { FIRST = 1, PAIRS = 6, SHARED = FIRST + PAIRS, END = SHARED + PAIRS };
+enum { BITS = 2, NO_ACCESS = 1, NO_WRITING = 2, NOTHING = NO_ACCESS | NO_WRITING }; /* of PKRU for each key */
 enum { STATE = 0xd, PART = 9 };                  /* CPUID: the extended state, and PKRU in it (Intel SDM 1, 13.4.1) */
 enum { FEATURES = 7, KEYS_ENABLED = 1 << 4 };    /* CPUID: OSPKE */
 enum { SOFTWARE = 464, HEADER = 512 };           /* bytes into a signal frame's state: <asm/sigcontext.h>, _xsave_hdr */
 enum { EXTENDED = 0x46505853, CODE_OF_KEY = 4 }; /* FP_XSTATE_MAGIC1; SEGV_PKUERR */
+enum { WRITE_FAULT = 2 };                        /* in a fault's error code */
 
 static struct {
     bool used, stopped;
-    uint32_t place; /* of PKRU: bytes into a signal frame's state */
-    uint32_t ours;  /* one bit for each key */
-    uint32_t free;
+    uint32_t place;                 /* of PKRU: bytes into a signal frame's state */
+    uint32_t ours;                  /* one bit for each key */
+    uint32_t free;                  /* likewise; the first of pairs that no thread has */
+    uint32_t no_access, no_writing; /* these bits of all keys for pages that others may read */
 } keys;
 
-static __thread uint32_t own __attribute__((tls_model("initial-exec"))); /* 0: none */
+static __thread uint32_t own __attribute__((tls_model("initial-exec"))); /* the first of its pair; 0: none */
 static __thread bool joined __attribute__((tls_model("initial-exec")));
 
 static uint32_t rights_here(void)
@@ -37,9 +42,21 @@ static void set_rights_here(uint32_t rights)
     __asm__ volatile(".byte 0x0f, 0x01, 0xef" : : "a"(rights), "c"(0), "d"(0) : "memory"); /* WRPKRU */
 }
 
-static uint32_t bits_of(uint32_t key)
+static uint32_t bits_of(uint32_t bits, uint32_t key)
 {
-    return (uint32_t)NOTHING << (BITS * key);
+    return bits << (BITS * key);
+}
+
+static uint32_t shared_of(uint32_t key)
+{
+    return key + PAIRS;
+}
+
+/* The rights of the calling thread, given other rights in the same register. */
+static uint32_t with_own(uint32_t rights)
+{
+    rights = (rights & ~keys.no_access) | keys.no_writing;
+    return own == 0 ? rights : rights & ~(bits_of(NOTHING, own) | bits_of(NOTHING, shared_of(own)));
 }
 
 static bool can_be_used(void)
@@ -52,22 +69,36 @@ static bool can_be_used(void)
     return true;
 }
 
+static void give_to_system(uint32_t key)
+{
+    ffm_kernel(SYS_pkey_free, key, 0, 0, 0);
+    __atomic_and_fetch(&keys.ours, ~(1U << key), __ATOMIC_RELAXED);
+}
+
 /* The kernel gives the lowest free key. If that is not the first, the program uses keys. */
 void ffm_keys_open(void)
 {
     if (keys.used || keys.stopped || !can_be_used())
         return;
-    for (uint32_t key = FIRST; key < FIRST + KEYS; key++) {
+    for (uint32_t key = FIRST; key < END; key++) {
         const int64_t given = ffm_kernel(SYS_pkey_alloc, 0, PKEY_DISABLE_ACCESS, 0, 0);
-        if (given != (int64_t)key) {
-            if (given > 0)
-                ffm_kernel(SYS_pkey_free, (uint64_t)given, 0, 0, 0);
-            break;
+        if (given == (int64_t)key) {
+            keys.ours |= 1U << key;
+            continue;
         }
-        keys.ours |= 1U << key;
+        if (given > 0)
+            ffm_kernel(SYS_pkey_free, (uint64_t)given, 0, 0, 0);
+        while (keys.ours != 0)
+            give_to_system((uint32_t)__builtin_ctz(keys.ours));
+        return;
     }
-    keys.free = keys.ours;
-    keys.used = keys.ours != 0;
+    for (uint32_t key = FIRST; key < SHARED; key++) {
+        keys.free |= 1U << key;
+        keys.no_access |= bits_of(NO_ACCESS, shared_of(key));
+        keys.no_writing |= bits_of(NO_WRITING, shared_of(key));
+    }
+    keys.used = true;
+    ffm_keys_enter();
 }
 
 bool ffm_keys_used(void)
@@ -75,30 +106,37 @@ bool ffm_keys_used(void)
     return keys.used;
 }
 
-uint32_t ffm_keys_take(void)
+uint32_t ffm_keys_take(bool others_read)
 {
     if (!keys.used || __atomic_load_n(&keys.stopped, __ATOMIC_RELAXED) || !joined || ffm_threads_lost())
         return 0;
     if (own == 0 && keys.free != 0) {
         own = (uint32_t)__builtin_ctz(keys.free);
         keys.free &= ~(1U << own);
+        ffm_keys_enter();
     }
-    ffm_keys_enter();
-    return own;
+    return own != 0 && others_read ? shared_of(own) : own;
 }
 
 void ffm_keys_give_back(void)
 {
     if (own == 0)
         return;
-    set_rights_here(rights_here() | bits_of(own));
     keys.free |= 1U << own;
+    set_rights_here(rights_here() | bits_of(NOTHING, own) | bits_of(NO_WRITING, shared_of(own)));
     own = 0;
 }
 
 bool ffm_keys_are_mine(uint32_t key)
 {
-    return key == own && own != 0;
+    return own != 0 && (key == own || key == shared_of(own));
+}
+
+uint32_t ffm_keys_both(uint32_t one, uint32_t other)
+{
+    if (one == other || one + PAIRS == other)
+        return one;
+    return other + PAIRS == one ? other : 0;
 }
 
 /* Threads that the driver starts do not join, and keep what they inherit: what they touch relies on no wait. */
@@ -110,33 +148,57 @@ void ffm_keys_join(void)
     if (own != 0) /* in a forked child, where no page has a key */
         keys.free |= 1U << own;
     own = 0;
-    for (uint32_t key = FIRST; key < FIRST + KEYS; key++)
-        if (keys.ours & 1U << key)
-            set_rights_here(rights_here() | bits_of(key));
+    const uint32_t ours = __atomic_load_n(&keys.ours, __ATOMIC_RELAXED);
+    uint32_t rights = rights_here();
+    for (uint32_t key = FIRST; key < END; key++)
+        if (ours & 1U << key)
+            rights |= bits_of(NOTHING, key);
+    set_rights_here(with_own(rights));
 }
 
 void ffm_keys_stop(void)
 {
     __atomic_store_n(&keys.stopped, true, __ATOMIC_RELAXED);
+    for (; keys.free != 0; keys.free &= keys.free - 1)
+        give_to_system((uint32_t)__builtin_ctz(keys.free));
 }
 
 void ffm_keys_enter(void)
 {
-    if (own != 0)
-        set_rights_here(rights_here() & ~bits_of(own));
+    if (!keys.used)
+        return;
+    const uint32_t rights = rights_here();
+    if (with_own(rights) != rights)
+        set_rights_here(with_own(rights));
 }
 
-/* Without this part in its state, the register is 0: nothing is forbidden. */
-void ffm_keys_leave(ucontext_t *interrupted)
+/* The register as the interrupted code has it; NULL without this part in its state: then it is 0, and nothing is
+ * forbidden. */
+static uint32_t *rights_in(const ucontext_t *interrupted)
 {
     uint8_t *state = (uint8_t *)interrupted->uc_mcontext.fpregs;
-    if (own == 0 || state == NULL || *(const uint32_t *)(state + SOFTWARE) != EXTENDED ||
+    if (keys.place == 0 || state == NULL || *(const uint32_t *)(state + SOFTWARE) != EXTENDED ||
         !(*(const uint64_t *)(state + HEADER) & 1ULL << PART))
-        return;
-    *(uint32_t *)(state + keys.place) &= ~bits_of(own);
+        return NULL;
+    return (uint32_t *)(state + keys.place);
 }
 
-bool ffm_keys_lacked(const siginfo_t *info)
+void ffm_keys_leave(ucontext_t *interrupted)
 {
-    return info->si_code == CODE_OF_KEY && ffm_keys_are_mine(info->si_pkey);
+    uint32_t *rights = rights_in(interrupted);
+    if (keys.used && rights != NULL)
+        *rights = with_own(*rights);
+}
+
+static bool is_shared(uint32_t key)
+{
+    return SHARED <= key && key < END;
+}
+
+bool ffm_keys_lacked(const siginfo_t *info, const ucontext_t *interrupted)
+{
+    if (!keys.used || info->si_code != CODE_OF_KEY)
+        return false;
+    const bool writing = interrupted->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
+    return ffm_keys_are_mine(info->si_pkey) || (is_shared(info->si_pkey) && !writing);
 }

@@ -24,14 +24,14 @@ typedef struct {
     uint32_t key;
 } page_access;
 
-/* A page that two threads want for themselves is open to none. */
+/* A page that two threads want for themselves can be used by none. */
 static void restrict_to(page_access *wanted, const ffm_range *range)
 {
     if (range->state == FFM_RANGE_ARMED)
         wanted->rights &= protection(range);
     else if (wanted->key == 0)
         wanted->key = range->key;
-    else if (wanted->key != range->key)
+    else if ((wanted->key = ffm_keys_both(wanted->key, range->key)) == 0)
         wanted->rights = PROT_NONE;
 }
 

@@ -33,11 +33,17 @@ static void arm_keyed(bool of_caller)
     }
 }
 
+/* Locked. */
+static void end(void)
+{
+    arm_all();
+    arm_keyed(false);
+}
+
 void ffm_resting_end(void)
 {
     ffm_ranges_lock();
-    arm_all();
-    arm_keyed(false);
+    end();
     ffm_ranges_unlock();
 }
 
@@ -53,8 +59,10 @@ void ffm_resting_thread_ends(void)
 
 void ffm_resting_without_keys(void)
 {
+    ffm_ranges_lock();
     ffm_keys_stop();
-    ffm_resting_end();
+    end();
+    ffm_ranges_unlock();
 }
 
 void ffm_resting_wake(void)
