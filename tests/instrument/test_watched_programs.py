@@ -20,7 +20,14 @@ PROGRAMS = Path(__file__).parent / "programs"
 @pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
 @pytest.mark.parametrize(
     "name",
-    ["blocked_threads.cu", "read_by_child.cu", "readable_addresses.cu", "refused_copies.cu", "traced_by_parent.cu"],
+    [
+        "blocked_threads.cu",
+        "own_keys.cu",
+        "read_by_child.cu",
+        "readable_addresses.cu",
+        "refused_copies.cu",
+        "traced_by_parent.cu",
+    ],
 )
 def test_a_watched_program_writes_what_it_writes_unwatched(
     name: str, trace: bool, build_program: Callable[[Path], Path], tmp_path: Path

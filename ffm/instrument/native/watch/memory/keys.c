@@ -190,6 +190,17 @@ void ffm_keys_leave(ucontext_t *interrupted)
         *rights = with_own(*rights);
 }
 
+int64_t ffm_keys_program(const uint64_t *arguments, ucontext_t *interrupted)
+{
+    const int64_t key = ffm_kernel_call(SYS_pkey_alloc, arguments);
+    uint32_t *rights = rights_in(interrupted);
+    if (key > 0 && rights != NULL) {
+        const uint32_t bits = bits_of(NOTHING, (uint32_t)key);
+        *rights = (*rights & ~bits) | (rights_here() & bits);
+    }
+    return key;
+}
+
 static bool is_shared(uint32_t key)
 {
     return SHARED <= key && key < END;

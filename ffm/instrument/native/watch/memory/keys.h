@@ -35,6 +35,10 @@ void ffm_keys_join(void);
 /* No thread gets a key from now on, and the program may have those that no thread has. Under the lock of the ranges. */
 void ffm_keys_stop(void);
 
+/* The program asks for a key, in the handler of the system call: the rights that the kernel gives to the handler are
+ * the interrupted code's. Returns what the kernel answers. */
+int64_t ffm_keys_program(const uint64_t *arguments, ucontext_t *interrupted);
+
 /* The kernel takes a thread's rights away while a handler runs, also that of reading what others only write. At a
  * handler's beginning: give them back there; at its end: see to it that the interrupted code has them. */
 void ffm_keys_enter(void);

@@ -168,6 +168,8 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
                                         (uint64_t *)&context->uc_sigmask);
     case SYS_sigaltstack:
         return ffm_signal_stack_program(a, context);
+    case SYS_pkey_alloc:
+        return ffm_keys_program(a, context);
     case SYS_rt_sigsuspend:
         return with_mask(call, a, 0);
     case SYS_ppoll:
