@@ -211,6 +211,9 @@ def test_ranks_wait_less_for_work_that_is_faster(tmp_path: Path) -> None:
     assert main.gone_s == pytest.approx(20.085412 - 2.168982, abs=1e-6)
     assert main.tenth_s == pytest.approx(main.path_s / 10, abs=1e-9)
     assert main.faster_bound_s == pytest.approx(15.755, abs=1e-3)
+    before = waiting.regions[1]
+    assert (before.kind, before.name) == ("CPU", "before the first call")
+    assert before.gone_s == pytest.approx(before.path_s)  # all wait in `MPI_Init` for the last rank to call it
 
 
 @needs_archives

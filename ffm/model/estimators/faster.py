@@ -29,6 +29,8 @@ class Faster:
     """What share of its time the row's work on the GPU still takes, 0 to 1."""
     gone: NDArray[np.bool_]
     """Which calls disappear, with their waits and their work on the GPU."""
+    first: NDArray[np.int64] | None = None
+    """Shape (threads,): nanoseconds that disappear before each thread's first call; None if none do."""
 
     @classmethod
     def nothing(cls, rows: int) -> Faster:
@@ -39,7 +41,9 @@ class Faster:
     def also(self, other: Faster) -> Faster:
         """Return both, which change different parts of the run."""
         share = np.minimum(self.gpu, other.gpu)
-        return Faster(self.call + other.call, self.gap + other.gap, share, self.gone | other.gone)
+        firsts = [one.first for one in (self, other) if one.first is not None]
+        first = np.sum(firsts, axis=0) if firsts else None
+        return Faster(self.call + other.call, self.gap + other.gap, share, self.gone | other.gone, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,9 @@ def faster_run(
         ending[work.encounters.row] = False
     before = np.where(ending, call + faster.gap, 0)
     before[1:] += np.where(following, (call + faster.gap)[:-1], 0)
+    if faster.first is not None:
+        begins = np.flatnonzero(np.append(True, ~following))
+        before[begins] += faster.first[timeline.thread[begins]]
     changed = (before > 0) | (call > 0) | (faster.gpu < 1)
     members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone])
     both = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER

@@ -104,14 +104,31 @@ class Regions:
         """
         timeline = run.timeline
         less = 1.0 - 1.0 / factor
-        work = self.split.of_regions(list(chosen), self.cells.count)[self.cells.after]
+        share = self.split.of_regions(list(chosen), self.cells.count)
+        work = share[self.cells.after]
         calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
         return Faster(
             call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
             gap=((timeline.gap - lock_waited(timeline, run.work.locks)) * work * less).astype(np.int64),
             gpu=np.where(gpu, 1.0 - less, 1.0),
             gone=calls & (gpu | ~run.graph.works) if math.isinf(factor) else np.zeros(len(timeline), bool),
+            first=_before_first_calls(run, less * float(share[self.cells.before])),
         )
+
+
+def _before_first_calls(run: RunPath, less: float) -> NDArray[np.int64] | None:
+    """Return by how much each process begins sooner, with its first thread, if what comes before the first call takes
+    less time by this share; None if it is not known what processes wait for.
+    """
+    if run.work.encounters is None or less == 0:
+        return None
+    timeline, process = run.timeline, run.work.process_of_thread
+    begins = np.flatnonzero(np.append(True, timeline.thread[1:] != timeline.thread[:-1]))
+    begins = begins[np.argsort(timeline.start[begins], kind="stable")]
+    begins = begins[np.unique(process[timeline.thread[begins]], return_index=True)[1]]
+    first = np.zeros(len(process), np.int64)
+    first[timeline.thread[begins]] = ((timeline.start[begins] - timeline.start.min()) * less).astype(np.int64)
+    return first
 
 
 def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = None) -> Regions:
