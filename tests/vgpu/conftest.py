@@ -18,6 +18,10 @@ import pytest
 
 SECONDS = 60
 
+CHILDREN = multiprocessing.get_context("forkserver")
+"""Forks of a process that has imported what takes longest, a third of a second, and never loads the driver."""
+CHILDREN.set_forkserver_preload(["numpy", "pytest", "cuda.bindings.driver"])
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "virtual_gpu(fresh=False): runs in another process, on the virtual driver")
@@ -52,7 +56,7 @@ class Worker:
         if fresh or item.path != self._file:
             self.stop()
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            self._pool = ProcessPoolExecutor(1, mp_context=CHILDREN)
             self._file = None if fresh else item.path
         arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
         try:
