@@ -5,6 +5,7 @@ from __future__ import annotations
 from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
 from ffm.report.remedies.outcome import Expected, compare_outputs, not_paying
+from ffm.report.remedies.outcome_notes import measured_otherwise
 
 ENDED = Ending(code=0, signal=None, timed_out=False)
 
@@ -61,3 +62,13 @@ def test_corrections_that_are_expected_to_lose_time_say_why_they_were_made() -> 
     assert not_paying(Expected(0.001, -0.01, 0.02)) == []
     [note] = not_paying(Expected(-0.001, -0.01, 0.02))
     assert "named" in note
+
+
+def test_a_machine_that_has_changed_since_the_measurement_is_noted() -> None:
+    assert measured_otherwise(1.0, [1.05, 0.95]) == []
+    assert measured_otherwise(1.0, [1.3, 1.08]) == [], "one run was as fast"
+    assert measured_otherwise(0.1, [0.08, 0.079]) == [], "getting into the program takes that long"
+    [slower] = measured_otherwise(1.0, [1.3, 1.25])
+    assert "took 1.250 to 1.300 s, and 1.000 s when it was measured" in slower
+    [faster] = measured_otherwise(1.0, [0.7, 0.8])
+    assert "took 0.700 to 0.800 s, and 1.000 s when it was measured" in faster

@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
-from ffm.remedy.layout import Counted, Trial, constant
+from ffm.remedy.layout import Counted, Trial
 from ffm.remedy.reasons import Reason
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
+from ffm.report.remedies.outcome_notes import notes_of_runs
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
@@ -54,13 +55,6 @@ MEMORY = {
     "cache_bytes": "device memory that holds copies of uploads",
     "staging_bytes": "pinned host memory for staging",
     "own_pages_bytes": "peak host memory spent on giving large heap blocks their own pages",
-}
-
-STOPPED = {
-    "FFM_STOP_FUNCTIONS": "a driver function that corrections rely on is missing or could not be replaced",
-    "FFM_STOP_CONTEXTS": "the program uses several contexts",
-    "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
-    "FFM_STOP_SHARED": "the program shares memory, events or contexts with others",
 }
 
 
@@ -246,7 +240,7 @@ def outcome(
         sites=sites,
         left=_left(results.document, comparison.planned, among, unpaid),
         differences=differences,
-        notes=notes + _notes(comparison, command, results) + not_paying(expected),
+        notes=notes + notes_of_runs(comparison, command, results) + not_paying(expected),
     )
 
 
@@ -321,28 +315,6 @@ def _remedies(planned: Sequence[Planned], sites: Sequence[SiteCount]) -> list[Re
                 )
             )
     return counts
-
-
-def _notes(comparison: Comparison, command: list[str], results: Results) -> list[str]:
-    notes = []
-    stopped = {constant(name): why for name, why in STOPPED.items()}
-    for reason in sorted({process.values["stopped"] for process in comparison.counted} - {0}):
-        notes.append(f"Corrections stopped: {stopped[reason]}.")
-    unread = sum(process.values["launches_unread"] for process in comparison.counted)
-    if unread:
-        notes.append(
-            f"{unread} kernels were launched while pinned memory existed, by a driver older than CUDA 12.4, which "
-            "does not reveal their parameters: a kernel that writes such memory by its host address would go "
-            "unnoticed."
-        )
-    if command != results.document.command:
-        notes.append("The command is not the measured one: call stacks that were not measured run uncorrected.")
-    if not any(tally.calls for process in comparison.counted for tally in process.tallies):
-        notes.append(
-            "None of the planned stacks occurred: the program or the driver was rebuilt since the measurement. "
-            "Measure again with `snakemake --config app=./program`."
-        )
-    return notes
 
 
 def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun]) -> tuple[list[str], list[str]]:

@@ -1,0 +1,57 @@
+"""What to know of the runs of a corrected program beside how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ffm.remedy.correct import Comparison
+from ffm.remedy.layout import constant
+from ffm.remedy.worth import ENTERING_S
+from ffm.results.stored import Results
+from ffm.results.variation import DIFFERS
+
+STOPPED = {
+    "FFM_STOP_FUNCTIONS": "a driver function that corrections rely on is missing or could not be replaced",
+    "FFM_STOP_CONTEXTS": "the program uses several contexts",
+    "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
+    "FFM_STOP_SHARED": "the program shares memory, events or contexts with others",
+}
+
+
+def notes_of_runs(comparison: Comparison, command: list[str], results: Results) -> list[str]:
+    """Return what the runs show beside their outcome."""
+    notes = []
+    stopped = {constant(name): why for name, why in STOPPED.items()}
+    for reason in sorted({process.values["stopped"] for process in comparison.counted} - {0}):
+        notes.append(f"Corrections stopped: {stopped[reason]}.")
+    unread = sum(process.values["launches_unread"] for process in comparison.counted)
+    if unread:
+        notes.append(
+            f"{unread} kernels were launched while pinned memory existed, by a driver older than CUDA 12.4, which "
+            "does not reveal their parameters: a kernel that writes such memory by its host address would go "
+            "unnoticed."
+        )
+    if command != results.document.command:
+        notes.append("The command is not the measured one: call stacks that were not measured run uncorrected.")
+    else:
+        notes += measured_otherwise(results.document.wall_s, [run.wall_s for run in comparison.bare])
+    if not any(tally.calls for process in comparison.counted for tally in process.tallies):
+        notes.append(
+            "None of the planned stacks occurred: the program or the driver was rebuilt since the measurement. "
+            "Measure again with `snakemake --config app=./program`."
+        )
+    return notes
+
+
+def measured_otherwise(measured_s: float, bare_s: Sequence[float]) -> list[str]:
+    """Return a note if the program ran faster or slower when it was measured than in any run without corrections since,
+    by more than runs differ: the estimate then speaks of another machine than the saving.
+    """
+    apart_s = DIFFERS * measured_s
+    if measured_s - apart_s - ENTERING_S <= max(bare_s) and min(bare_s) <= measured_s + apart_s:
+        return []
+    return [
+        f"Without corrections, the program took {min(bare_s):.3f} to {max(bare_s):.3f} s, and {measured_s:.3f} s when "
+        "it was measured: the machine, or what else runs on it, has changed. The estimate is for the run that was "
+        "measured. Measure the program again to compare an estimate with what is saved."
+    ]
