@@ -39,18 +39,22 @@ def own_check(status: int | None, text: str) -> str:
     return "passed" if none_failed or _PASSED.search(remaining) else "none"
 
 
-def first_difference(one: str, other: str, tolerance: float = 1e-5) -> str:
+def first_difference(one: str, other: str, again: str | None = None, tolerance: float = 1e-5) -> str:
     """Return the first difference of two outputs that is no time, in words; empty if there is none.
 
-    In lines that speak of times, numbers are left aside; elsewhere they may differ by the tolerance, relative to their
-    size, because sums by atomic operations come in any order.
+    In lines that speak of times, numbers are left aside, and in those whose numbers `again` has otherwise, which is
+    what one more run of the first program printed. Elsewhere they may differ by the tolerance, relative to their size,
+    because sums by atomic operations come in any order.
     """
     lines, others = (_CLOCK.sub("", text).splitlines() for text in (one, other))
     if len(lines) != len(others):
         return f"{len(lines)} lines became {len(others)}"
+    repeated = lines if again is None else _CLOCK.sub("", again).splitlines()
+    if len(repeated) != len(lines):
+        repeated = lines
     context = False
     for number, (line, changed) in enumerate(zip(lines, others, strict=True), 1):
-        timed = bool(_TIMED.search(line))
+        timed = bool(_TIMED.search(line)) or not _close(line, repeated[number - 1], tolerance)
         if _words(line) != _words(changed) or not (timed or context or _close(line, changed, tolerance)):
             return f"line {number}: {line.strip()[:80]!r} became {changed.strip()[:80]!r}"
         # A line of times may be headed by one that names its columns.

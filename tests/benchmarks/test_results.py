@@ -197,6 +197,16 @@ def test_programs_of_others_are_measured_if_they_ended_well_and_late(script: Mod
     assert script.strangers(tmp_path) == [("long", ["/x/long", "5"], Path("/x"))]
 
 
+def test_numbers_that_differ_from_run_to_run_are_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
+    first_difference = import_module("outputs").first_difference
+    assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 7\n") == "line 1: 'after 0.5' became 'after 0.8'"
+    assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 7\n", "after 0.6\nsum 7\n") == ""
+    assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 8\n", "after 0.6\nsum 7\n").startswith("line 2")
+    assert first_difference("after 0.5\n", "before 0.8\n", "after 0.6\n") == "line 1: 'after 0.5' became 'before 0.8'"
+    assert first_difference("after 0.5\n", "after 0.8\n", "after 0.6\nkilled\n") != ""
+
+
 @of("grown")
 def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleType) -> None:
     process = ProcessRecord(process_id=1, executable="a", rank=None, recording="r", threads=1, operations=10, lost=0)
