@@ -72,8 +72,9 @@ def _saved(record: dict[str, Any]) -> str:
 
 
 def _interval(part: dict[str, Any]) -> str:
-    expected = part.get("expected", part)
-    low, high, seconds = expected.get("low_s"), expected.get("high_s"), expected.get("seconds", part.get("estimate_s"))
+    expected = part.get("expected")
+    told, seconds = (part, part.get("estimate_s")) if expected is None else (expected, expected["seconds"])
+    low, high = told.get("low_s"), told.get("high_s")
     if seconds is None:
         return ""
     bounds = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
