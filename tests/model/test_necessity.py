@@ -112,6 +112,18 @@ def test_a_wait_that_must_stay_is_enough_for_what_is_used_later() -> None:
     assert reasons(found) == [Reason.RESULT_USED, Reason.NOTHING_RELIES]
 
 
+def test_what_an_earlier_wait_covers_does_not_hide_what_a_later_one_does() -> None:
+    """The first wait stays for work 1, so that it is enough for work 0, which is used after the other waits."""
+    rows: list[Row] = [
+        ("work", FIRST, 0), ("work", FIRST, 0), ("stream", FIRST, 0),
+        ("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0),
+    ]  # fmt: skip
+    accesses = used((1, 26, Role.RESULT), (0, 60, Role.RESULT), (3, 80, Role.RESULT))
+    found = needed_synchronizations(program(*rows), accesses)
+    assert reasons(found) == [Reason.RESULT_USED, Reason.LATER_COVERS, Reason.RESULT_USED]
+    assert found.keep.tolist() == [-1, -1, -1, -1, 5, -1]
+
+
 def test_a_wait_for_an_old_event_does_not_hide_the_one_that_covers() -> None:
     rows: list[Row] = [("record", FIRST, 0), ("work", FIRST, 0), ("stream", FIRST, 0), ("event", FIRST, 0)]
     found = needed_synchronizations(program(*rows), used((1, 60, Role.RESULT)))

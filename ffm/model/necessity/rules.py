@@ -117,7 +117,7 @@ def needed_synchronizations(
 
     keep = np.full(len(reason), -1, np.int64)
     if len(kept):
-        kept = kept[np.argsort(kept[:, state.RELIED_AT], kind="stable")]
+        kept = kept[np.argsort(operations.end[kept[:, state.RELIED_ON]], kind="stable")]
         keep = run(
             keepers, len(reason), kept, covers, operations.end, operations.thread,
             is_required(reason) | ~operations.judged, sweep.threads, sweep.streams,

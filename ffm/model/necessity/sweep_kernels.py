@@ -36,7 +36,6 @@ from ffm.model.necessity.state import (
     OF_USES,
     RECORD,
     RELEASE,
-    RELIED_AT,
     RELIED_ON,
     SCOPE_NONE,
     STARTED,
@@ -139,11 +138,11 @@ def initial_state(program: Program, reliance: Reliance) -> tuple[Order, Waited, 
 def keepers(
     needs: Integers, covers: Integers, end: Integers, thread: Integers, required: Integers, threads: int, streams: int
 ) -> Integers:
-    """For each synchronization that is not required, return the one that must stay because something relies on it
-    later.
+    """For each synchronization that is not required, return one that must stay because something relies on it later,
+    for work that both cover; -1 if there is none.
 
-    `needs` is in order of time and `covers` in order of the synchronizations' ends, both as returned by `sweep`.
-    Returns -1 if nothing that a synchronization covers is relied on later.
+    `needs` and `covers` are those of `sweep`. The needs are in order of the ends of what they rely on, the covers in
+    order of the synchronizations' ends.
     """
     keep = np.full(len(end), -1, np.int64)
     top = np.full((threads, streams), -1, np.int64)
@@ -153,7 +152,10 @@ def keepers(
         row, one, upto = covers[index, SYNCHRONIZATION], covers[index, COVERED_STREAM], covers[index, COVERED]
         if required[row]:
             continue
-        while need >= 0 and needs[need, RELIED_AT] >= end[row]:
+        # What an earlier synchronization that stays protects is covered by a later one that nothing relies on. So needs
+        # appear when the one that they rely on does: from then on, they count for all that ended before it, and one of
+        # less work stands for those of more.
+        while need >= 0 and end[needs[need, RELIED_ON]] >= end[row]:
             number, place = needs[need, WAITED_BY], needs[need, USED_STREAM]
             node = top[number, place]
             while node >= 0 and needs[node, USED] >= needs[need, USED]:
@@ -162,8 +164,7 @@ def keepers(
             top[number, place] = need
             need -= 1
         node = top[thread[row], one]
-        # What an earlier synchronization that stays protects is covered by a later one that nothing relies on.
-        while node >= 0 and (needs[node, USED] > upto or end[needs[node, RELIED_ON]] < end[row]):
+        while node >= 0 and needs[node, USED] > upto:
             node = below[node]
         if node >= 0 and needs[node, RELIED_ON] != row and (keep[row] < 0 or needs[node, RELIED_ON] < keep[row]):
             keep[row] = needs[node, RELIED_ON]
