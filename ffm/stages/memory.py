@@ -179,7 +179,7 @@ def _judged(
         operations,
         streams=replace(operations.streams, apart=contexts_apart(part, operations, recording.contexts)),
     )
-    handovers = handovers_of(recording, recording.threads)
+    handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
     necessity = needed_synchronizations(
         operations,
         joined_uses(

@@ -16,14 +16,15 @@ from ffm.instrument.recording.reader import Recording
 SEMAPHORE, BARRIER = 0x100, 0x200
 
 
-def learned(threads: int, *rows: tuple[int, str, int, int]) -> list[tuple[int, list[int]]]:
+def learned(threads: int, *rows: tuple[int, str, int, int], callers: int | None = None) -> list[tuple[int, list[int]]]:
     """Rows are (thread, what it does, address, value), one a nanosecond from 1 on. Returns (thread, what it knows)."""
     accesses = np.zeros(len(rows), record_type("ffm_access"))
     for time, (thread, kind, address, value) in enumerate(rows, 1):
         accesses[time - 1]["time"], accesses[time - 1]["operation_thread"] = time, thread
         accesses[time - 1]["kind"] = constant(f"FFM_ACCESS_{kind}")
         accesses[time - 1]["address"], accesses[time - 1]["operation"] = address, value
-    found: Any = handovers_of(cast("Recording", SimpleNamespace(accesses=accesses)), threads)
+    recording = cast("Recording", SimpleNamespace(accesses=accesses))
+    found: Any = handovers_of(recording, threads, threads if callers is None else callers)
     known = np.where(found.known == NEVER, 0, found.known)
     return list(zip(found.thread.tolist(), known.tolist(), strict=True))
 
@@ -67,6 +68,16 @@ def test_a_semaphore_that_a_signal_handler_posts_orders_nothing() -> None:
     assert learned(2, *rows) == [(1, [2, 0])]
     assert learned(2, rows[0], interrupted, rows[2]) == [(1, [0, 0])]
     assert learned(2, *rows, interrupted) == [(1, [0, 0])]
+
+
+def test_nothing_is_kept_of_threads_that_call_no_driver_but_they_pass_on_what_they_know() -> None:
+    rows = [
+        (0, "BARRIER", BARRIER, 2), *meeting(0, 2), (2, "POST", SEMAPHORE, 0), (1, "JOIN", 2, 0),
+        (3, "INITIAL", SEMAPHORE, 0), (2, "POST", SEMAPHORE, 0), (3, "TAKE", SEMAPHORE, 0),
+    ]  # fmt: skip
+    everything = learned(4, *rows)
+    assert everything[-1][1][0] > 0, "the last thread knows of the first one"
+    assert learned(4, *rows, callers=2) == [(thread, known[:2]) for thread, known in everything]
 
 
 def test_what_is_known_passes_on() -> None:

@@ -30,18 +30,22 @@ UNBELIEVED = -1
 """In place of the number of threads that post to a semaphore."""
 
 Known = NDArray[np.int64]
-"""For each thread, up to when what it did is known; shape (threads,)."""
+"""For each thread that calls the driver, up to when what it did is known; shape (callers,)."""
 
 
-def handovers_of(recording: Recording, threads: int) -> Handovers:
-    """Return what each thread knows of the others, from each time on at which it learns more."""
+def handovers_of(recording: Recording, threads: int, callers: int) -> Handovers:
+    """Return what each of the threads knows of those that call the driver, from each time on at which it learns more.
+
+    `callers` is one more than the number of the last thread that does: a program may start thousands of others, and
+    nobody asks when these did what.
+    """
     kinds = {constant(f"FFM_ACCESS_{name}"): name for name in KINDS}
     rows = recording.accesses[np.isin(recording.accesses["kind"], list(kinds))]
     rows = rows[np.argsort(rows["time"], kind="stable")]
     all_seen = len(rows) < MOST
     semaphores = _Semaphores(_posters(rows[rows["kind"] == constant("FFM_ACCESS_POST")]))
     barriers = _Barriers(_comers(rows))
-    known = np.full((threads, threads), NEVER, np.int64)
+    known = np.full((threads, callers), NEVER, np.int64)
     learned: list[tuple[int, int, Known]] = []
     columns = (rows[name].tolist() for name in ("kind", "operation_thread", "time", "address", "operation"))
     for number, thread, time, address, operation in zip(*columns, strict=True):
@@ -49,7 +53,8 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
             continue
         kind = kinds[number]
         now = known[thread].copy()
-        now[thread] = time
+        if thread < callers:
+            now[thread] = time
         if kind == "INITIAL":
             semaphores.begin(address, operation)
         elif kind == "POST":
@@ -67,13 +72,13 @@ def handovers_of(recording: Recording, threads: int) -> Handovers:
                 received = [known[address]] if address < threads else []
             for state in received:
                 known[thread] = np.maximum(known[thread], state)
-            if kind == "JOIN" and address < threads:
+            if kind == "JOIN" and address < callers:
                 known[thread, address] = EVER
             learned.append((thread, time, known[thread].copy()))
     return Handovers(
         thread=np.array([thread for thread, _, _ in learned], np.int64),
         time=np.array([time for _, time, _ in learned], np.int64),
-        known=np.array([state for _, _, state in learned], np.int64).reshape(len(learned), threads),
+        known=np.array([state for _, _, state in learned], np.int64).reshape(len(learned), callers),
     )
 
 

@@ -135,7 +135,7 @@ def certain_cover(
     if accessor < 0:
         return -1, -1
     found, whose = -1, -1
-    for thread in range(len(waited.most)):
+    for thread in program.callers:
         if waited.most[thread, one] < used or (found >= 0 and thread != accessor):
             continue
         known = np.iinfo(np.int64).max
@@ -242,7 +242,7 @@ def note_certainty(waited: Waited, order: Order, program: Program, reliance: Rel
 def knows_all_work(waited: Waited, program: Program, reliance: Reliance, row: int) -> bool:
     """Return whether all that other threads have enqueued comes before an operation, however threads are scheduled."""
     knowledge = reliance.knowledge_at_start[row]
-    for thread in range(program.threads):
+    for thread in program.callers:
         known = -1
         if knowledge >= 0 and thread < reliance.known.shape[1]:
             known = max(known, reliance.known[knowledge, thread])

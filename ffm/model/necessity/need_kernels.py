@@ -57,11 +57,11 @@ def need_for_order(
         known = certainly_behind(order, program, reliance, row, own, one)
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
         over, count = rely_on_threads(
-            needs, count, covers, order, waited, reliance, NEED_ORDER, row, mine, one, own_until,
+            needs, count, covers, order, waited, program, reliance, NEED_ORDER, row, mine, one, own_until,
             own_until if alone else known, first, time,
         )  # fmt: skip
         put_surely_behind(order, program, row, one, over)
-        for number in range(program.threads):
+        for number in program.callers:
             order.behind[own, one] = max(order.behind[own, one], work_waited_for(order, waited, number, one))
     return count
 
@@ -87,8 +87,8 @@ def need_for_release(
             needs, count, covers, order, waited, NEED_RELEASE, mine, one, released[mine, one], time
         )
         released[mine, one], count = rely_on_threads(
-            needs, count, covers, order, waited, reliance, NEED_RELEASE, row, mine, one, own_until, own_until, first,
-            time,
+            needs, count, covers, order, waited, program, reliance, NEED_RELEASE, row, mine, one, own_until, own_until,
+            first, time,
         )  # fmt: skip
     return count
 
@@ -192,17 +192,17 @@ def need_for_clock(
     order: Order,
     waited: Waited,
     credited: Credited,
+    program: Program,
     reliance: Reliance,
     row: int,
     time: int,
 ) -> int:
     """Credit the waits between two reads of a clock; return the number of needs."""
     mine, comparison, clock = reliance.operation[row], reliance.comparison[row], credited.clock
-    threads = len(waited.most)
-    at = mine if comparison == MAYBE_COMPARED else threads + mine
+    at = mine if comparison == MAYBE_COMPARED else program.threads + mine
     for one in range(len(order.length)):
         known = clock[at, one]
-        for number in range(threads):
+        for number in program.callers:
             upto = work_waited_for(order, waited, number, one)
             if upto <= known:
                 continue

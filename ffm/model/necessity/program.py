@@ -159,8 +159,8 @@ class Handovers:
     thread: NDArray[np.int64]
     time: NDArray[np.int64]
     known: NDArray[np.int64]
-    """Shape (k, threads): up to which time what each other thread did comes before the thread's next step, however
-    threads are scheduled.
+    """Shape (k, m): up to which time what each of the first m threads did comes before the thread's next step, however
+    threads are scheduled. The others' steps are not asked for.
     """
 
 

@@ -54,7 +54,7 @@ def rely_on_any(
     Returns the number of needs. Only if there is no other wait is it known to be the one that the use comes after.
     """
     slot, several, first = reliance.slot[row], 0, count
-    for thread in range(len(waited.most)):
+    for thread in program.callers:
         if waited.most[thread, one] < used:
             continue
         cover = first_cover(covers, waited, thread, one, used)
@@ -192,6 +192,7 @@ def rely_on_threads(
     covers: Integers,
     order: Order,
     waited: Waited,
+    program: Program,
     reliance: Reliance,
     need: int,
     row: int,
@@ -211,13 +212,13 @@ def rely_on_threads(
     Returns up to which number the operation certainly comes after the work, at least `own_until`, and the number of
     needs.
     """
-    sure, threads = known, len(waited.most)
-    for number in range(threads):
+    sure = known
+    for number in program.callers:
         if number != mine and work_waited_for(order, waited, number, stream) > sure:
             sure, count = rely_on_others(
                 needs, count, covers, order, waited, reliance, need, row, number, True, stream, sure, first, time
             )
-    for number in range(threads):
+    for number in program.callers:
         over = max(sure, own_until) if number == mine else sure
         if work_waited_for(order, waited, number, stream) > over:
             _, count = rely_on_others(

@@ -98,6 +98,8 @@ class Program(NamedTuple):
     apart: Integers
     """Shape (contexts, contexts): whether no memory is used by work of both contexts."""
     judged: Integers
+    callers: Integers
+    """The threads that wait, or put something on the GPU: a program may have many others."""
     threads: int
     events: int
 

@@ -40,8 +40,10 @@ class Sweep:
     def __init__(self, operations: Operations, uses: Uses, clocks: Clocks, handovers: Handovers) -> None:
         self._operations = operations
         self.streams = len(operations.streams.kind)
-        self.threads = 1 + int(
-            max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1), handovers.known.shape[1] - 1)
+        last = max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1), handovers.thread.max(initial=-1))
+        self.threads = 1 + int(max(last, handovers.known.shape[1] - 1))
+        self._callers = np.unique(
+            operations.thread[(operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)]
         )
         always = np.isin(uses.role, _AT_ANY_TIME)
         accesses = np.flatnonzero(~always)
@@ -98,11 +100,8 @@ class Sweep:
     def needs_of_uses(self, required: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs of all uses and the covers. What unknown uses need stays, so that others may rely on it."""
         operations, reliance = self._operations, self._reliance
-        concerned = np.unique(
-            operations.thread[(operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)]
-        )
         others = np.zeros((0, state.COLUMNS_OF_NEEDS), np.int64)
-        if len(reliance.always) or len(concerned) > 1 or not np.isin(reliance.accessor, concerned).all():
+        if len(reliance.always) or len(self._callers) > 1 or not np.isin(reliance.accessor, self._callers).all():
             others, _ = self.run(required, state.OF_OTHERS)
         surely = others[self._role_of_need(others[:, state.USE]) != Role.SHARED, state.RELIED_ON]
         stays = required.copy()
@@ -130,9 +129,10 @@ class Sweep:
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
             operations.event, operations.action, streams.kind, streams.context, legacy_of, apart, operations.judged,
-            self.threads, int(operations.event.max(initial=-1)) + 1,
+            self._callers, self.threads, int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
-        needs, covers = run(sweep, len(self._events.kind), self._events, program, self._reliance, required, needs_of)
+        looked_at = len(self._events.kind) * max(len(self._callers), 1)
+        needs, covers = run(sweep, looked_at, self._events, program, self._reliance, required, needs_of)
         # The kernel numbers what is always used after the uses and clocks that it was given.
         numbered = len(self._reliance.operation)
         needs[needs[:, state.USE] >= numbered, state.USE] += self._uses - numbered

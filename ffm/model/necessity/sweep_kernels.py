@@ -110,7 +110,7 @@ def sweep(
         elif kind == ACCESSED and needs_of in (OF_OTHERS, OF_USES):
             count = need_for_use(needs, count, covers, order, waited, credited, program, reliance, row, needs_of, time)
         elif kind == CLOCK_READ and needs_of == OF_CLOCKS:
-            count = need_for_clock(needs, count, covers, order, waited, credited, reliance, row, time)
+            count = need_for_clock(needs, count, covers, order, waited, credited, program, reliance, row, time)
 
     return needs[:count], covers[:cover_count]
 
