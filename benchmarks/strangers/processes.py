@@ -43,6 +43,12 @@ class Ended:
         return f"ended with status {self.status}"
 
 
+def whole_lines(output: str) -> str:
+    """Return the lines of a command's output that were kept whole."""
+    cut = len(output.encode(errors="replace")) >= LARGEST_OUTPUT
+    return output[: output.rfind("\n") + 1] if cut else output
+
+
 def call(command: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> Ended:
     """Run a command in a folder; what still runs of its process group after the limit is killed."""
     behind = time.monotonic() + PATIENCE * limit_s

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from outputs import first_difference, own_check
-from processes import Ended, call
+from processes import Ended, call, whole_lines
 from scaling import LAST_LEVEL, scaled
 from sources import Command, build, commands, copy
 from suites import Suite
@@ -211,10 +211,13 @@ def _difference(record: Found, told: str, place: Place) -> str:
     differ between two bare runs, too.
     """
     run = record["bare"]
-    changed = first_difference(run["output"], told)
+    output = whole_lines(run["output"])
+    if output != run["output"]:
+        told = "".join(told.splitlines(keepends=True)[: len(output.splitlines())])
+    changed = first_difference(output, told)
     if changed and "again" not in run:
         run["again"] = call(run["words"], Path(record["build"]["folder"]), place.environment, place.limit_s).output
-    return first_difference(run["output"], told, run["again"]) if changed else ""
+    return first_difference(output, told, whole_lines(run["again"])) if changed else ""
 
 
 def cause(ended: Ended) -> str:

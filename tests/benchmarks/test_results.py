@@ -207,6 +207,14 @@ def test_numbers_that_differ_from_run_to_run_are_no_difference(monkeypatch: pyte
     assert first_difference("after 0.5\n", "after 0.8\n", "after 0.6\nkilled\n") != ""
 
 
+def test_of_an_output_that_was_cut_off_only_whole_lines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
+    processes = import_module("processes")
+    assert processes.whole_lines("one\ntwo") == "one\ntwo"
+    monkeypatch.setattr(processes, "LARGEST_OUTPUT", 7)
+    assert processes.whole_lines("one\ntwo") == "one\n"
+
+
 @of("grown")
 def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleType) -> None:
     process = ProcessRecord(process_id=1, executable="a", rank=None, recording="r", threads=1, operations=10, lost=0)
