@@ -5,6 +5,7 @@ What each yields is that of NVIDIA's "CUDA C++ Programming Guide", appendix "Tex
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -202,6 +203,23 @@ def test_linear_memory_and_pitched_memory() -> None:
         y, x = (axis.ravel().astype("f4") for axis in np.mgrid[-1:6, -1:7])
         found = fetch(checked(texture_of(resource)), "tex.2d.v4.f32.f32", x, y)[:, 0]
         assert (found == texels.reshape(4, 16)[np.clip(y, 0, 3).astype(int), np.clip(x, 0, 4).astype(int)]).all()
+
+
+def test_page_locked_memory_is_read_until_it_is_freed() -> None:
+    with quick_gpu():
+        texels = np.arange(1, 65, dtype="f4")
+        host = checked(driver.cuMemAllocHost(texels.nbytes))
+        ctypes.memmove(host, texels.ctypes.data, texels.nbytes)
+        resource = driver.CUDA_RESOURCE_DESC()
+        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
+        linear = resource.res.linear
+        linear.devPtr, linear.format, linear.numChannels, linear.sizeInBytes = host, FORMATS["f4"], 1, texels.nbytes
+        resource.res.linear = linear
+        texture = checked(texture_of(resource))
+        assert (fetch(texture, "tex.1d.v4.f32.s32", np.arange(64, dtype="i4"))[:, 0] == texels).all()
+        checked(driver.cuMemFreeHost(host))
+        body = "mov.u32 %r0, 0; tex.1d.v4.f32.s32 {%r4, %r5, %r6, %r7}, [%a0, {%r0}];"
+        assert Program(kernel("k", 3, body)).launch("k", 1, 1, texture, 0, 0) == Status.CUDA_ERROR_ILLEGAL_ADDRESS
 
 
 def test_layers_are_chosen_and_not_filtered() -> None:

@@ -116,6 +116,7 @@ DRIVER_CALL(cuMemFreeHost)(void *pointer)
     CallCost cost(microseconds(configuration().call_free_host));
     if (!remove_allocation(address, MemoryKind::pinned, allocation))
         return CUDA_ERROR_INVALID_VALUE;
+    empty_image_objects(allocation.gpu_view, allocation.size);
     unmap_twice(allocation);
     return context->error;
 }

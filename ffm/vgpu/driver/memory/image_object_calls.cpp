@@ -1,4 +1,5 @@
-/* cuTexObject… and cuSurfObject…: textures of arrays and of device memory, surfaces of arrays. */
+/* cuTexObject… and cuSurfObject…: textures of arrays, of device memory and of page-locked memory, surfaces of arrays.
+ */
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -54,7 +55,7 @@ CUresult remove_object(std::uint64_t number, bool is_surface)
     return CUDA_SUCCESS;
 }
 
-/* Linear memory as texels. Only device memory stays readable whatever the program frees, so it alone is accepted. */
+/* Linear memory as texels. Managed memory and registered memory are not accepted: they can move, or be unmapped. */
 CUresult memory_image(CUdeviceptr address, std::size_t bytes, Image &image)
 {
     if (channel_bytes(image.format) == 0 || (image.channels != 1 && image.channels != 2 && image.channels != 4))
@@ -62,8 +63,8 @@ CUresult memory_image(CUdeviceptr address, std::size_t bytes, Image &image)
     GpuRange range = gpu_range(address);
     if (range.kind == MemoryKind::pageable || range.size < bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    if (range.kind != MemoryKind::device) {
-        refused("a texture of memory that is not device memory");
+    if (range.kind != MemoryKind::device && range.kind != MemoryKind::pinned) {
+        refused("a texture of memory that is neither device memory nor page-locked by the driver");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     image.memory = range.gpu_view;
@@ -200,6 +201,16 @@ void vgpu::release_image_objects(CUcontext context)
             continue;
         place = nullptr;
         delete object;
+    }
+}
+
+void vgpu::empty_image_objects(const char *start, std::size_t size)
+{
+    std::lock_guard<std::mutex> lock(objects().mutex);
+    for (auto &place : objects().alive) {
+        ImageObject *object = place.load();
+        if (object && object->image.memory >= start && object->image.memory < start + size)
+            object->image.memory = nullptr;
     }
 }
 

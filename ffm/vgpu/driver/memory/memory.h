@@ -52,6 +52,9 @@ void release_allocations(CUcontext context);
 void release_arrays(CUcontext context);
 void release_image_objects(CUcontext context);
 
+/* Page-locked memory, as the GPU sees it, is about to be freed: objects that show it have none from now on. */
+void empty_image_objects(const char *start, std::size_t size);
+
 /* The allocation that contains `address`; false if it is unknown to the driver. */
 bool find_allocation(std::uintptr_t address, Allocation &found);
 

@@ -188,7 +188,7 @@ void vgpu_fetch_texture(Block *block, Thread *thread, std::uint64_t number, int 
                         std::uint32_t y, std::uint32_t z, std::uint32_t layer, int real, std::uint32_t *channels)
 {
     const ImageObject *texture = find_image_object(number);
-    if (!texture || texture->is_surface)
+    if (!texture || texture->is_surface || !texture->image.memory)
         no_image(block, thread, "the texture object ", number);
     sample(*texture, {dimensions, real != 0, {x, y, z}, layer}, channels);
 }
