@@ -48,6 +48,8 @@ class Kind(StrEnum):
     """Provides another address of existing memory."""
     SHARING = "sharing"
     """Lets another process use device memory, or this one use another's."""
+    VIEW = "view"
+    """Describes memory as a texture or a tensor map, by which kernels then reach it."""
 
 
 class Memory(StrEnum):
@@ -136,6 +138,8 @@ class Effect(StrEnum):
     LOAD_CODE = "load_code"
     HAND_OUT_CALLS = "hand_out_calls"
     """Returns functions that no hook sees."""
+    VIEW_FOR_WRITING = "view_for_writing"
+    """Kernels may also write the memory that the call describes."""
 
 
 class Direction(StrEnum):
@@ -172,6 +176,8 @@ class Shape(StrEnum):
     """One side is a CUDA array, `handle`."""
     LAUNCH_CONFIGURATION = "launch_configuration"
     """`source` points to a `CUlaunchConfig`, which holds the stream."""
+    RESOURCE = "resource"
+    """`source` points to a `CUDA_RESOURCE_DESC`, which holds the address, unless it is an array's."""
     OPAQUE = "opaque"
     """The descriptor is not read."""
     NARROW = "narrow"

@@ -92,10 +92,11 @@ def _functions(accesses: Columns) -> list[str]:
         for function in load_catalogue().of_kind(Kind.ALLOCATION, Kind.FREE, Kind.MAPPING)
         if function.memory in (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
     ]
+    views = [function.name for function in load_catalogue().of_kind(Kind.VIEW)]
     variables = [function.name for function in load_catalogue().with_effect(Effect.FIND_VARIABLE)]
     launching = {function.name for function in load_catalogue().with_effect(Effect.LAUNCH_GRAPH)}
     graphs = _graph_functions() if launching & set(names) else []
-    return list(dict.fromkeys([*names, *blocks, *variables, *graphs])) if names else []
+    return list(dict.fromkeys([*names, *blocks, *views, *variables, *graphs])) if names else []
 
 
 def _graph_functions() -> list[str]:

@@ -37,6 +37,7 @@ TRACED_KINDS = (
     Kind.MIGRATION,
     Kind.MAPPING,
     Kind.SHARING,
+    Kind.VIEW,
     Kind.QUERY,
     Kind.TIMING,
     Kind.ORDER,

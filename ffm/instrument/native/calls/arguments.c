@@ -55,6 +55,14 @@ static void copy_3d(const CUDA_MEMCPY3D *copy, ffm_operation *operation)
               copy->WidthInBytes * copy->Height * copy->Depth);
 }
 
+/* The address of linear memory; 0 for an array. */
+static uint64_t resource(const CUDA_RESOURCE_DESC *described)
+{
+    if (described->resType == CU_RESOURCE_TYPE_LINEAR)
+        return described->res.linear.devPtr;
+    return described->resType == CU_RESOURCE_TYPE_PITCH2D ? described->res.pitch2D.devPtr : 0;
+}
+
 static void batch(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation)
 {
     const uint64_t *sizes = (const uint64_t *)at(arguments, function->bytes);
@@ -100,6 +108,10 @@ void ffm_arguments_before(const ffm_function *function, const uint64_t *argument
         break;
     case FFM_SHAPE_NARROW:
         operation->bytes = (uint32_t)operation->bytes;
+        break;
+    case FFM_SHAPE_RESOURCE:
+        if (described)
+            operation->source = resource((const CUDA_RESOURCE_DESC *)operation->source);
         break;
     case FFM_SHAPE_LAUNCH_CONFIGURATION:
         if (described)

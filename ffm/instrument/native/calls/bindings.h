@@ -32,13 +32,15 @@ static inline uint64_t ffm_call_forward(uint32_t index, const uint64_t *a)
 {
     typedef uint64_t word;
     typedef word (*narrow_function)(word, word, word, word, word, word);
-    typedef word (*wide_function)(word, word, word, word, word, word, word, word, word, word, word, word);
+    typedef word (*wide_function)(word, word, word, word, word, word, word, word, word, word, word, word, word, word,
+                                  word, word);
     void *original;
     /* Another thread can arrive between the patch and the bind that follows it. */
     while (__builtin_expect((original = ffm_call_original(index)) == NULL, 0))
         __builtin_ia32_pause();
     if (ffm_catalogue[index].arity > 6)
-        return ((wide_function)original)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+        return ((wide_function)original)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
+                                         a[12], a[13], a[14], a[15]);
     return ((narrow_function)original)(a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -94,8 +94,19 @@ bool ffm_blocks_complete(void)
     return !__atomic_load_n(&blocks.overflown, __ATOMIC_RELAXED);
 }
 
+static void hand_over(uint64_t address)
+{
+    uint32_t place;
+    pthread_mutex_lock(&blocks.lock);
+    if (find(address, &place))
+        blocks.table[place].handed = true;
+    pthread_mutex_unlock(&blocks.lock);
+}
+
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
 {
+    if (operation->result == 0 && function->kind == FFM_KIND_VIEW)
+        hand_over(operation->source);
     if (operation->result != 0 || !of_host(function))
         return;
     pthread_mutex_lock(&blocks.lock);
@@ -187,15 +198,6 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block)
         *block = blocks.table[place];
     pthread_mutex_unlock(&blocks.lock);
     return found;
-}
-
-static void hand_over(uint64_t address)
-{
-    uint32_t place;
-    pthread_mutex_lock(&blocks.lock);
-    if (find(address, &place))
-        blocks.table[place].handed = true;
-    pthread_mutex_unlock(&blocks.lock);
 }
 
 void ffm_blocks_scan(const void *words, uint64_t bytes)

@@ -14,10 +14,11 @@ typedef struct {
     uint64_t device; /* where the GPU sees it; the same under unified addressing */
     bool own_pages;  /* the driver allocated it; otherwise it is the program's own memory, registered */
     bool managed;    /* it moves between the host and the device */
-    bool handed;     /* its address is in memory that the GPU reads: any kernel may find it */
+    bool handed;     /* its address is in memory that the GPU reads, or a view shows it: any kernel may find it */
 } ffm_block;
 
-/* Note what a call allocated or registered, or which device address it requested; call afterwards. */
+/* Note what a call allocated or registered, which device address it requested, or of what it made a texture or a tensor
+ * map; call afterwards. */
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation);
 
 /* Note one of the program's variables that any kernel may use, unless it is already known. */

@@ -1,10 +1,12 @@
 /* One function per entry of the catalogue, which replaces the driver function.
  *
- * Each takes six register arguments, or twelve words if the function has more than six: all driver functions in the
+ * Each takes six register arguments, or sixteen words if the function has more than six: all driver functions in the
  * catalogue take integers and pointers, which the System V calling convention passes alike. */
 #include "wrappers.h"
 
 #include "catalogue.h"
+
+_Static_assert(FFM_LARGEST_ARITY <= FFM_MAX_ARGUMENTS, "a function has more arguments than its wrapper passes on");
 
 typedef uint64_t word;
 
@@ -24,9 +26,9 @@ void ffm_wrappers_lead_to(ffm_call_handler chosen)
 
 #define WIDE(index)                                                                                                    \
     static word wide_##index(word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k,   \
-                             word l)                                                                                   \
+                             word l, word m, word n, word o, word p)                                                   \
     {                                                                                                                  \
-        const word arguments[FFM_MAX_ARGUMENTS] = {a, b, c, d, e, f, g, h, i, j, k, l};                                \
+        const word arguments[FFM_MAX_ARGUMENTS] = {a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p};                    \
         return handler(index, arguments, __builtin_frame_address(0));                                                  \
     }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { FFM_MAX_ARGUMENTS = 12 };
+enum { FFM_MAX_ARGUMENTS = 16 };
 
 /* Runs in place of a function of the catalogue, and returns what the program receives. `arguments` has six words, or
  * FFM_MAX_ARGUMENTS if the function takes more. `frame` is that of the function below (stacks.h): its caller is the

@@ -283,12 +283,24 @@ static bool on_device(const ffm_function *function)
     return function->memory == FFM_MEMORY_DEVICE || function->memory == FFM_MEMORY_ASYNCHRONOUS;
 }
 
+/* Any kernel may write there. */
+static void view(uint64_t address)
+{
+    pthread_mutex_lock(&device.lock);
+    const uint32_t number = find(address);
+    if (number != 0)
+        join(ANYONES, device.group[number]);
+    pthread_mutex_unlock(&device.lock);
+}
+
 void ffm_device_writes_after(const ffm_function *function, const ffm_operation *operation)
 {
     if (mapped(function))
         ffm_device_writes_unknown();
     if (shared(function) && operation->result == 0)
         __atomic_store_n(&device.shared, true, __ATOMIC_RELAXED);
+    if (operation->result == 0 && function->effect == FFM_EFFECT_VIEW_FOR_WRITING)
+        view(operation->source);
     if (operation->result != 0 || operation->destination == 0 || !on_device(function))
         return;
     pthread_mutex_lock(&device.lock);

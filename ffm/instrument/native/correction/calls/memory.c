@@ -174,6 +174,16 @@ static uint64_t map_host(const ffm_program_call *call)
     return result;
 }
 
+static uint64_t view(const ffm_program_call *call)
+{
+    ffm_operation operation = {0};
+    ffm_arguments_before(call->function, call->arguments, &operation);
+    const uint64_t result = ffm_forward(call);
+    if (result == FFM_CUDA_SUCCESS && ffm_host_memory_holds(operation.source))
+        ffm_host_memory_mapped();
+    return result;
+}
+
 ffm_handler ffm_memory_handler(const ffm_function *function)
 {
     bool narrow = function->shape == FFM_SHAPE_NARROW;
@@ -192,6 +202,8 @@ ffm_handler ffm_memory_handler(const ffm_function *function)
         return function->memory == FFM_MEMORY_ASYNCHRONOUS && function->destination >= 0 ? free_later : NULL;
     case FFM_KIND_MAPPING:
         return map_host;
+    case FFM_KIND_VIEW:
+        return view;
     default:
         return NULL;
     }
