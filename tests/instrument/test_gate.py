@@ -21,7 +21,7 @@ from ffm.instrument.library import native_library
 from ffm.instrument.session import held_times, runner
 from ffm.instrument.session.attaching import UnresponsiveError
 from ffm.instrument.session.cut import Lasting
-from ffm.instrument.session.gate import Gate
+from ffm.instrument.session.gate import NO_DRIVER, STARTED, Gate
 from ffm.vgpu.paths import library_folder
 
 PATIENCE = 60.0
@@ -281,3 +281,64 @@ def test_a_folder_that_is_too_deep_for_a_socket_is_no_obstacle(tmp_path: Path) -
     with Gate(lambda *_: None, deep) as gate:
         assert gate.path.is_socket()
     assert not gate.path.parent.exists() and not list(deep.iterdir())
+
+
+PLAIN = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return 0;
+}
+"""
+
+LOADING = """
+#include <dlfcn.h>
+int main(void) { return dlopen("libabsent.so", RTLD_NOW) != 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "reasons"),
+    [(PLAIN, [], [NO_DRIVER, NO_DRIVER]), (LOADING, [], [STARTED]), (LOADING, ["-no-pie"], [STARTED])],
+    ids=["cannot", "can", "can, at a fixed address"],
+)
+def test_a_process_says_whether_it_can_load_a_driver(
+    source: str, options: list[str], reasons: list[int], tmp_path: Path
+) -> None:
+    program, arrived = tmp_path / "program", list[int]()
+    subprocess.run(["gcc", "-x", "c", *options, "-o", program, "-", "-ldl"], input=source, text=True, check=True)
+    with Gate(lambda _, reason: arrived.append(reason)) as gate:
+        subprocess.run([program], env=gate.environment(dict(os.environ)), check=True, timeout=60)
+    assert arrived == reasons
+
+
+def test_a_process_that_is_linked_with_a_library_that_loads_others_can_load_a_driver(tmp_path: Path) -> None:
+    library, program, arrived = tmp_path / "libloading.so", tmp_path / "program", list[int]()
+    subprocess.run(
+        ["gcc", "-x", "c", "-shared", "-fPIC", "-Dmain=loading", "-o", library, "-", "-ldl"],
+        input=LOADING, text=True, check=True,
+    )  # fmt: skip
+    subprocess.run(
+        ["gcc", "-x", "c", "-o", program, "-", f"-L{tmp_path}", "-lloading", f"-Wl,-rpath,{tmp_path}"],
+        input="int loading(void); int main(void) { return loading(); }", text=True, check=True,
+    )  # fmt: skip
+    with Gate(lambda _, reason: arrived.append(reason)) as gate:
+        subprocess.run([program], env=gate.environment(dict(os.environ)), check=True, timeout=60)
+    assert arrived == [STARTED]
+
+
+def test_nothing_is_put_into_a_child_that_cannot_load_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, attached = tmp_path / "program", list[int]()
+    subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=PLAIN, text=True, check=True)
+    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attached.append(process_id))
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    command = [sys.executable, "-c", f"import subprocess; subprocess.run([{str(program)!r}], check=True)"]
+    outcome = runner.run_instrumented(command, nothing, output=tmp_path / "output")
+    assert str(outcome.ending) == "exited with code 0"
+    assert len(attached) == 1

@@ -24,11 +24,11 @@ def built(name: str, folder: Path) -> Path:
 
 
 def test_a_program_under_a_debugger(ffm: Ffm, tmp_path: Path) -> None:
-    tracer = built("tracer", tmp_path)
-    done = ffm("stage", "baseline", "--results", tmp_path / "results", "--", tracer, *SLEEP, seconds=SECONDS)
+    tracer, sleeps = built("tracer", tmp_path), (sys.executable, "-c", "import time; time.sleep(600)")
+    done = ffm("stage", "baseline", "--results", tmp_path / "results", "--", tracer, *sleeps, seconds=SECONDS)
     assert done.code == 1
     (line,) = done.err.splitlines()
-    assert line.startswith("ffm: Frida cannot attach to the process") and "(sleep): tracer (process" in line
+    assert line.startswith("ffm: Frida cannot attach to the process") and "): tracer (process" in line
     assert line.endswith("Run the program without that tracer.")
 
 

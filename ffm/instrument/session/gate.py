@@ -21,8 +21,8 @@ from types import TracebackType
 from ffm.instrument.library import native_library
 
 HELLO = struct.Struct("<II")
-STARTED, FORKED, CUT_OFF = 0, 1, 2
-"""Why a process came to the gate; `gate.c` has the same numbers."""
+STARTED, FORKED, CUT_OFF, NO_DRIVER = 0, 1, 2, 3
+"""Why a process came to the gate; `gate.c` has the same numbers. One that cannot load a driver comes to be known."""
 
 PREFIX, NAME = "ffm-", "gate"
 

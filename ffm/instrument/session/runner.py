@@ -25,7 +25,7 @@ from ffm.errors import InstrumentError
 from ffm.instrument.session.attaching import UnresponsiveError, attaching, scripted
 from ffm.instrument.session.cut import Cut
 from ffm.instrument.session.frida_home import home, local_device, outer_environment
-from ffm.instrument.session.gate import CUT_OFF, Gate
+from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate
 from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.instruments import (
     FoundWait,
@@ -328,8 +328,8 @@ class _Run:
         if reason == CUT_OFF:
             self._fail(_CUT_OFF.format(process_id=process_id))
             return
-        if self._left:
-            return
+        if self._left or (reason == NO_DRIVER and self.root not in (0, process_id)):
+            return  # what is wrong with instrumenting shows at the first process, whatever that is
         with self._held.holding(process_id):
             try:
                 self._attach(process_id)

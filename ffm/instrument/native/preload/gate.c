@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "gate_descriptors.h"
+#include "gate_loading.h"
 #include "gate_notice.h"
 #include "gate_programs.h"
 #include "gate_tracing.h"
@@ -111,7 +112,9 @@ __attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
 }
 
 /* What brings a process to the gate; ffm/instrument/session/gate.py has the same numbers. */
-enum { STARTED = 0, FORKED = 1, CUT_OFF = 2 };
+enum { STARTED = 0, FORKED = 1, CUT_OFF = 2, NO_DRIVER = 3 };
+
+static bool may_load; /* a driver; a child can what its parent can, until it executes another program */
 
 /* For the agent, before it asks the runner something: whether it could not, because the program has closed its
  * descriptors. Then the runner is told here. */
@@ -170,7 +173,7 @@ static void after_fork(void)
         ffm_gate_forked();
     ffm_gate_notice_after_fork();
     ffm_gate_descriptors_after_fork();
-    wait_at_gate(FORKED);
+    wait_at_gate(may_load ? FORKED : NO_DRIVER);
 }
 
 /* The program's first process is the runner's child. A runner that is killed can end nothing any more. */
@@ -192,6 +195,7 @@ __attribute__((constructor)) static void at_start(void)
     dl_iterate_phdr(find_list, &loaded);
     if (loaded != NULL)
         ffm_gate_notice_keep((void *)loaded->r_brk);
-    wait_at_gate(STARTED);
+    may_load = ffm_gate_may_load();
+    wait_at_gate(may_load ? STARTED : NO_DRIVER);
     pthread_atfork(before_fork, NULL, after_fork);
 }
