@@ -42,9 +42,11 @@ function loadCollector() {
       onEnter: module.findExportByName(`${configuration.prefix}_entry_enter`),
       onLeave: module.findExportByName(`${configuration.prefix}_entry_leave`),
     },
+    waitWrapper: optional("wait_wrapper", "pointer", ["uint"]),
+    waitBind: optional("wait_bind", "void", ["uint", "pointer", "pointer"]),
     waitCallbacks: {
-      onEnter: exported("wait_enter"),
-      onLeave: exported("wait_leave"),
+      onEnter: module.findExportByName(`${configuration.prefix}_wait_enter`),
+      onLeave: module.findExportByName(`${configuration.prefix}_wait_leave`),
     },
     callCallbacks: {
       onEnter: exported("call_enter"),

@@ -24,7 +24,7 @@ const gate = {
 // Calls `bind` with code that runs the function without the replacement, then installs the replacement. Throws if the
 // function is too short, or must not be written.
 function detour(address, replacement, bind) {
-  const start = address.readU32() === LANDING_PAD ? address.add(4) : address;
+  const start = behindLandingPad(address);
   if (start.readU8() === JUMP_CODE) {
     throw new Error("it is already replaced, for example under another name");
   }
@@ -48,6 +48,10 @@ function detour(address, replacement, bind) {
   }
   gate.jump(start, slot);
   Memory.protect(base, size, "r-x");
+}
+
+function behindLandingPad(address) {
+  return address.readU32() === LANDING_PAD ? address.add(4) : address;
 }
 
 // What to make writable around code: its page, or all of the kernel's code, whose mapping cannot be split.

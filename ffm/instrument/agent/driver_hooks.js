@@ -2,6 +2,7 @@
 // can then be patched but not called, and nothing else can be loaded.
 
 let recording = false; // only processes that load a driver leave a recording
+let waitFunctions = 0; // that have a wrapper
 
 // Ask what to hook in this driver: the runner knows the driver's build, and searches for its wait function if
 // necessary.
@@ -47,19 +48,28 @@ function hookDriver(module) {
       outcomes.push([name, ...hookFunction(index, name, address, owners, replaceUnused)]);
     }
   }
-  writeJumps();
-  // A forked child keeps what its parent attached to, too. To attach again would patch the parent's jump, which Frida
-  // refuses where no memory near it is free.
-  const inherited = outcomes.some(([, how]) => how === "inherited");
-  for (const offset of plan.waitOffsets) {
-    const address = module.base.add(offset);
-    if (!inherited && !collector.isBound(address)) {
-      Interceptor.attach(address, collector.waitCallbacks);
-    }
+  // A forked child keeps its parent's hooks there, too.
+  if (!outcomes.some(([, how]) => how === "inherited")) {
+    plan.waitOffsets.forEach((offset) => hookWaitFunction(module.base.add(offset)));
   }
+  writeJumps();
   hookEntryPoints(module, plan, owners);
   Interceptor.flush();
   tellHooks(outcomes, (Date.now() - began) / 1000);
+}
+
+// A wait function that is exported, too, has a hook already.
+function hookWaitFunction(address) {
+  if (collector.isBound(address)) {
+    return;
+  }
+  const wrapper = collector.waitWrapper(waitFunctions);
+  const bind = (original) => collector.waitBind(waitFunctions, address, original);
+  if (!wrapper.isNull() && !isEntered(address) && replaceUnused(address, wrapper, bind)) {
+    waitFunctions++;
+  } else {
+    Interceptor.attach(address, collector.waitCallbacks);
+  }
 }
 
 // Waits until the runner knows: a process that ends soon would take the message with it.

@@ -14,6 +14,7 @@ const TO_ITSELF = 0xfeeb; // a short jump, as one store writes it
 const ENTERING = new Set(["call", "syscall", "sysenter", "int"]); // these return to the instruction after them
 const READ_WRITE = 3, PRIVATE_ANONYMOUS = 0x22; // of mmap(2)
 const WAY = 256; // bytes for what a jump covers, and the way to what comes after it
+const SEARCHED = 1024; // bytes of a function
 const PAGE_START = ptr(Process.pageSize - 1).not();
 
 const jumps = []; // those not written yet: where, and the replacement
@@ -39,7 +40,7 @@ function behindJumps(address) {
 // Replaces a function as soon as `writeJumps` is called, and calls `bind` with code that runs the original. Returns
 // whether there is room for a jump.
 function replaceUnused(address, replacement, bind) {
-  const start = address.readU32() === LANDING_PAD ? address.add(4) : address;
+  const start = behindLandingPad(address);
   if (!hasRoom(start)) {
     return false;
   }
@@ -63,6 +64,29 @@ function hasRoom(start) {
     taken = read;
   }
   return true;
+}
+
+// Whether code of a function leads to between its first instructions, as a loop does. What is behind its end counts, too.
+function isEntered(address) {
+  const start = behindLandingPad(address);
+  const end = start.add(FAR_JUMP_SIZE);
+  for (let at = start; at.compare(start.add(SEARCHED)) < 0; ) {
+    let instruction;
+    try {
+      instruction = Instruction.parse(at);
+    } catch {
+      return false; // no code, or none that this function could reach
+    }
+    const { mnemonic, operands, next } = instruction;
+    if (mnemonic.startsWith("j") && operands[0].type === "imm") {
+      const target = ptr(operands[0].value.toString());
+      if (target.compare(start) > 0 && target.compare(end) < 0) {
+        return true;
+      }
+    }
+    at = next;
+  }
+  return false;
 }
 
 function nextWay() {

@@ -8,7 +8,7 @@
 FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
 FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
 
-/* The driver's internal wait function. */
+/* The driver's internal wait functions, where the wrappers of collector.h have no room. */
 FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
 FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
 

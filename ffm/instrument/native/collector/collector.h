@@ -38,6 +38,11 @@ FFM_EXPORT void *ffm_collector_wrapper(uint32_t function);
 /* `original` runs the function without the hook; `address` is where the function was. */
 FFM_EXPORT void ffm_collector_bind(uint32_t function, void *address, void *original);
 
+/* The same for the driver's internal wait functions, by numbers from 0; NULL if there are no more. `address` is where
+ * the function is. */
+FFM_EXPORT void *ffm_collector_wait_wrapper(uint32_t place);
+FFM_EXPORT void ffm_collector_wait_bind(uint32_t place, void *address, void *original);
+
 /* Whether the code at an address was already hooked, in this process or in the one that it was forked from. */
 FFM_EXPORT bool ffm_collector_is_bound(const void *address);
 

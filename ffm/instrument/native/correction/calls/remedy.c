@@ -148,16 +148,6 @@ void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t v
     ffm_python_found(&found);
 }
 
-void ffm_remedy_wait_enter(void *invocation)
-{
-    (void)invocation;
-}
-
-void ffm_remedy_wait_leave(void *invocation)
-{
-    (void)invocation;
-}
-
 void ffm_remedy_call_enter(void *invocation)
 {
     (void)invocation;

@@ -34,8 +34,6 @@ FFM_EXPORT void ffm_remedy_followed_bind(uint32_t mode, uint32_t place, void *or
 FFM_EXPORT void ffm_remedy_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
 /* Callbacks of Interceptor.attach; they do nothing. */
-FFM_EXPORT void ffm_remedy_wait_enter(void *invocation);
-FFM_EXPORT void ffm_remedy_wait_leave(void *invocation);
 FFM_EXPORT void ffm_remedy_call_enter(void *invocation);
 FFM_EXPORT void ffm_remedy_call_leave(void *invocation);
 
