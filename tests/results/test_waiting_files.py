@@ -114,6 +114,7 @@ def test_a_region_names_only_sites_that_there_are(tmp_path: Path) -> None:
     document = written(tmp_path, measured()).document
     assert document.waiting is not None
     first = msgspec.structs.replace(document.waiting.regions[0], sites=[len(document.sites)])
-    wrong = msgspec.structs.replace(document, waiting=document.waiting.with_regions([first]))
+    waiting = msgspec.structs.replace(document.waiting, regions=[first])
+    wrong = msgspec.structs.replace(document, waiting=waiting)
     with pytest.raises(ValueError, match="a region names site"):
         wrong.check()

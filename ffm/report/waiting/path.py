@@ -165,7 +165,7 @@ def _notes(waiting: Waiting, scale: Scale) -> list[str]:
     notes: list[str] = []
     if waiting.guessed is not None and (note := _guess_note(waiting.guessed, waiting.length_s, scale)):
         notes.append(note)
-    if waiting.told:
+    if waiting.waits_recorded:
         return notes
     if waiting.processes > 1:
         notes.append(

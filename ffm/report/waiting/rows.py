@@ -110,7 +110,7 @@ def rows_with_most(waiting: Waiting, seconds: list[float]) -> list[RegionRow]:
 
 def pattern_rows(waiting: Waiting, scale: Scale) -> list[PatternRow]:
     """Return the patterns that occurred; their meanings contain times."""
-    uneven = TOLD if waiting.told else "threads that ended before the last of those joined together"
+    uneven = TOLD if waiting.waits_recorded else "threads that ended before the last of those joined together"
     on_kernels = scale.seconds(waiting.early_on_kernels_s)
     early = f"waited for GPU work that was not over; {on_kernels} of it while kernels ran"
     rows = [

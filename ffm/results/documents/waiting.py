@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-import msgspec
-
 from ffm.results.documents.document import Reference
 from ffm.results.documents.fields import Count, Number, Record, Seconds, one_of
 
@@ -92,8 +90,8 @@ class Waiting(Record, frozen=True, kw_only=True):
     offload: Occurring
     consecutive: Occurring
     gpu: list[UsedGpu]
-    told: bool
-    """Whether a profiler told which threads and processes waited for each other."""
+    waits_recorded: bool
+    """Whether a profiler recorded which threads and processes waited for each other."""
     starts_recorded: bool
     """Whether it was recorded which thread started and joined which."""
     locks_recorded: bool = False
@@ -113,7 +111,3 @@ class Waiting(Record, frozen=True, kw_only=True):
     def references(self, sites: int) -> Iterator[Reference]:
         """As `ffm.results.documents.document.Document.references`."""
         yield "a region names site", (site for region in self.regions for site in region.sites), sites
-
-    def with_regions(self, regions: list[Region]) -> Waiting:
-        """Return it with other regions."""
-        return msgspec.structs.replace(self, regions=regions)
