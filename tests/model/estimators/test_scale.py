@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from simulator import Call, Member, families, programs
-from test_laws import MICROSECOND, late, replay_of, rounding, subset, together
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
 from tests.examples import examples
+from tests.model.estimators.test_laws import MICROSECOND, late, replay_of, rounding, subset, together
 
 LATENCY = 5 * MICROSECOND
 

@@ -14,7 +14,7 @@ from ffm.model.necessity.program import Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import needed_synchronizations
 from tests.examples import examples
-from tests.model.test_necessity import BLOCKING, FIRST, LEGACY, SECOND, Row, program, used
+from tests.model.necessity.test_necessity import BLOCKING, FIRST, LEGACY, SECOND, Row, program, used
 
 REMOVABLE = (Reason.NOTHING_RELIES, Reason.LATER_COVERS)
 

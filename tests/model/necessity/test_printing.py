@@ -8,7 +8,7 @@ from ffm.model.necessity.printing import Prints, waits_that_show
 from ffm.model.necessity.program import NO_HANDOVERS, Operations, Role
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import needed_synchronizations
-from tests.model.test_necessity import FIRST, LEGACY, SECOND, Row, program, reasons, used
+from tests.model.necessity.test_necessity import FIRST, LEGACY, SECOND, Row, program, reasons, used
 
 END = np.iinfo(np.int64).max
 

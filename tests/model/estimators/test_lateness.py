@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import SYNC, Call, programs, traced
-from test_laws import MICROSECOND, replay_of, rounding, subset
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.lateness import late_from
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from tests.examples import examples
+from tests.model.estimators.test_laws import MICROSECOND, replay_of, rounding, subset
 
 ROUNDS = 60
 LATE = 2_000 * MICROSECOND
