@@ -9,7 +9,6 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import Member, families
-from test_laws import rounding, together
 from test_results import loop_findings, loop_timeline, stack
 
 from ffm.model.device import DeviceWork
@@ -23,6 +22,7 @@ from ffm.results.wholes import at_least
 from ffm.stages.findings import Findings, SiteDescription
 from ffm.stages.results import analyse
 from tests.examples import examples
+from tests.model.estimators.test_laws import rounding, together
 
 MICROSECOND = 1_000
 
