@@ -180,14 +180,21 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
 
     Returns how many stretches there are, and fills in what each is, its thread (`ON_HOST`) or row, and its start, as
     far as there is room: the latest ones. They join, and every step leads to a row that was visited earlier, or to an
-    earlier time.
+    earlier time. Only in damaged records can threads wait for each other in a circle, or have started each other: then
+    the rest is one stretch of the thread that is reached.
     """
-    found = near = zero()
+    found = near = still = zero()
+    most = len(rows.start) + len(ways.jumps) + len(ways.parent)  # steps that can lead to the same time
     now = last
     on = last_thread
     limit = 2 * rows.begins[on + 1] if on >= 0 else 0
     row = last_row
+    reached = last + 1
     while on != NOWHERE:
+        still = still + 1 if now == reached else zero()
+        reached = now
+        if still > most:
+            return int(put(track, found, ON_HOST, on if on >= 0 else ways.thread[row], first, now))
         if on >= 0:
             before = on
             then, on, limit, row, near = leave_thread(rows, ways, before, limit, now, first, near)

@@ -234,6 +234,21 @@ def test_the_path_goes_from_a_thread_to_the_call_after_which_it_was_started() ->
     ]
 
 
+def test_the_path_ends_where_threads_are_said_to_have_started_each_other() -> None:
+    work_of_both = [Call(Action.NONE, Kind.OTHER, own=MS), Call(Action.NONE, Kind.OTHER, own=MS, gap=MS)]
+    timeline, work, gpu = traced_together([Member(0, 0, work_of_both), Member(0, MS, work_of_both)])
+    lives = ThreadLives(
+        before=np.array([0, MS]),
+        parent=np.array([1, 0], np.int32),
+        started=np.array([2, 0]),
+        joined=np.array([-1, -1]),
+    )
+    work = dataclasses.replace(work, lives=lives)
+    graph = graph_of(timeline, work, gpu)
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, gpu))
+    joins(find_path(timeline, work, graph, replay.threads), timeline, graph)
+
+
 @given(families(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_the_path_covers_runs_whose_threads_were_recorded(members: list[Member], random: Random) -> None:
