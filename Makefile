@@ -57,7 +57,7 @@ lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
 
 # Tests often wait for a program, so two processes more than there are processors keep those busy.
-PROCESSES = $(shell expr $$(nproc) + 2)
+PROCESSES = $(shell expr $$(nproc) + 1)
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
