@@ -56,7 +56,7 @@ test: setup lint docs unit ## run all checks and tests
 lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
 
-# Tests often wait for a program, so two processes more than there are processors keep those busy.
+# Tests often wait for a program, so one process more than there are processors keeps those busy.
 PROCESSES = $(shell expr $$(nproc) + 1)
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
