@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -44,7 +44,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, _INNER)}
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
-    whole.__qualname__ = f"{kernel.__name__}-{_constants(kernel)}"  # names the file on disk
+    digest = hashlib.sha256("\n".join([_constants(kernel), *_layouts(kernel)]).encode()).hexdigest()[:12]
+    whole.__qualname__ = f"{kernel.__name__}-{digest}"  # names the file on disk
     options = getattr(kernel, _INNER, {"cache": keep, **_OPTIONS})
     dispatcher: Callable[..., Any] = numba.njit(**options)(whole)
     return dispatcher
@@ -66,6 +67,20 @@ def _constants(kernel: Callable[..., Any]) -> str:
         elif isinstance(value, bool | int | float | str | tuple):
             parts.append(f"{name}={value!r}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _layouts(kernel: Callable[..., Any]) -> list[str]:
+    """Return the names and fields of the tuples that a kernel takes, and of those in these. Compiled code finds fields
+    by their places, and Numba cannot read what it kept for a tuple that has another name now.
+    """
+    found, left = [], list(get_type_hints(kernel).values())
+    while left:
+        kind = left.pop()
+        if isinstance(kind, type) and issubclass(kind, tuple):
+            fields = get_type_hints(kind)
+            found.append(f"{kind.__module__}.{kind.__qualname__}: {', '.join(fields)}")
+            left += fields.values()
+    return found
 
 
 def inner(function: Function) -> Function:

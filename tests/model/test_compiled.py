@@ -128,3 +128,26 @@ def test_compiled_code_is_renewed_when_a_function_of_another_file_changes(tmp_pa
     assert list((tmp_path / "cache").rglob("*.nbc"))
     (tmp_path / "parts.py").write_text(inner.format(20))
     assert printed(script, tmp_path) == "42"
+
+
+def test_compiled_code_is_renewed_when_a_tuple_of_another_file_changes(tmp_path: Path) -> None:
+    passes = """from __future__ import annotations
+from rows import {0} as Rows
+
+
+def less(rows: Rows) -> int: return rows.end - rows.begin
+"""
+    script = """from ffm.model.compiled import compiled
+import passes
+print(compiled(passes.less)(passes.Rows(begin=1, end=43)))"""
+    (tmp_path / "passes.py").write_text(passes.format("Rows"))
+    written = (tmp_path / "passes.py").stat()
+    for name, fields in (
+        ("Rows", "begin: int; end: int"),
+        ("Rows", "end: int; begin: int"),
+        ("Part", "begin: int; end: int"),
+    ):
+        (tmp_path / "rows.py").write_text(f"from typing import NamedTuple\n\n\nclass {name}(NamedTuple): {fields}\n")
+        (tmp_path / "passes.py").write_text(passes.format(name))
+        os.utime(tmp_path / "passes.py", ns=(written.st_atime_ns, written.st_mtime_ns))
+        assert printed(script, tmp_path) == "42"
