@@ -13,49 +13,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cuda.h>
-
-#include "blocks.h"
 #include "calls.h"
-#include "catalogue.h"
 #include "clock.h"
 #include "clock_reads.h"
-#include "collector.h"
-#include "device_writes.h"
-#include "kernels.h"
 #include "modes.h"
+#include "reached_memory.h"
+#include "stand_in_driver.h"
 #include "thread.h"
 #include "thread_memory.h"
 
-typedef int (*synchronize)(void);
-typedef int (*download)(void *, uint64_t, size_t);
 typedef int (*query)(uint64_t);
-typedef int (*upload)(uint64_t, const void *, size_t);
 typedef int (*allocate)(uint64_t *, size_t);
 typedef int (*get_global)(uint64_t *, size_t *, uint64_t, const char *);
-typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
-                      void **);
 
 enum { BLOCK = 3 * 4096 };
 
 static char device[BLOCK];
-
-static int driver_synchronize(void)
-{
-    return 0;
-}
-
-static int driver_download(void *destination, uint64_t source, size_t bytes)
-{
-    memcpy(destination, (const void *)source, bytes);
-    return 0;
-}
-
-static int driver_upload(uint64_t destination, const void *source, size_t bytes)
-{
-    memcpy((void *)destination, source, bytes);
-    return 0;
-}
 
 static int driver_allocate(uint64_t *address, size_t bytes)
 {
@@ -66,25 +39,6 @@ static int driver_allocate(uint64_t *address, size_t bytes)
 
 /* A GPU that does nothing until it is released. */
 static bool gpu_is_over;
-
-static int driver_launch(uint64_t kernel, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
-{
-    (void)kernel, (void)a, (void)b, (void)c, (void)d, (void)e;
-    return 0;
-}
-
-static int driver_create_event(uint64_t *event, unsigned flags)
-{
-    static uint64_t events;
-    *event = ++events;
-    return (int)flags;
-}
-
-static int driver_record_event(uint64_t event, uint64_t stream)
-{
-    assert(event != 0 && stream == 0);
-    return 0;
-}
 
 static int driver_query(uint64_t object)
 {
@@ -120,18 +74,6 @@ static int driver_attribute(void *answer, unsigned attribute, uint64_t address)
     else
         *(unsigned *)answer = 1;
     return 0;
-}
-
-static void *hook(const char *name, void *original)
-{
-    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
-        if (strcmp(ffm_catalogue[i].name, name) == 0) {
-            ffm_collector_bind(i, original, original);
-            return ffm_collector_wrapper(i);
-        }
-    }
-    fprintf(stderr, "the catalogue has no %s\n", name);
-    abort();
 }
 
 static void *pages(size_t bytes)
@@ -249,76 +191,6 @@ static void open_beside_idle_threads(char *folder)
     pthread_barrier_wait(&opened);
     stacks_are_known();
     pthread_join(other, NULL);
-}
-
-/* While the memory that a kernel reaches is gone through, another thread frees other memory. */
-static void memory_is_freed_during_a_launch(void)
-{
-    enum { FIRST = 0x10000, LAST = 0x30000, BYTES = 0x1000, BLOCKS = 3 };
-    const ffm_function allocation = {.kind = FFM_KIND_ALLOCATION, .memory = FFM_MEMORY_PINNED};
-    for (uint64_t start = FIRST; start <= LAST; start += FIRST)
-        ffm_blocks_note(&allocation, &(ffm_operation){.destination = start, .bytes = BYTES});
-    uint64_t named = LAST;
-    size_t bytes = sizeof named;
-    void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &named, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    ffm_kernel_reach reach = {0};
-    ffm_block block = {0};
-    ffm_kernel_scan(&reach, 1, NULL, packed);
-    assert(ffm_blocks_remove(FIRST) == BYTES);
-    bool reached = false;
-    while (ffm_kernel_next(&reach, &block))
-        reached = reached || block.start == LAST;
-    assert(reached);
-    for (uint64_t start = FIRST; start <= LAST; start += FIRST)
-        ffm_blocks_remove(start);
-}
-
-typedef int (*encode)(void *, int, int, uint64_t, void *, void *, int, int, unsigned, unsigned, void *, int, int, int,
-                      int, int);
-
-static int driver_encode(void *map, int type, int rank, uint64_t address, void *sizes, void *strides, int lower,
-                         int upper, unsigned channels, unsigned pixels, void *steps, int interleave, int mode,
-                         int swizzle, int promotion, int fill)
-{
-    (void)map, (void)type, (void)rank, (void)address, (void)sizes, (void)strides, (void)lower, (void)upper;
-    (void)channels, (void)pixels, (void)steps, (void)interleave, (void)mode;
-    assert(swizzle == 14 && promotion == 15 && fill == 16);
-    return 0;
-}
-
-static bool reached_without_parameters(uint64_t start)
-{
-    ffm_kernel_reach reach = {0};
-    ffm_block block = {0};
-    while (ffm_kernel_next(&reach, &block))
-        if (block.start == start)
-            return true;
-    return false;
-}
-
-/* Host memory and device memory for which there is a tensor map can be used by any kernel. */
-static void memory_is_viewed(void)
-{
-    enum { HOST = 0x10000, ON_DEVICE = 0x50000, OTHER = 0x60000, BYTES = 0x1000 };
-    const ffm_function pinned = {.kind = FFM_KIND_ALLOCATION, .memory = FFM_MEMORY_PINNED};
-    const ffm_function plain = {.kind = FFM_KIND_ALLOCATION, .memory = FFM_MEMORY_DEVICE};
-    const ffm_function start = {.kind = FFM_KIND_LAUNCH, .parameters = 9, .extra = 10, .stream = -1, .source = -1};
-    const ffm_box viewed = {ON_DEVICE, BYTES, BYTES, 1, BYTES, 1, true},
-                  other = {OTHER, BYTES, BYTES, 1, BYTES, 1, true};
-    const uint64_t none[FFM_LARGEST_ARITY] = {0};
-    encode map = (encode)hook("cuTensorMapEncodeIm2colWide", (void *)driver_encode);
-    ffm_blocks_note(&pinned, &(ffm_operation){.destination = HOST, .bytes = BYTES});
-    ffm_device_writes_after(&plain, &(ffm_operation){.destination = ON_DEVICE, .bytes = BYTES});
-    ffm_device_writes_after(&plain, &(ffm_operation){.destination = OTHER, .bytes = BYTES});
-    assert(!reached_without_parameters(HOST));
-    assert(map(NULL, 0, 0, HOST, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 14, 15, 16) == 0);
-    assert(reached_without_parameters(HOST));
-    ffm_blocks_remove(HOST);
-    ffm_device_writes_before(&start, none, &(ffm_operation){0});
-    assert(ffm_device_writes_last(&viewed) == 0 && ffm_device_writes_last(&other) == 0);
-    assert(map(NULL, 0, 0, ON_DEVICE, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 14, 15, 16) == 0);
-    ffm_device_writes_before(&start, none, &(ffm_operation){0});
-    assert(ffm_device_writes_last(&viewed) != 0 && ffm_device_writes_last(&other) == 0);
 }
 
 /* The alternate signal stack is set again and again, as by a program that installs its own stack each time. */
@@ -465,10 +337,10 @@ int main(int count, char **arguments)
     memset(device, 7, sizeof device);
     watch_source(up);
     watch_results(down);
-    memory_is_viewed();
+    ffm_test_viewed_memory();
     launch_often(sync);
     read_managed_variable(sync);
-    memory_is_freed_during_a_launch();
+    ffm_test_memory_freed_during_a_launch();
     alternate_stack_is_told_often();
     clocks_are_read(sync);
 

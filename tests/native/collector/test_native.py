@@ -31,7 +31,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", *includes_of("collector"),
             "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
-            *map(str, sources_of("collector")), "-lunwind", "-lpthread",
+            str(HERE / "reached_memory.c"), *map(str, sources_of("collector")), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip

@@ -9,18 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue.h"
-#include "collector.h"
 #include "host_blocks.h"
 #include "kernel_names.h"
 #include "modes.h"
+#include "stand_in_driver.h"
 
-typedef int (*synchronize)(void);
 typedef int (*destroy)(uint64_t);
-typedef int (*download)(void *, uint64_t, size_t);
-typedef int (*upload)(uint64_t, const void *, size_t);
-typedef int (*launch)(uint64_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, uint64_t, void **,
-                      void **);
 
 enum { THREADS = 4, TURNS = 1000, CONTEXT_TURNS = 100, BLOCK = 256, DEPTHS = 16, KERNELS = 256 };
 
@@ -38,45 +32,9 @@ static struct {
     launch kernel;
 } driver;
 
-static int driver_synchronize(void)
-{
-    return 0;
-}
-
 static int driver_destroy(uint64_t context)
 {
     (void)context;
-    return 0;
-}
-
-static int driver_download(void *destination, uint64_t source, size_t bytes)
-{
-    memcpy(destination, (const void *)source, bytes);
-    return 0;
-}
-
-static int driver_upload(uint64_t destination, const void *source, size_t bytes)
-{
-    memcpy((void *)destination, source, bytes);
-    return 0;
-}
-
-static int driver_launch(uint64_t kernel, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
-{
-    (void)kernel, (void)a, (void)b, (void)c, (void)d, (void)e;
-    return 0;
-}
-
-static int driver_create_event(uint64_t *event, unsigned flags)
-{
-    static uint64_t events;
-    *event = __atomic_add_fetch(&events, 1, __ATOMIC_RELAXED);
-    return (int)flags;
-}
-
-static int driver_record_event(uint64_t event, uint64_t stream)
-{
-    (void)event, (void)stream;
     return 0;
 }
 
@@ -97,18 +55,6 @@ static int driver_name(const char **name, uint64_t kernel)
 {
     *name = kernel % 2 == 0 ? "even" : "odd";
     return 0;
-}
-
-static void *hook(const char *name, void *original)
-{
-    for (uint32_t i = 0; i < FFM_FUNCTION_COUNT; i++) {
-        if (strcmp(ffm_catalogue[i].name, name) == 0) {
-            ffm_collector_bind(i, original, original);
-            return ffm_collector_wrapper(i);
-        }
-    }
-    fprintf(stderr, "the catalogue has no %s\n", name);
-    abort();
 }
 
 /* Five operations, at a depth that gives each a stack of its own. */
