@@ -26,8 +26,7 @@ void ffm_call_bind(uint32_t index, const void *address, void *original);
 /* The function that was at the address; FFM_FUNCTION_COUNT if none is bound there. */
 uint32_t ffm_call_at(const void *address);
 
-/* Run the function without its hook. `a` has six words, or
- * FFM_MAX_ARGUMENTS if it takes more than six. */
+/* Run the function without its hook. `a` has six words, or FFM_MAX_ARGUMENTS if it takes more than six. */
 static inline uint64_t ffm_call_forward(uint32_t index, const uint64_t *a)
 {
     typedef uint64_t word;

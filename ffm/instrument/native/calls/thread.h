@@ -6,6 +6,7 @@
 
 #include "known_stacks.h"
 #include "packing.h"
+#include "wrappers.h"
 
 typedef struct {
     ffm_packer operations;
@@ -33,7 +34,7 @@ typedef struct {
     uint32_t enqueued;      /* index on its stream of the current call's work */
     void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
     ffm_operation attached; /* the current call of a function that was attached to */
-    uint64_t attached_arguments[12];
+    uint64_t attached_arguments[FFM_MAX_ARGUMENTS];
     ffm_known_stacks clock_readers;
 } ffm_thread;
 

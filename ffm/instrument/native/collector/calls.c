@@ -232,7 +232,7 @@ void ffm_collector_call_enter(void *opaque)
     const word registers[6] = {cpu->rdi, cpu->rsi, cpu->rdx, cpu->rcx, cpu->r8, cpu->r9};
     memcpy(thread->attached_arguments, registers, sizeof registers);
     if (ffm_catalogue[index].arity > 6) /* the rest are after the return address */
-        memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, 6 * sizeof(word));
+        memcpy(thread->attached_arguments + 6, (const word *)cpu->rsp + 1, (FFM_MAX_ARGUMENTS - 6) * sizeof(word));
     thread->attached = (ffm_operation){0};
     bool truncated;
     ffm_registers from = ffm_registers_of(invocation->cpu_context);

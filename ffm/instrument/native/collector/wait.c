@@ -85,7 +85,8 @@ void ffm_collector_wait_leave(void *invocation)
  * count on any register that they do not change. A wrapper therefore leaves the general and SSE registers as they are,
  * and hands on as many words of the stack as functions of the driver may have. It is a usual frame, through which an
  * unwinder finds the way. */
-enum { WRAPPERS = 8 };
+#define WRAPPERS 8
+#define STACK_WORDS 16
 
 static struct {
     void *original;
@@ -120,6 +121,9 @@ __attribute__((used)) static void end_wrapped(void)
     end();
 }
 
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
 #define FOR_VECTOR_REGISTERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define SAVE_VECTOR(n) "movaps %xmm" #n ", 0x80 + 16 * " #n "(%rsp)\n"
 #define LOAD_VECTOR(n) "movaps 0x80 + 16 * " #n "(%rsp), %xmm" #n "\n"
@@ -134,6 +138,11 @@ __attribute__((used)) static void end_wrapped(void)
     "movq 0x60(%rsp), %rdi\n movq 0x68(%rsp), %r8\n movq 0x70(%rsp), %r9\n movq 0x78(%rsp), %r10\n"                    \
     "movq 0x180(%rsp), %r11\n"
 
+_Static_assert(offsetof(ffm_registers, stack) == 0x08 && offsetof(ffm_registers, frame) == 0x10 &&
+                   offsetof(ffm_registers, rbx) == 0x18 && offsetof(ffm_registers, r12) == 0x20 &&
+                   offsetof(ffm_registers, r15) == 0x38 && sizeof(ffm_registers) == 0x40,
+               "the wrappers lay them out like this");
+
 /* From %rsp on: ffm_registers, other registers, and at 0x188 the code that runs the function. Below %rbp is the
  * wrapper's place; above it are the address to which it returns, and the function's words on the stack. */
 __asm__(".pushsection .text\n"
@@ -144,41 +153,49 @@ __asm__(".pushsection .text\n"
         "ffm_wait_wrappers:\n"
         ".cfi_startproc\n"
         ".set place, 0\n"
-        ".rept 8\n"
-        "endbr64\n"
-        "pushq %rbp\n"
-        ".cfi_def_cfa_offset 16\n"
-        ".cfi_offset %rbp, -16\n"
-        "movq %rsp, %rbp\n"
-        ".cfi_def_cfa_register %rbp\n"
-        "pushq $place\n"
-        "jmp 1f\n"
-        ".p2align 4\n"
-        ".cfi_def_cfa %rsp, 8\n"
-        ".cfi_restore %rbp\n"
-        ".set place, place + 1\n"
-        ".endr\n"
-        "1:\n"
-        ".cfi_def_cfa %rbp, 16\n"
-        ".cfi_offset %rbp, -16\n"
-        "subq $0x190, %rsp\n"
-        "andq $-16, %rsp\n" SAVE "leaq 8(%rbp), %rax\n movq %rax, 0x08(%rsp)\n"
-        "movq (%rbp), %rax\n movq %rax, 0x10(%rsp)\n"
-        "movq %rbx, 0x18(%rsp)\n movq %r12, 0x20(%rsp)\n movq %r13, 0x28(%rsp)\n"
-        "movq %r14, 0x30(%rsp)\n movq %r15, 0x38(%rsp)\n"
-        "movq -8(%rbp), %rdi\n"
-        "movq %rsp, %rsi\n"
-        "call begin_wrapped\n"
-        "movq %rax, 0x188(%rsp)\n" LOAD ".set word, 16 + 8 * 15\n"
-        ".rept 16\n"
-        "pushq word(%rbp)\n"
-        ".set word, word - 8\n"
-        ".endr\n"
-        "call *0x188 + 8 * 16(%rsp)\n"
-        "leaq 8 * 16(%rsp), %rsp\n" SAVE "call end_wrapped\n" LOAD "leave\n"
-        ".cfi_def_cfa %rsp, 8\n"
-        ".cfi_restore %rbp\n"
-        "ret\n"
-        ".cfi_endproc\n"
-        ".size ffm_wait_wrappers, . - ffm_wait_wrappers\n"
-        ".popsection\n");
+        ".rept " TEXT(
+            WRAPPERS) "\n"
+                      "endbr64\n"
+                      "pushq %rbp\n"
+                      ".cfi_def_cfa_offset 16\n"
+                      ".cfi_offset %rbp, -16\n"
+                      "movq %rsp, %rbp\n"
+                      ".cfi_def_cfa_register %rbp\n"
+                      "pushq $place\n"
+                      "jmp 1f\n"
+                      ".p2align 4\n"
+                      ".cfi_def_cfa %rsp, 8\n"
+                      ".cfi_restore %rbp\n"
+                      ".set place, place + 1\n"
+                      ".endr\n"
+                      "1:\n"
+                      ".cfi_def_cfa %rbp, 16\n"
+                      ".cfi_offset %rbp, -16\n"
+                      "subq $0x190, %rsp\n"
+                      "andq $-16, %rsp\n" SAVE "leaq 8(%rbp), %rax\n movq %rax, 0x08(%rsp)\n"
+                      "movq (%rbp), %rax\n movq %rax, 0x10(%rsp)\n"
+                      "movq %rbx, 0x18(%rsp)\n movq %r12, 0x20(%rsp)\n movq %r13, 0x28(%rsp)\n"
+                      "movq %r14, 0x30(%rsp)\n movq %r15, 0x38(%rsp)\n"
+                      "movq -8(%rbp), %rdi\n"
+                      "movq %rsp, %rsi\n"
+                      "call begin_wrapped\n"
+                      "movq %rax, 0x188(%rsp)\n" LOAD ".set word, 8 + 8 * " TEXT(
+                          STACK_WORDS) "\n"
+                                       ".rept " TEXT(
+                                           STACK_WORDS) "\n"
+                                                        "pushq word(%rbp)\n"
+                                                        ".set word, word - 8\n"
+                                                        ".endr\n"
+                                                        "call *0x188 + 8 * " TEXT(
+                                                            STACK_WORDS) "(%rsp)\n"
+                                                                         "leaq 8 * " TEXT(
+                                                                             STACK_WORDS) "(%rsp), %rsp\n" SAVE
+                                                                                          "call end_wrapped\n" LOAD
+                                                                                          "leave\n"
+                                                                                          ".cfi_def_cfa %rsp, 8\n"
+                                                                                          ".cfi_restore %rbp\n"
+                                                                                          "ret\n"
+                                                                                          ".cfi_endproc\n"
+                                                                                          ".size ffm_wait_wrappers, . "
+                                                                                          "- ffm_wait_wrappers\n"
+                                                                                          ".popsection\n");
