@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Encounters, Role
-from ffm.model.thread_relations_kernels import Meeting
+from ffm.model.thread_relations_kernels import OrderedEncounters
 from ffm.model.timeline import Timeline
 
 
@@ -23,7 +23,9 @@ def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[n
     return np.lexsort((later, timeline.start))
 
 
-def meeting_order(timeline: Timeline, encounters: Encounters | None, place: NDArray[np.int64]) -> Meeting:
+def ordered_encounters(
+    timeline: Timeline, encounters: Encounters | None, place: NDArray[np.int64]
+) -> OrderedEncounters:
     """Return the encounters that the replay lives through again; `place` is each row's position in its order.
 
     A row that was over before another one came did not wait for all: the root of a broadcast, or a clock that is ahead.
@@ -31,7 +33,7 @@ def meeting_order(timeline: Timeline, encounters: Encounters | None, place: NDAr
     """
     if encounters is None or not len(encounters.row):
         nothing, no = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        return Meeting(nothing, nothing, no, no, nothing, 0)
+        return OrderedEncounters(nothing, nothing, no, no, nothing, 0)
     number, row = encounters.number, encounters.row
     comes, waits, follows = (_has(encounters, role) for role in Role)
     count = int(number.max()) + 1
@@ -53,7 +55,7 @@ def meeting_order(timeline: Timeline, encounters: Encounters | None, place: NDAr
     after = np.where(led, timeline.start[row] - timeline.start[leader[number].clip(0)], -1)
     kept = np.flatnonzero(comes | waits | led)
     kept = kept[np.argsort(place[row[kept]], kind="stable")]
-    return Meeting(place[row[kept]], number[kept], comes[kept], waits[kept], after[kept], count)
+    return OrderedEncounters(place[row[kept]], number[kept], comes[kept], waits[kept], after[kept], count)
 
 
 def _has(encounters: Encounters, role: Role) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ffm.model import thread_relations_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
-from ffm.model.encounter_order import meeting_order
+from ffm.model.encounter_order import ordered_encounters
 from ffm.model.lock_order import lock_order
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
@@ -43,10 +43,10 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     alike = np.arange(threads, dtype=np.int32)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    meeting = meeting_order(timeline, work.encounters, place)
+    encounters = ordered_encounters(timeline, work.encounters, place)
     if threads == work.processes:
         nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, order)
-        return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks, meeting)
+        return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks, encounters)
     locks = lock_order(timeline, work.locks, place)
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
     lived = np.flatnonzero(begins[1:] > begins[:-1])
@@ -65,7 +65,7 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
         _let_joined_threads_be_alike(work.lives, joined, follows, alike)
     children = np.flatnonzero(joined >= 0)
     children = children[np.lexsort((alike[children], joined[children]))]
-    return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children, locks, meeting)
+    return thread_relations_kernels.Family(parent, forked, joined, follows, alike, children, locks, encounters)
 
 
 def without_guesses(

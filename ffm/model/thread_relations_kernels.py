@@ -33,7 +33,7 @@ class Locks(NamedTuple):
     """That next row; -1 if there is none."""
 
 
-class Meeting(NamedTuple):
+class OrderedEncounters(NamedTuple):
     """Where threads meet (`ffm.model.encounter_order`): columns with one entry for each row at each of its encounters,
     in the order of the rows' positions.
     """
@@ -48,8 +48,8 @@ class Meeting(NamedTuple):
     """Whether it waits there for the others that come."""
     after: Columns
     """How many nanoseconds after the one that comes there the row begins, if it follows that; -1 otherwise."""
-    encounters: int
-    """How many there are."""
+    total: int
+    """How many encounters there are."""
 
 
 class Family(NamedTuple):
@@ -68,7 +68,7 @@ class Family(NamedTuple):
     children: Columns
     """The threads that were joined, by where, then by `alike`; shape (joined,)."""
     locks: Locks
-    meeting: Meeting
+    encounters: OrderedEncounters
 
 
 def first_enclosing(opens: Columns, rank: Columns, row: Columns, born: Columns, reaching: Columns) -> Columns:

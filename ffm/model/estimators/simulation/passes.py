@@ -6,7 +6,7 @@ As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`
 from __future__ import annotations
 
 from ffm.model.compiled import inner, zero
-from ffm.model.estimators.simulation.meetings import come, follow, go_on_together
+from ffm.model.estimators.simulation.encounters import come, follow, go_on_together
 from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace, at_the_start
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
 from ffm.model.estimators.simulation.threads import go_on, let_go_on, meet_threads, shift_of, wait_at_the_end
@@ -37,8 +37,8 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     order, members = trace.order, fix.members
     timed, kept = len(probes.time) > 0, len(probes.start) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
-    meeting = family.meeting
-    state = at_the_start(trace, len(family.locks.goes_on), meeting.encounters)
+    encounters = family.encounters
+    state = at_the_start(trace, len(family.locks.goes_on), encounters.total)
     if len(members) == 0 and not timed:
         return state.early
     entry = zero()  # the next of the entries of encounters
@@ -49,8 +49,8 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     while place < len(order):
         row = order[place]
         thread = trace.thread[row]
-        if meeting.encounters > 0:
-            go_on_together(state, trace, meeting, probes.wait, thread)
+        if encounters.total > 0:
+            go_on_together(state, trace, encounters, probes.wait, thread)
         if related or family.joined[thread] >= 0:
             child = meet_threads(state, trace, family, manner.strict, place, child)
         less = int(probes.time[row]) if timed else 0
@@ -66,12 +66,12 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             state.touched[thread] = 1
         change = change_of(trace, fix, manner, row, changed)
         begun = int(trace.start[row]) - shift_of(state, trace, row)
-        if meeting.encounters > 0:
-            begun = follow(state, trace, meeting, entry, place, begun)
+        if encounters.total > 0:
+            begun = follow(state, trace, encounters, entry, place, begun)
         now = call(state, trace, times, fix, manner, change, row, begun)
         state.early[thread] = trace.start[row] + trace.duration[row] - now
-        if meeting.encounters > 0:
-            entry = come(state, trace, meeting, change, entry, place, begun, now)
+        if encounters.total > 0:
+            entry = come(state, trace, encounters, change, entry, place, begun, now)
         free = let_go_on(state, trace, family.locks, probes.time, place, free)
         if kept:
             probes.start[row] = begun
@@ -85,7 +85,7 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             place = max(place, members[member])
             fresh = True
     for thread in range(len(state.early)):
-        go_on_together(state, trace, meeting, probes.wait, thread)
+        go_on_together(state, trace, encounters, probes.wait, thread)
     wait_at_the_end(state)
     return state.early
 

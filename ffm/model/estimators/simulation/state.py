@@ -121,7 +121,7 @@ class Removed(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """The last row of each thread, if it waits for others to come (`Meeting`). Columns of shape (threads,)."""
+    """The last row of each thread, if it waits for others to come. Columns of shape (threads,)."""
 
     entry: Columns
     """The first entry of that row; -1 if it does not."""
@@ -163,7 +163,7 @@ class State(NamedTuple):
     let_go: Columns
     """By how much earlier each wait for another thread (`Family.locks`) is over."""
     came: Columns
-    """When the last one came to each encounter (`Family.meeting`)."""
+    """When the last one came to each encounter (`Family.encounters`)."""
     waiting: Waiting
 
 

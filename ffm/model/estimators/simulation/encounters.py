@@ -9,11 +9,11 @@ from __future__ import annotations
 from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import Change, Columns, State, Trace
 from ffm.model.numbers import WAIT_THREAD
-from ffm.model.thread_relations_kernels import Meeting
+from ffm.model.thread_relations_kernels import OrderedEncounters
 
 
 @inner
-def follow(state: State, trace: Trace, met: Meeting, entry: int, place: int, begun: int) -> int:
+def follow(state: State, trace: Trace, met: OrderedEncounters, entry: int, place: int, begun: int) -> int:
     """Return when the row at a place begins, whose first entry is this one if it has any: of what it follows, at the
     same distance, but not before its thread's row before is over. Otherwise at `begun`.
     """
@@ -29,7 +29,9 @@ def follow(state: State, trace: Trace, met: Meeting, entry: int, place: int, beg
 
 
 @inner
-def come(state: State, trace: Trace, met: Meeting, change: Change, entry: int, place: int, begun: int, now: int) -> int:
+def come(
+    state: State, trace: Trace, met: OrderedEncounters, change: Change, entry: int, place: int, begun: int, now: int
+) -> int:
     """Let the row at a place come to its encounters, and wait there; return the next entry.
 
     A call that disappears does neither. `now` is when it is over if it waits for others as long as before.
@@ -52,7 +54,7 @@ def come(state: State, trace: Trace, met: Meeting, change: Change, entry: int, p
 
 
 @inner
-def go_on_together(state: State, trace: Trace, met: Meeting, wait: Columns, thread: int) -> None:
+def go_on_together(state: State, trace: Trace, met: OrderedEncounters, wait: Columns, thread: int) -> None:
     """Let a thread go on whose last row waits for others: they have come.
 
     The row's own wait is written to `wait` unless that is empty.
