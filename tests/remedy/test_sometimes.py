@@ -26,21 +26,22 @@ def program(build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: 
 
 
 def test_a_correction_that_costs_time_goes_back_in_the_running_program(program: Path, tmp_path: Path) -> None:
-    turns, tries = 300, 5
+    turns, tries = 1000, 8
     command = [str(program), "downloads", str(turns)]
     planned = every_correction(command, tmp_path, tried=True)
     download = next(one for one in planned if load_catalogue()[one.function].name == "cuMemcpyDtoH_v2")
-    for _ in range(tries):  # in one run, other programs may disturb the few comparisons that are made
+    for _ in range(tries):  # other programs may disturb the first comparisons of a run, and later ones are rare
         comparison = compare_runs(command, [download], runs=1, files=[], timeout_s=60)
         assert compare_outputs(comparison.bare, comparison.corrected) == ([], [])
         [process] = comparison.counted
         [tally], [trial] = process.tallies, process.trials
         assert tally.calls == tally.corrected + tally.original == turns
         if not trial.corrects:
-            break
-    assert not trial.corrects
-    assert trial.slower is not None and trial.slower > 0
-    assert tally.original > turns / 2
+            assert trial.slower is not None and trial.slower > 0
+            if tally.original > turns / 2:
+                break
+    else:
+        pytest.fail("in no run did most calls go back to how they were")
 
 
 def test_frees_that_are_needed_now_and_then_wait_then_and_no_other_does(
