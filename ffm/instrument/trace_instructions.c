@@ -259,3 +259,14 @@ static gboolean loses_halves(const cs_insn *instruction)
             return TRUE;
     return FALSE;
 }
+
+/* Jumps, calls and returns, after which a block ends. */
+static gboolean continues_elsewhere(const cs_insn *instruction)
+{
+    const cs_detail *detail = instruction->detail;
+    for (guint8 i = 0; i < detail->groups_count; i++)
+        if (detail->groups[i] == CS_GRP_JUMP || detail->groups[i] == CS_GRP_CALL || detail->groups[i] == CS_GRP_RET ||
+            detail->groups[i] == CS_GRP_INT || detail->groups[i] == CS_GRP_IRET)
+            return TRUE;
+    return FALSE;
+}

@@ -10,7 +10,9 @@ extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer n
 extern void ffm_collector_trace_counter(GumCpuContext *registers, gpointer nothing);
 extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
 extern gboolean ffm_collector_trace_skips(guint64 instruction);
-extern void refuse(guint64 instruction); /* agent/trace.js */
+/* agent/trace.js */
+extern void refuse_wide(guint64 instruction);
+extern void refuse_unknown(guint64 instruction);
 
 /* lea rcx, [base + index * scale + displacement] */
 static void put_address(GumX86Writer *writer, const ffm_operand *operand, gint32 displacement)
@@ -209,15 +211,22 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
             put_operand(iterator, writer, instruction, i);
 }
 
-/* A GumStalkerTransformerCallback. */
+/* A GumStalkerTransformerCallback. Where Stalker does not know an instruction, the block ends before it, and the
+ * translation would trap there. */
 void translate(GumStalkerIterator *iterator, GumStalkerOutput *output, gpointer nothing)
 {
     const cs_insn *instruction;
+    guint64 behind = 0; /* the address after the block, if the block goes on there */
+    gboolean found = FALSE;
     while (gum_stalker_iterator_next(iterator, &instruction)) {
         if (loses_halves(instruction))
-            refuse(instruction->address);
+            refuse_wide(instruction->address);
         if (!ffm_collector_trace_skips(instruction->address))
             watch_instruction(iterator, output->writer.x86, instruction);
+        behind = continues_elsewhere(instruction) ? 0 : instruction->address + instruction->size;
+        found = TRUE;
         gum_stalker_iterator_keep(iterator);
     }
+    if (!found || behind != 0)
+        refuse_unknown(behind);
 }

@@ -3,7 +3,7 @@
 let translator = null; // kept alive: what is garbage-collected stops
 let follow = null;
 let unfollow = null;
-let refuse = null;
+let refusals = null;
 
 function startTrace(source) {
   const module = Process.getModuleByName("libffm_collector.so");
@@ -19,8 +19,11 @@ function startTrace(source) {
   for (const name of ["access", "lanes", "system_call", "counter", "pages", "skips"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }
-  refuse = new NativeCallback(refuseWide, "void", ["uint64"]);
-  symbols.refuse = refuse;
+  refusals = {
+    refuse_wide: new NativeCallback(refuseWide, "void", ["uint64"]),
+    refuse_unknown: new NativeCallback(refuseUnknown, "void", ["uint64"]),
+  };
+  Object.assign(symbols, refusals);
   translator = new CModule(source, symbols);
   follow = new NativeCallback(followHere, "void", []);
   unfollow = new NativeCallback(() => Stalker.unfollow(), "void", []);
@@ -51,7 +54,29 @@ function followHere() {
 
 // Stops the program before it runs code that Stalker would make compute with wrong values. The runner ends it.
 function refuseWide(instruction) {
-  const module = Process.findModuleByAddress(ptr(instruction.toString()));
-  send({ type: "wide", module: module === null ? "code made while the program ran" : module.path });
+  refuse("wide", ptr(instruction.toString()));
+}
+
+// Stops it before an instruction that Stalker does not know. The address is 0 if a block begins with one; a block that
+// is merely long ends before a known one.
+function refuseUnknown(instruction) {
+  const address = ptr(instruction.toString());
+  if (address.isNull() || !isKnown(address)) {
+    refuse("unknown", address);
+  }
+}
+
+function isKnown(address) {
+  try {
+    Instruction.parse(address);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuse(why, address) {
+  const module = Process.findModuleByAddress(address);
+  send({ type: "untranslatable", why, module: module === null ? "code made while the program ran" : module.path });
   recv("never", () => {}).wait();
 }

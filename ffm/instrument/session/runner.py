@@ -58,12 +58,14 @@ DYING_S = 2.0
 STARTS = 3
 """How often a program is started if Frida gives up on it before it has begun."""
 
-_WIDE = (
-    "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which Frida's "
-    "Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch pages`, "
-    "or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
-    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").'
-)
+_UNTRANSLATABLE = {
+    "wide": "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which "
+    "Frida's Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch "
+    "pages`, or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
+    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").',
+    "unknown": "`--watch trace` cannot follow this program: {module} contains an instruction that Frida's Stalker does "
+    "not know, such as one of AMX. The program was ended before it executed that. Use `--watch pages`.",
+}
 """`module` is a file, or what else the code comes from."""
 
 
@@ -377,8 +379,8 @@ class _Run:
                 process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
                 self._held.add(process.process_id, time.monotonic() - content["seconds"])
                 _reply(script, {"type": "noted"})
-            elif content["type"] == "wide":
-                self._fail(_WIDE.format(module=content["module"]))
+            elif content["type"] == "untranslatable":
+                self._fail(_UNTRANSLATABLE[content["why"]].format(module=content["module"]))
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why
