@@ -21,6 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size != 0)
         memcpy(code, data, size < LONGEST ? size : LONGEST);
     const uint32_t bytes = ffm_instruction_bytes(code);
+    if (ffm_instruction_places(code) > FFM_PLACES_MANY)
+        abort();
     ucontext_t context = {0};
     ffm_emulation found = {0};
     context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)code;

@@ -13,7 +13,6 @@
 #include "foreign.h"
 #include "guarded.h"
 #include "handlers.h"
-#include "instruction.h"
 #include "keys.h"
 #include "protection.h"
 #include "ranges.h"
@@ -23,6 +22,7 @@
 #include "stacks.h"
 #include "thread.h"
 #include "thread_memory.h"
+#include "touched.h"
 #include "watched.h"
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
@@ -104,18 +104,26 @@ static bool try_again(uint64_t address, uint64_t changes)
     return true;
 }
 
-/* Bytes that the instruction at `code` touches from `address` on. It may have jumped to where there is no code. */
-static uint32_t touched(uint64_t code, uint64_t address)
+static bool forbidden(const ffm_touched *touched)
 {
-    enum { LONGEST = FFM_INSTRUCTION_LONGEST };
-    uint8_t copy[FFM_INSTRUCTION_ROOM] = {0};
-    const uint64_t page_end = (code | (PAGE - 1)) + 1;
-    const uint64_t first = page_end - code < LONGEST ? page_end - code : LONGEST;
-    if (code == address || !ffm_guarded_read(copy, code, first))
-        return 1;
-    if (first < LONGEST)
-        ffm_guarded_read(copy + first, page_end, LONGEST - first);
-    return ffm_instruction_bytes(copy);
+    for (uint32_t i = 0; i < touched->count; i++)
+        if (ffm_access_forbidden(touched->of[i].start, touched->of[i].end, touched->of[i].writing))
+            return true;
+    return false;
+}
+
+static bool is_first(const ffm_touched *touched)
+{
+    for (uint32_t i = 0; i < touched->count; i++)
+        if (ffm_access_first(touched->of[i].start, touched->of[i].end, touched->of[i].writing))
+            return true;
+    return false;
+}
+
+static void note(const ffm_touched *touched, uint64_t time, uint32_t stack)
+{
+    for (uint32_t i = 0; i < touched->count; i++)
+        ffm_access_seen(touched->of[i].start, touched->of[i].end, touched->of[i].writing, time, stack);
 }
 
 /* Whether the thread runs on the page: what it does next would fault there again, and the kernel could not write its
@@ -144,11 +152,10 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
     if (info->si_code <= 0) /* sent by a process, not by the CPU */
         return false;
-    uint64_t code = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-    uint64_t end = address + touched(code, address);
+    const ffm_touched touched = ffm_touched_by(address, writing, context);
     ffm_ranges_lock_in_handler();
-    bool ours = ffm_access_forbidden(address, end, writing);
-    bool first = ours && ffm_access_first(address, end, writing);
+    bool ours = forbidden(&touched);
+    bool first = ours && is_first(&touched);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
     const ffm_thread *thread = ffm_thread_peek();
@@ -162,8 +169,8 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     }
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
-        ffm_access_seen(address, end, writing, time, stack);
-    const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(address, end);
+        note(&touched, time, stack);
+    const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(touched.of[0].start, touched.of[0].end);
     if (on_stack || step(address, time, context))
         ours = true;
     uint64_t changes = ffm_protection_changes();

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+enum { MOVDIR64B = 0xF8 };
 enum { WIDEST = 64, STATE = 4096 /* FXSAVE, XSAVE and the like */ };
 
 typedef enum { NO_PREFIX, OPERAND_66, REPEAT_F3, REPEAT_F2 } mandatory;
@@ -15,6 +16,7 @@ typedef struct {
     bool small;      /* 66: operands of 2 bytes */
     bool broadcast;  /* EVEX: one element for all */
     bool encoded;    /* VEX or EVEX */
+    bool moved;      /* FS, GS, or addresses of 32 bits */
 } form;
 
 static uint32_t general(const form *of)
@@ -173,9 +175,14 @@ static uint32_t map_0f(const form *of, uint8_t opcode)
 
 static uint32_t map_0f38(const form *of, uint8_t opcode)
 {
+    if (!of->encoded && (opcode == MOVDIR64B || (opcode >= 0xD8 && opcode <= 0xDF && of->prefix == REPEAT_F3)))
+        return WIDEST; /* and those with a key's handle */
     if (!of->encoded)
         return opcode < 0xF0 ? 16 : 8;
     switch (opcode) {
+    case 0x49: /* a configuration or a row of tiles, each of which faults for itself */
+    case 0x4B:
+        return WIDEST;
     case 0x18: /* broadcasts of one element */
     case 0x58:
         return 4;
@@ -235,46 +242,67 @@ static const uint8_t *encoded(uint8_t first, const uint8_t *code, form *of)
     return code + 3;
 }
 
-uint32_t ffm_instruction_bytes(const uint8_t *code)
+/* `of` holds what lasts without prefixes. Returns the address of the opcode. */
+static const uint8_t *opcode_of(const uint8_t *code, form *of)
 {
-    form of = {.vector = 16};
     const uint8_t *last = code + FFM_INSTRUCTION_LONGEST - 1; /* at which the opcode begins at the latest */
     for (bool prefix = true; prefix && code < last; code += prefix) {
         switch (*code) {
         case 0x66:
-            of.small = true;
-            if (of.prefix == NO_PREFIX)
-                of.prefix = OPERAND_66;
+            of->small = true;
+            if (of->prefix == NO_PREFIX)
+                of->prefix = OPERAND_66;
             break;
         case 0xF3:
-            of.prefix = REPEAT_F3;
+            of->prefix = REPEAT_F3;
             break;
         case 0xF2:
-            of.prefix = REPEAT_F2;
+            of->prefix = REPEAT_F2;
+            break;
+        case 0x64:
+        case 0x65:
+        case 0x67:
+            of->moved = true;
             break;
         case 0xF0:
         case 0x26:
         case 0x2E:
         case 0x36:
         case 0x3E:
-        case 0x64:
-        case 0x65:
-        case 0x67:
             break;
         default:
             prefix = false;
             break;
         }
     }
-    if (*code == 0xC4 || *code == 0xC5 || *code == 0x62) {
-        code = encoded(*code, code + 1, &of);
-        return in_map(&of, code[0], code[1]);
-    }
+    if (*code == 0xC4 || *code == 0xC5 || *code == 0x62)
+        return encoded(*code, code + 1, of);
     if ((*code & 0xF0) == 0x40)
-        of.wide = *code++ & 8;
+        of->wide = *code++ & 8;
     if (*code == 0x0F) {
-        of.map = code[1] == 0x38 ? 2 : code[1] == 0x3A ? 3 : 1;
-        code += of.map == 1 ? 1 : 2;
+        of->map = code[1] == 0x38 ? 2 : code[1] == 0x3A ? 3 : 1;
+        code += of->map == 1 ? 1 : 2;
     }
-    return in_map(&of, code[0], code[1]);
+    return code;
+}
+
+uint32_t ffm_instruction_bytes(const uint8_t *code)
+{
+    form of = {.vector = 16};
+    const uint8_t *opcode = opcode_of(code, &of);
+    return in_map(&of, opcode[0], opcode[1]);
+}
+
+ffm_places ffm_instruction_places(const uint8_t *code)
+{
+    form of = {.vector = 16};
+    const uint8_t opcode = *opcode_of(code, &of);
+    if (of.map == 0 && opcode >= 0xA4 && opcode <= 0xA7)
+        return of.moved ? FFM_PLACES_MANY : opcode < 0xA6 ? FFM_PLACES_COPY : FFM_PLACES_COMPARE;
+    if (of.map != 2)
+        return FFM_PLACES_ONE;
+    if (!of.encoded)
+        return opcode == MOVDIR64B ? FFM_PLACES_MANY : FFM_PLACES_ONE;
+    const bool gathers = opcode >= 0x90 && opcode <= 0x93, scatters = opcode >= 0xA0 && opcode <= 0xA3;
+    return gathers || scatters ? FFM_PLACES_MANY : FFM_PLACES_ONE;
 }

@@ -1,0 +1,59 @@
+#include "touched.h"
+
+#include "guarded.h"
+#include "instruction.h"
+
+enum { PAGE = 4096 };
+
+static void add(ffm_touched *to, uint64_t start, uint64_t bytes, bool writing)
+{
+    to->of[to->count].start = start;
+    to->of[to->count].end = start + bytes;
+    to->of[to->count].writing = writing;
+    to->count++;
+}
+
+/* The operand at `start`, unless it is the one that faulted or lies on other pages. */
+static void add_operand(ffm_touched *to, uint64_t start, uint64_t bytes, bool writing)
+{
+    const uint64_t faulted = to->of[0].start, page = faulted & ~(uint64_t)(PAGE - 1);
+    if (to->count == 1 && start != faulted && start < page + PAGE && start + bytes > page)
+        add(to, start, bytes, writing);
+}
+
+/* Whether the instruction could be read. The program may have jumped to where there is no code. */
+static bool read_instruction(uint64_t code, uint8_t copy[FFM_INSTRUCTION_ROOM])
+{
+    enum { LONGEST = FFM_INSTRUCTION_LONGEST };
+    const uint64_t page_end = (code | (PAGE - 1)) + 1;
+    const uint64_t first = page_end - code < LONGEST ? page_end - code : LONGEST;
+    if (!ffm_guarded_read(copy, code, first))
+        return false;
+    if (first < LONGEST)
+        ffm_guarded_read(copy + first, page_end, LONGEST - first);
+    return true;
+}
+
+ffm_touched ffm_touched_by(uint64_t address, bool writing, const ucontext_t *context)
+{
+    const greg_t *registers = context->uc_mcontext.gregs;
+    const uint64_t code = (uint64_t)registers[REG_RIP];
+    uint8_t copy[FFM_INSTRUCTION_ROOM] = {0};
+    ffm_touched found = {.count = 0};
+    if (code == address || !read_instruction(code, copy)) {
+        add(&found, address, 1, writing);
+        return found;
+    }
+    const ffm_places places = ffm_instruction_places(copy);
+    const uint32_t bytes = ffm_instruction_bytes(copy);
+    if (places == FFM_PLACES_MANY) {
+        add(&found, address & ~(uint64_t)(PAGE - 1), PAGE, writing);
+        return found;
+    }
+    add(&found, address, bytes, writing);
+    if (places != FFM_PLACES_ONE) {
+        add_operand(&found, (uint64_t)registers[REG_RSI], bytes, false);
+        add_operand(&found, (uint64_t)registers[REG_RDI], bytes, places == FFM_PLACES_COPY);
+    }
+    return found;
+}
