@@ -29,9 +29,9 @@ from ffm.remedy.selection import (
     UPLOADS,
     Planned,
     Remedy,
+    can_come_late,
     choose,
     followed_destinations,
-    guards_itself,
     needs_more,
     no_wait_counts,
     repeats,
@@ -108,7 +108,7 @@ def _why_not(site: Site, *, managed: bool, by: list[Site]) -> Reason:
 
 
 def _why_not_late(site: Site) -> Reason:
-    if not guards_itself(site):
+    if not can_come_late(site):
         need = next(verdict for verdict in site.synchronization if needs_more(verdict))
         return NeededForMore(need.occurrences, site.count, need.because)
     return LateCostsAsMuch()

@@ -1,10 +1,10 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
-A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. Some of an
-explicit synchronization's may have been needed for timing: what they waited for is over before the program reads a
-clock (`native/correction/calls/clock_payments.h`). A download's wait moves to the first use of its destination,
-wherever that is (`native/downloads.h`). That is correct whether or not the occurrence is needed, so sites with both
-kinds are chosen if it pays. A transfer is staged or reused only if the results say that this saves time; each call
+A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. Some may have
+been needed for timing: what they waited for is over before the program reads a clock
+(`native/correction/calls/clock_payments.h`). A download's wait moves to the first use of its destination, wherever that
+is (`native/correction/downloads`). That is correct whether or not the occurrence is needed, so sites with both kinds
+are chosen if it pays. A transfer is staged or reused only if the results say that this saves time; each call
 checks that its bytes are right (`native/uploads.c`).
 """
 
@@ -52,12 +52,12 @@ DOWNLOADS = _transfers(Direction.DEVICE_TO_HOST, asynchronous=False)
 LATE_S, LATE_BYTE_S = 60e-6, 0.3e-9
 """Seconds that deferring a download costs a call whose result is used at once, per call and per byte: its pages are
 closed and opened, a fault is handled, the GPU writes a word, and closed pages are written one by one. Twice the cost
-measured on the virtual GPU (2-core Xeon VM). Sites where some occurrences are needed must save more.
+measured on the virtual GPU (2-core Xeon VM).
 """
 
 LEAST = 0.1
-"""The share of that cost that sites whose waits are never needed must save. Their results may be delivered at a wait
-that the program makes anyway, or never, at little cost; but a site that saves almost nothing is better left alone.
+"""The share of that cost that a call counts whose result is not used at once. It may be delivered at a wait that the
+program makes anyway, or never, at little cost; but a site that saves almost nothing is better left alone.
 """
 
 COMPARE_S, COMPARE_BYTE_S = 5e-6, 0.1e-9
@@ -151,7 +151,9 @@ def choose(
         if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and number not in followed:
             continue
         if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
-            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT")
+            # What is needed for its data may be needed for timing, too: a verdict has one reason.
+            timed = site.function in DOWNLOADS and not never_needed(site)
+            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *(["CLOCK"] if timed else []))
         if Remedy.REUSE in remedies and _repeats(site):
             add(number, Remedy.REUSE, "REUSE", *idle)
             for first in _firsts(site):
@@ -290,35 +292,47 @@ def can_be_staged(site: Site) -> bool:
 
     if site.function in UPLOADS:
         return _all(site, staged)
-    if site.function not in DOWNLOADS:
-        return False
-    return site.staged_s > LEAST * late_cost_s(site) if never_needed(site) else guards_itself(site) and pays(site)
+    return site.function in DOWNLOADS and can_come_late(site) and pays(site)
 
 
 GUARDED = (Because.RESULT_USED, Because.SOURCE_OVERWRITTEN, Because.ORDERS_STREAMS)
-"""Needs that a deferred download satisfies: memory is closed until the GPU is done with it, and the device keeps
-streams in order. Other needs, such as a timer in the program, would be violated.
+"""Needs that a wait at the first use satisfies: memory is closed until the GPU is done with it, and the device keeps
+streams in order.
 """
-
-
-def needs_more(verdict: Verdict) -> bool:
-    """Return whether occurrences are needed for something that a wait at the first use does not satisfy."""
-    return verdict.kind not in UNNECESSARY and verdict.because not in GUARDED
 
 
 def guards_itself(site: Site) -> bool:
     """Return whether a wait at the first use satisfies everything that the site's occurrences were needed for."""
+    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.because in GUARDED)
+
+
+def needs_more(verdict: Verdict) -> bool:
+    """Return whether occurrences of a download are needed for something that delivering it later does not satisfy, such
+    as a timer that nobody sees read.
+    """
+    return verdict.kind not in UNNECESSARY and verdict.because not in (*GUARDED, Because.HOST_TIMER)
+
+
+def can_come_late(site: Site) -> bool:
+    """Return whether a download can be delivered at its first use, or when the program reads a clock."""
     return _all(site, lambda verdict: not needs_more(verdict))
 
 
 def pays(site: Site) -> bool:
-    """Return whether a site is expected to save more than deferring its downloads costs."""
+    """Return whether a download is expected to save more than deferring it costs."""
     return site.staged_s > late_cost_s(site)
 
 
 def late_cost_s(site: Site) -> float:
-    """Return the seconds that deferring costs a site whose results are used at once."""
-    return LATE_S * site.count + LATE_BYTE_S * site.bytes
+    """Return the seconds that deferring a site's downloads costs."""
+    used = sum(verdict.occurrences for verdict in site.synchronization if _uses_result(verdict))
+    share = LEAST + (1 - LEAST) * used / site.count
+    return share * (LATE_S * site.count + LATE_BYTE_S * site.bytes)
+
+
+def _uses_result(verdict: Verdict) -> bool:
+    """Return whether occurrences of a download are needed for what the CPU does with its memory."""
+    return not _needs_nothing(verdict) and verdict.because is not Because.HOST_TIMER
 
 
 def repeats(site: Site) -> bool:

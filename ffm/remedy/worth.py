@@ -26,7 +26,7 @@ from ffm.instrument import library
 from ffm.instrument.pinning import least_pinning_s, pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.reasons import DoesNotPay, Reason
-from ffm.remedy.selection import COMPARE_S, DOWNLOADS, LEAST, UPLOADS, Planned, late_cost_s, never_needed
+from ffm.remedy.selection import COMPARE_S, DOWNLOADS, UPLOADS, Planned, late_cost_s
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
@@ -196,7 +196,7 @@ class _Plan:
         if does("ASYNCHRONOUS") and site.function in UPLOADS:
             cost_s += self._machine.copy_s * site.bytes
         if does("ASYNCHRONOUS") and site.function in DOWNLOADS:
-            cost_s += late_cost_s(site) * (LEAST if never_needed(site) else 1)
+            cost_s += late_cost_s(site)
         return cost_s
 
     def _staging_bytes(self, unit: int) -> int:

@@ -205,7 +205,8 @@ def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_
 def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing() -> None:
     some = [site(number, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]) for number in range(2)]
     for number, share in enumerate((1.1 * LEAST, 0.9 * LEAST)):
-        benefit = Benefit(carry_s=0.5, bound_s=0.5, replay_s=share * late_cost_s(some[number]))
+        always = site(number, "transfer", "cuMemcpyDtoH_v2", [verdict("misplaced", 10, Because.RESULT_USED)])
+        benefit = Benefit(carry_s=0.5, bound_s=0.5, replay_s=share * late_cost_s(always))
         some[number] = msgspec.structs.replace(some[number], benefit=benefit)
     document = analysis(*some)
     assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {0: {"ASYNCHRONOUS", "NO_WAIT"}}
@@ -218,7 +219,8 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
     early = verdict("misplaced", 4, Because.RESULT_USED)
     timer = verdict("required", 4, Because.HOST_TIMER)
     unnecessary = verdict("unnecessary", 6)
-    little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=10 * LATE_S)
+    counter, doubt = verdict("required", 4, Because.COUNTER_TIMER), verdict("required", 4, Because.MAYBE_TIMER)
+    little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=4 * LATE_S)
     some = [
         site(0, "transfer", "cuMemcpyDtoH_v2", [unnecessary, used]),
         site(1, "transfer", "cuMemcpyDtoH_v2", [unnecessary, ordered]),
@@ -228,11 +230,30 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
         site(5, "transfer", "cuMemcpyDtoHAsync_v2", [unnecessary, used]),
         site(6, "synchronization", "cuCtxSynchronize", [unnecessary, used]),
         site(7, "transfer", "cuMemcpyDtoH_v2", [unnecessary]),  # four were not matched
+        site(8, "transfer", "cuMemcpyDtoH_v2", [unnecessary, counter]),
+        site(9, "transfer", "cuMemcpyDtoH_v2", [unnecessary, doubt]),
     ]
     some[4] = msgspec.structs.replace(some[4], benefit=little)
     planned = plan(analysis(*some), set(Remedy))
-    assert actions(planned) == {number: {"ASYNCHRONOUS", "NO_WAIT"} for number in (0, 1, 2)}
+    late = {"ASYNCHRONOUS", "NO_WAIT"}
+    assert actions(planned) == {0: late | {"CLOCK"}, 1: late, 2: late | {"CLOCK"}, 3: late | {"CLOCK"}}
     assert all(delivers_late(one) for one in planned)
+
+
+def test_deferring_a_download_costs_most_where_its_data_is_used() -> None:
+    timer, used = verdict("required", 4, Because.HOST_TIMER), verdict("required", 4, Because.RESULT_USED)
+    unnecessary = verdict("unnecessary", 6)
+    idle, timed, needed, always = (
+        late_cost_s(site(0, "transfer", "cuMemcpyDtoH_v2", verdicts))
+        for verdicts in (
+            [verdict("unnecessary", 10)],
+            [unnecessary, timer],
+            [unnecessary, used],
+            [verdict("misplaced", 10, Because.RESULT_USED)],
+        )
+    )
+    assert idle == timed == pytest.approx(LEAST * always)
+    assert needed == pytest.approx(0.4 * always + 0.6 * idle)
 
 
 def test_uploads_are_corrected_where_all_of_them_go_to_memory_that_is_followed() -> None:
@@ -283,7 +304,7 @@ def test_a_wait_that_a_read_of_a_clock_makes_up_for_is_skipped_where_others_are_
 
 def test_what_is_not_corrected_has_a_reason() -> None:
     needed = verdict("required", 4, Because.RESULT_USED)
-    timer = verdict("required", 4, Because.HOST_TIMER)
+    timer = verdict("required", 4, Because.COUNTER_TIMER)
     unnecessary = verdict("unnecessary", 6)
     document = analysis(
         site(0, "transfer", "cuMemsetD8_v2", [verdict("unnecessary", 10)]),
@@ -319,7 +340,7 @@ REASON_WORDS = (
     "managed memory",
     "4 of 10 occurrences are needed",
     "moving it requires a change of the source",
-    f"4 are needed: {WORDS[Because.HOST_TIMER]}",
+    f"4 are needed: {WORDS[Because.COUNTER_TIMER]}",
     "not cuMemcpyDtoHAsync_v2",
     "the allocation of the memory that it frees was not observed",
     "1 of 10 occurrences could not be matched",

@@ -50,8 +50,9 @@ def test_a_clock_is_read_when_what_was_waited_for_is_over(program: Path, tmp_pat
     [process] = comparison.counted
     assert process.values["synchronizations"] == sum(tally.calls for tally in process.tallies) > TURNS
     assert process.values["waits_clocks"] > 0
-    forgotten = compare_runs(command, waits(planned, timed=False), runs=1, files=[], timeout_s=60)
-    assert compare_outputs(forgotten.bare, forgotten.corrected) != ([], [])
+    [forgetful] = compare_runs(command, waits(planned, timed=False), runs=1, files=[], timeout_s=60).counted
+    assert forgetful.values["synchronizations"] > TURNS
+    assert forgetful.values["waits_clocks"] == 0
 
 
 def test_where_the_program_asks_the_kernel_itself_its_waits_stay(

@@ -6,6 +6,7 @@
 #include "bypasses.h"
 #include "clocks.h"
 #include "counters.h"
+#include "delivery.h"
 #include "dispatch.h"
 #include "instruments.h"
 #include "order.h"
@@ -13,11 +14,20 @@
 #include "state.h"
 #include "unwinding.h"
 
-static bool owed;
+/* How many waits were removed that a read of a clock must make up for, and up to which one that is done. One who makes
+ * up for them takes nothing away from others before that: another thread may read a clock meanwhile. */
+static struct {
+    uint64_t owed, paid;
+} waits;
 
 static struct {
     uint64_t start, end;
 } driver;
+
+static bool owes(void)
+{
+    return __atomic_load_n(&waits.owed, __ATOMIC_ACQUIRE) != __atomic_load_n(&waits.paid, __ATOMIC_ACQUIRE);
+}
 
 void ffm_clock_payments_driver(uint64_t start, uint64_t end)
 {
@@ -47,8 +57,8 @@ static void on_read(const void *caller, const ffm_registers *from)
     (void)from;
     static __thread bool settling __attribute__((tls_model("initial-exec")));
     /* Threads that never call the driver are its own, or ours, or know of its work only through others. */
-    if (!__atomic_load_n(&owed, __ATOMIC_RELAXED) || settling || !ffm_dispatch_between_calls() ||
-        ffm_unwinding_here() || in_driver((uint64_t)caller) || ffm_instruments_hold((uint64_t)caller))
+    if (!owes() || settling || !ffm_dispatch_between_calls() || ffm_unwinding_here() || in_driver((uint64_t)caller) ||
+        ffm_instruments_hold((uint64_t)caller))
         return;
     const int error = errno;
     settling = true;
@@ -70,13 +80,21 @@ bool ffm_clock_payments_possible(void)
 
 void ffm_clock_payments_owe(void)
 {
-    __atomic_store_n(&owed, true, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&waits.owed, 1, __ATOMIC_RELEASE);
 }
 
 void ffm_clock_payments_settle(void)
 {
-    if (!__atomic_exchange_n(&owed, false, __ATOMIC_RELAXED) || !ffm_order_owes())
+    const uint64_t upto = __atomic_load_n(&waits.owed, __ATOMIC_ACQUIRE);
+    uint64_t paid = __atomic_load_n(&waits.paid, __ATOMIC_ACQUIRE);
+    if (paid == upto)
         return;
-    FFM_COUNT(waits_clocks);
-    ffm_order_pay();
+    if (ffm_order_owes()) {
+        FFM_COUNT(waits_clocks);
+        ffm_order_pay();
+    }
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_clocks, false);
+    while (paid < upto &&
+           !__atomic_compare_exchange_n(&waits.paid, &paid, upto, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
 }

@@ -2,7 +2,7 @@
  *
  * A benchmark waits before it reads a clock, so that the time between two reads is that of the GPU's work. Such a wait
  * may go as any other if that work is over when a clock is read: then the program reads what it would have read, or
- * less, where the CPU went on meanwhile. */
+ * less, where the CPU went on meanwhile. Downloads are delivered then, because that was part of the time. */
 #ifndef FFM_REMEDY_CLOCK_PAYMENTS_H
 #define FFM_REMEDY_CLOCK_PAYMENTS_H
 

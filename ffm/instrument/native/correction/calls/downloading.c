@@ -1,5 +1,6 @@
 #include "downloads.h"
 
+#include "clock_payments.h"
 #include "delivery.h"
 #include "driver.h"
 #include "effects.h"
@@ -28,39 +29,52 @@ static uint64_t download_now(const ffm_program_call *call, uint64_t stream)
     return result;
 }
 
+/* Start a planned download so that it can be delivered later. Returns NULL, or the counter of what is in the way; then
+ * nothing is under way. */
+static uint64_t *defer(const ffm_program_call *call, ffm_download_late *late, uint64_t from)
+{
+    const bool timed = call->site->actions & FFM_REMEDY_CLOCK;
+    if (timed && !ffm_clock_payments_possible())
+        return &ffm_counters->waits_unseen;
+    if (!ffm_pool_holds(from, late->bytes))
+        return &ffm_counters->waits_source;
+    if (ffm_effects_under_way())
+        return &ffm_counters->waits_host_memory;
+    if ((!late->direct && ffm_host_memory_holds(late->to)) || !ffm_downloads_begin(late))
+        return &ffm_counters->waits_destination;
+    if (!enqueue(late, from)) {
+        ffm_driver.stream_synchronize(late->stream);
+        ffm_staging_release(&late->piece);
+        return &ffm_counters->waits_driver;
+    }
+    ffm_downloads_close(late);
+    if (ffm_order_fence(FFM_SCOPE_STREAM, late->stream)) {
+        if (timed)
+            ffm_clock_payments_owe();
+        FFM_COUNT(transfer_waits);
+    } else {
+        ffm_driver.stream_synchronize(late->stream);
+    }
+    return NULL;
+}
+
 uint64_t ffm_download(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
     ffm_download_late late = {.to = ffm_argument(call, function->destination),
                               .bytes = ffm_argument(call, function->bytes),
                               .stream = ffm_order_stream(0, function->per_thread_stream)};
-    uint64_t from = ffm_argument(call, function->source);
     if (late.bytes == 0)
         return ffm_forward(call); /* which may wait for nothing */
     late.direct = ffm_host_memory_holds(late.to) && ffm_host_memory_holds(late.to + late.bytes - 1);
     if (!ffm_may(call, FFM_REMEDY_ASYNCHRONOUS) || !(call->site->actions & FFM_REMEDY_NO_WAIT))
         return download_now(call, late.stream);
     late.unit = call->site->unit;
-    uint64_t *why = &ffm_counters->waits_host_memory;
-    if (!ffm_pool_holds(from, late.bytes)) {
-        why = &ffm_counters->waits_source;
-    } else if (!ffm_effects_under_way()) {
-        why = &ffm_counters->waits_destination;
-        if ((late.direct || !ffm_host_memory_holds(late.to)) && ffm_downloads_begin(&late)) {
-            why = &ffm_counters->waits_driver;
-            if (enqueue(&late, from)) {
-                ffm_downloads_close(&late);
-                if (ffm_order_fence(FFM_SCOPE_STREAM, late.stream))
-                    FFM_COUNT(transfer_waits);
-                else
-                    ffm_driver.stream_synchronize(late.stream);
-                FFM_COUNT(downloads_staged);
-                ffm_count(&call->tally->corrected);
-                return FFM_CUDA_SUCCESS;
-            }
-            ffm_driver.stream_synchronize(late.stream);
-            ffm_staging_release(&late.piece);
-        }
+    uint64_t *why = defer(call, &late, ffm_argument(call, function->source));
+    if (why == NULL) {
+        FFM_COUNT(downloads_staged);
+        ffm_count(&call->tally->corrected);
+        return FFM_CUDA_SUCCESS;
     }
     ffm_count(why);
     ffm_count(&call->tally->waited);

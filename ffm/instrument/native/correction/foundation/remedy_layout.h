@@ -1,7 +1,7 @@
 /* The binary layout of the correcting library's plan and counters. The C compiler and ffm/remedy/layout.py both read it
  * as it stands, so it may contain only plain declarations. */
 
-enum { FFM_REMEDY_VERSION = 8 };
+enum { FFM_REMEDY_VERSION = 9 };
 
 /* What may be done at a call site. */
 enum {
@@ -11,7 +11,7 @@ enum {
     FFM_REMEDY_ASYNCHRONOUS = 8,    /* a transfer through pinned staging */
     FFM_REMEDY_REUSE = 16,          /* an upload from a copy already on the device */
     FFM_REMEDY_NO_WAIT = 32,        /* a transfer: nothing relied on its own wait */
-    FFM_REMEDY_CLOCK = 64           /* with SKIP: the next read of a clock may rely on the wait */
+    FFM_REMEDY_CLOCK = 64           /* with SKIP, or at a download: the next read of a clock may rely on the wait */
 };
 
 /* What a mode asks of the library. */
@@ -81,6 +81,7 @@ typedef struct {
     uint64_t waits_driver;       /* the driver refused part of a correction */
     uint64_t deliveries_touched; /* downloads delivered because the program touched their destination */
     uint64_t deliveries_called;  /* downloads delivered because a call was about to read or write the destination */
+    uint64_t deliveries_clocks;  /* downloads delivered because the program read a clock */
     uint64_t unknown_calls;      /* planned functions called from stacks that are not in the plan */
 
     uint64_t deliveries;         /* downloads delivered in all */
