@@ -76,6 +76,7 @@ class Estimates:
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._inference, self._variation, self._pinning = inference, variation, pinning
         self._elsewhere, self._tell = elsewhere, tell
+        self._visited = 0  # rows, by passes of `carry`
 
     @functools.cached_property
     def replay(self) -> Replay | None:
@@ -322,13 +323,14 @@ class Estimates:
 
     def _carry(self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int) -> NDArray[np.float64]:
         """Return the seconds by `carry`. With several processes the smallest saving counts: they end together."""
+        self._visited += len(self._timeline)
         if self._work is None or self._work.processes < 2:
-            return carry_by_group(self._timeline, label, group_of, groups, self._copy_time)
+            return carry_by_group(self._timeline, label, group_of, groups, self._copy_time, self._visited)
         processes, labels = self._work.processes, len(group_of)
         process = self._work.process_of_thread[self._timeline.thread].astype(np.int64)
         own_label = np.where(label >= 0, label + process * labels, -1)
         own_group = np.concatenate([np.where(group_of >= 0, group_of + p * groups, -1) for p in range(processes)])
-        saved = carry_by_group(self._timeline, own_label, own_group, groups * processes, self._copy_time)
+        saved = carry_by_group(self._timeline, own_label, own_group, groups * processes, self._copy_time, self._visited)
         each = saved.reshape(processes, groups)
         least: NDArray[np.float64] = np.where(each > 0, each, np.inf).min(axis=0)
         return np.where(np.isfinite(least), least, 0.0)

@@ -43,6 +43,11 @@ from ffm.model import kernels
 from ffm.model.compiled import run
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 
+PASSES_WORTH_COMPILING = 10
+"""So many times the rows for which one pass is compiled pay for compiling it, if they are visited one after the other:
+plain Python needs about two seconds for them.
+"""
+
 
 def carry(timeline: Timeline, selected: NDArray[np.bool_], copy_time: NDArray[np.int64] | None = None) -> float:
     """Seconds that fixing the selected rows together saves. One pass over the rows.
@@ -68,6 +73,7 @@ def carry_by_group(
     group_of: NDArray[np.integer],
     groups: int,
     copy_time: NDArray[np.int64] | None = None,
+    visited: int = 0,
 ) -> NDArray[np.float64]:
     """Seconds that fixing each group alone saves, for any number of groups without common rows, in one pass.
 
@@ -78,6 +84,8 @@ def carry_by_group(
         groups: the number of groups.
         copy_time: shape (sites,), nanoseconds that the GPU copies for one transfer of each site (see
             `ffm.model.copies`); by default none are known.
+        visited: how many rows the caller's earlier passes have visited: compiling pays for many even if the table is
+            small.
     """
     if label.shape != (len(timeline),):
         raise ValueError(f"need one label for each of {len(timeline)} rows, not {label.shape}")
@@ -93,5 +101,6 @@ def carry_by_group(
         timeline.first_use,
         timeline.site,
     )
-    saved: NDArray[np.int64] = run(kernels.carry_groups, len(timeline), rows, copy_time, label, group_of, groups)
+    visits = max(len(timeline), visited // PASSES_WORTH_COMPILING)
+    saved: NDArray[np.int64] = run(kernels.carry_groups, visits, rows, copy_time, label, group_of, groups)
     return saved.astype(np.float64) / NANOSECONDS_IN_SECOND

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import reference
@@ -12,8 +15,9 @@ from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timelin
 
 from ffm.model import kernels
 from ffm.model.compiled import compiled
-from ffm.model.estimators.carry import carry, carry_by_group
+from ffm.model.estimators.carry import PASSES_WORTH_COMPILING, carry, carry_by_group
 from ffm.model.timeline import Kind
+from ffm.results.estimates import Estimates
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH
 
@@ -262,3 +266,19 @@ def test_compiled_and_plain_kernels_agree() -> None:
     columns = kernels.Rows(*(getattr(table, name) for name in kernels.Rows._fields))
     arguments = columns, np.arange(9) * 500_000_000, table.site, np.array([0, 1, -1, 2, 2, 3, -1, 4, 0], np.int32), 5
     assert compiled(kernels.carry_groups)(*arguments).tolist() == kernels.carry_groups(*arguments).tolist()
+
+
+def test_passes_over_a_small_table_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates of many groups make so many that compiling pays: in plain Python, those of 2,000 threads take 10 s."""
+    table = timeline([Row(wait=2, gap=1, problem=UNNECESSARY)] * 10)
+    visits = []
+
+    def run(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
+        visits.append(rows)
+        return kernel(*arguments)
+
+    monkeypatch.setattr("ffm.model.estimators.carry.run", run)
+    estimates = Estimates(table, None, np.zeros(1, np.int64), 100.0, None)
+    saved = {estimates.of_rows(table.problem != 0).carry_s for _ in range(5 * PASSES_WORTH_COMPILING)}
+    assert saved == {10.0}
+    assert (visits[0], visits[-1]) == (len(table), 5 * len(table))
