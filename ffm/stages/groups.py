@@ -79,13 +79,13 @@ def folds_of(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float6
             parts=sorted(parts, key=_order),
         )
 
+    wholes, divided = list(whole.values()), [members for _, _, members in parts]
+    of_parts = benefits(divided)
+    of_wholes = of_parts if wholes == divided else benefits(wholes)  # each call may have one caller
     by_call: dict[str, list[Group]] = {call: [] for call in calls}
-    for (call, caller, members), benefit in zip(parts, benefits([part[2] for part in parts]), strict=True):
+    for (call, caller, members), benefit in zip(parts, of_parts, strict=True):
         by_call[call].append(group(caller, members, benefit, []))
-    folds = [
-        group(call, whole[call], benefit, by_call[call])
-        for call, benefit in zip(whole, benefits(list(whole.values())), strict=True)
-    ]
+    folds = [group(call, whole[call], benefit, by_call[call]) for call, benefit in zip(whole, of_wholes, strict=True)]
     return sorted(folds, key=_order)
 
 
