@@ -19,6 +19,7 @@ from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.evidence.transfers.staged_copies import STAGED_BYTES
 from ffm.instrument.recording.layout import constant
+from ffm.model.codes import is_one_of
 from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.program import StreamKind
@@ -34,6 +35,10 @@ _WAITS = {
     Awaits.STREAM: Action.WAIT_STREAM,
     Awaits.EVENT: Action.WAIT_EVENT,
 }
+
+_ORDERS = {Effect.RECORD_EVENT: Action.RECORD_EVENT, Effect.WAIT_EVENT: Action.STREAM_WAIT_EVENT}
+
+_COPIES = (DriverKind.TRANSFER, DriverKind.SET, DriverKind.MIGRATION)
 
 
 def device_work(
@@ -94,27 +99,36 @@ def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
 def _actions(columns: Columns) -> NDArray[np.uint8]:
     """Return the `Action` of each row."""
     function, waits = columns["function"], columns["waits"] > 0
-    flags = columns["flags"]
-    upload = (flags & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-
-    def kind(*kinds: DriverKind) -> NDArray[np.bool_]:
-        return _of(lambda entry: entry.kind in kinds)[function]
-
-    action = np.full(len(function), Action.NONE, np.uint8)
-    action[waits] = Action.WAIT_CONTEXT
-    copies = kind(DriverKind.TRANSFER, DriverKind.SET, DriverKind.MIGRATION)
-    action[copies] = np.where(waits[copies], Action.ENQUEUE_AND_WAIT, Action.ENQUEUE)
-    action[kind(DriverKind.SET) & waits] = Action.SET_AND_WAIT
-    asynchronous = _of(lambda entry: entry.asynchronous)[function]
-    action[copies & asynchronous & upload] = Action.ENQUEUE
-    action[copies & upload & ~asynchronous & _staged(columns)] = Action.WAIT_AND_ENQUEUE
-    action[kind(DriverKind.LAUNCH, DriverKind.HOST_FUNCTION)] = Action.ENQUEUE
-    action[function == constant("FFM_FUNCTION_PRIVATE")] = Action.ENQUEUE_AND_WAIT
-    for entry in load_catalogue().of_kind(DriverKind.SYNCHRONIZATION):
-        action[function == entry.index] = _WAITS[entry.awaits]
-    action[_of(lambda entry: entry.effect is Effect.RECORD_EVENT)[function]] = Action.RECORD_EVENT
-    action[_of(lambda entry: entry.effect is Effect.WAIT_EVENT)[function]] = Action.STREAM_WAIT_EVENT
+    # One table holds what functions do if they do not wait, and behind it what they do if they wait.
+    table = np.concatenate([_actions_of_functions(waits=False), _actions_of_functions(waits=True)])
+    action = table[function + waits * np.int32(len(table) // 2)]
+    copies = _of(lambda entry: entry.kind in _COPIES and entry.effect not in _ORDERS)
+    rows = np.flatnonzero(((columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0) & copies[function])
+    asynchronous = _of(lambda entry: entry.asynchronous)[function[rows]]
+    action[rows[asynchronous]] = Action.ENQUEUE
+    rows = rows[~asynchronous]
+    if len(rows):
+        action[rows[_staged(columns)[rows]]] = Action.WAIT_AND_ENQUEUE
     return action
+
+
+def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
+    """Return a table over recorded function indices with the `Action` of calls that wait, or do not; but for uploads,
+    which say more.
+    """
+    table = np.full(constant("FFM_FUNCTION_PRIVATE") + 1, Action.WAIT_CONTEXT if waits else Action.NONE, np.uint8)
+    table[constant("FFM_FUNCTION_PRIVATE")] = Action.ENQUEUE_AND_WAIT
+    for function in load_catalogue().functions:
+        if function.effect in _ORDERS:
+            table[function.index] = _ORDERS[function.effect]
+        elif function.kind is DriverKind.SYNCHRONIZATION:
+            table[function.index] = _WAITS[function.awaits]
+        elif function.kind in _COPIES and waits:
+            sets = function.kind is DriverKind.SET
+            table[function.index] = Action.SET_AND_WAIT if sets else Action.ENQUEUE_AND_WAIT
+        elif function.kind in (*_COPIES, DriverKind.LAUNCH, DriverKind.HOST_FUNCTION):
+            table[function.index] = Action.ENQUEUE
+    return table
 
 
 def _staged(columns: Columns) -> NDArray[np.bool_]:
@@ -220,7 +234,7 @@ def _over_before(
     latest = np.iinfo(np.int64).max
     first_use, last_work, last_wait = np.full((3, len(over)), -latest)
     first_use[:] = latest
-    waits = np.isin(action, (Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    waits = is_one_of(action, (Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     np.minimum.at(first_use, stream[stream >= 0], start[stream >= 0])
     np.maximum.at(last_work, stream[(stream >= 0) & ~waits], end[(stream >= 0) & ~waits])
     np.maximum.at(last_wait, stream[(stream >= 0) & waits], start[(stream >= 0) & waits])
@@ -236,7 +250,7 @@ def _over_before(
 
 def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int32], int]:
     """Number the events over all processes, and count them."""
-    event = events_of(columns, np.isin(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
+    event = events_of(columns, is_one_of(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
     return event.astype(np.int32), int(event.max(initial=-1)) + 1
 
 

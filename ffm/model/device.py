@@ -13,6 +13,8 @@ from enum import IntEnum, IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import is_one_of
+
 
 class Action(IntEnum):
     """What a driver call does on a stream, and whether it waits before or after that.
@@ -233,7 +235,7 @@ class DeviceWork:
     @property
     def waits_first(self) -> NDArray[np.bool_]:
         """Which rows wait at their begin and then do their own, shape (n,); the others that wait do so at their end."""
-        return np.isin(self.action, _WAITS_FIRST)
+        return is_one_of(self.action, _WAITS_FIRST)
 
     @property
     def gpus(self) -> Gpus:

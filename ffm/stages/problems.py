@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import is_one_of
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
@@ -36,24 +37,25 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     timeline = traced_timeline(columns)
     reason, first_use, stack = joined.reason, joined.first_use, timeline.site
     problem = timeline.problem
-    unnecessary = np.isin(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    unnecessary = is_one_of(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
     unnecessary &= _share(unnecessary, judged, stack)[stack] > MOSTLY
-    repeated = np.isin(joined.repetition, REPEATED)
+    repeated = is_one_of(joined.repetition, REPEATED)
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     wait = columns["wait"]
     misplaced = (
-        np.isin(reason, list(REQUIRED - AT_UNKNOWN_TIMES))
+        is_one_of(reason, REQUIRED - AT_UNKNOWN_TIMES)
         & ~repeated
         & (first_use > WORTH_MOVING_NS)
         & (wait > WORTH_MOVING_NS)
     )
-    misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
-    movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
-    misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
-    problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
+    if misplaced.any():
+        misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
+        movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
+        misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
+        problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
+        timeline.first_use[misplaced] = first_use[misplaced]  # where nothing is written, its zeros take no memory
     problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
-    timeline.first_use[misplaced] = first_use[misplaced]  # where nothing is written, its zeros take no memory
     return timeline
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import is_one_of
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork, Direction
 from ffm.model.timeline import Kind, Timeline
@@ -29,8 +30,10 @@ def polling(timeline: Timeline, work: DeviceWork) -> tuple[int, int]:
     """
     if work.asked is None:
         return 0, 0
-    waits = np.cumsum(np.isin(work.action, _WAITS))
     rows = np.flatnonzero(work.asked >= 0)
+    if not len(rows):
+        return 0, 0
+    waits = np.cumsum(is_one_of(work.action, _WAITS))
     rows = rows[np.lexsort((rows, work.asked[rows] >> 1, timeline.thread[rows]))]
     unfinished = (work.asked[rows] & 1).astype(bool)
     goes_on = np.zeros(len(rows), bool)
@@ -74,7 +77,7 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         return 0, 0
     recorded = None
     if work.awaits is not None:
-        recorded = np.cumsum((timeline.kind == Kind.OTHER) & np.isin(work.action, (Action.NONE, Action.WAIT_THREAD)))
+        recorded = np.cumsum((timeline.kind == Kind.OTHER) & is_one_of(work.action, (Action.NONE, Action.WAIT_THREAD)))
     count, lasting = 0, 0
     for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
         begin, end, row = graph.gpu_begin[rows], graph.gpu_end[rows], rows
@@ -86,7 +89,7 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         del begin, end
         alone = after & np.append(after[1:], True) & (timeline.kind[row] == Kind.TRANSFER)
         direction = work.direction[row]
-        alone &= np.isin(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
+        alone &= is_one_of(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
         follows = np.flatnonzero(alone[1:] & alone[:-1] & (direction[1:] == direction[:-1]))
         former, excess = row[follows], row[follows + 1]
         if recorded is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import is_one_of
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
@@ -87,12 +88,12 @@ class Patterns:
 def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Patterns:
     """Find the patterns of a run. O(n log n)."""
     caused = graph.cause >= 0
-    late = np.isin(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
+    late = is_one_of(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
     works = graph.works
     transfer = works & (timeline.kind == Kind.TRANSFER)
     kernel = works & ~transfer
     process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
-    own_first = np.isin(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
+    own_first = is_one_of(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)

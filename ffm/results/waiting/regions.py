@@ -106,7 +106,9 @@ class Regions:
         less = 1.0 - 1.0 / factor
         share = self.split.of_regions(list(chosen), self.cells.count)
         work = share[self.cells.after]
-        calls, gpu = np.isin(self.of_call, chosen), np.isin(self.of_gpu, chosen)
+        among = np.zeros(len(self.regions) + 1, np.bool_)  # the last is for rows in no region (-1)
+        among[list(chosen)] = True
+        calls, gpu = among[self.of_call], among[self.of_gpu]
         return Faster(
             call=(np.where(calls, timeline.duration - timeline.wait, 0) * less).astype(np.int64),
             gap=((timeline.gap - lock_waited(timeline, run.work.locks)) * work * less).astype(np.int64),
