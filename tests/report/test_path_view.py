@@ -275,7 +275,7 @@ def test_threads_wait_for_the_slowest_of_their_team(tmp_path: Path) -> None:
     results = open_results(tmp_path)
     view = path_view(results)
     assert [(row.place, row.threads_s) for row in view.threads_for] == [("als.cu:3", pytest.approx(0.003))]
-    assert {row.name: row.count for row in view.patterns} == {"uneven threads": 1}
+    assert {row.name: row.count for row in view.patterns} == {"load imbalance": 1}
     slow = region_view(results, str(view.threads_for[0].number))
     assert (slow.bounds.faster_s, slow.bounds.even_s) == (pytest.approx(0.003), pytest.approx(0.0015))
 

@@ -24,6 +24,7 @@ from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, recorded_meetings
 from ffm.model.waiting.path import Path as CriticalPath
+from ffm.model.waiting.patterns import find_patterns
 from ffm.results.documents.notes import UnpairedCalls
 from ffm.results.stored import open_results
 from ffm.sources import scorep
@@ -110,6 +111,25 @@ def test_waiting_of_ranks_and_threads_is_casitas(name: str, pattern: str, calls:
     mine = [value for call, value in waited(name).items() if call.startswith(calls)]
     assert sum(seconds for seconds, _ in mine) == pytest.approx(expected["value"], abs=MICROSECONDS)
     assert sum(count for _, count in mine) == expected["occurrences"] - ties
+
+
+@needs_archives
+@pytest.mark.parametrize("name", ["4_mpi_ls_barr", "10_scorep_mpi_tags", "2_cuda_simple"])
+def test_patterns_of_waiting_for_each_other_are_casitas(name: str) -> None:
+    """CASITA counts a call that both sends and receives for itself, as `Wait in MPI_Sendrecv`."""
+    expected = casita(name)["casita"]["waiting"]["patterns"]
+    run, meetings, _ = run_of(name)
+    found = find_patterns(run.timeline, run.work, graph_of(run), meetings)
+    messages = expected.get("Late sender"), expected.get("Late receiver"), expected.get("Wait in MPI_Sendrecv")
+    for theirs, ours in (
+        (messages, (found.late_sender, found.late_receiver)),
+        ((expected.get("Wait in MPI collective"),), (found.collective,)),
+        ((expected.get("Wait in OpenMP barrier"),), (found.barrier,)),
+    ):
+        seconds, count = (sum(one[key] for one in theirs if one) for key in ("value", "occurrences"))
+        assert sum(one.lasting for one in ours) / 1e9 == pytest.approx(seconds, abs=MICROSECONDS)
+        assert sum(one.count for one in ours) == count
+    assert not found.imbalance.count
 
 
 @needs_archives
@@ -350,7 +370,7 @@ def test_threads_wait_for_locks_that_others_hold(tmp_path: Path) -> None:
     waiting = write_profile(profile, "otf2", tmp_path / "results").waiting
     assert waiting is not None
     assert (waiting.locks.count, waiting.locks.seconds) == (1, 30e-9)
-    assert waiting.uneven.count == 0
+    assert (waiting.barrier.count, waiting.collective.count) == (0, 0)
     blamed = {(region.kind, region.name): region.threads_s for region in waiting.regions if region.threads_s > 0}
     assert blamed == {("CPU", "!$omp critical @a.c:7"): 30e-9}
 

@@ -68,7 +68,7 @@ def recorded_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_
     those of a process's own threads in between are part of what it did (there, 5.2). What the holder of a lock does
     counts from when it had the lock; if it waited for that when the other thread did already, from when both waited.
     """
-    waiting = np.flatnonzero(_waits_for_begin(timeline, awaits))
+    waiting = np.flatnonzero(waits_for_begin(timeline, awaits))
     late = np.unique(awaits[waiting]).astype(np.int64)
     by_time = late[np.lexsort((late, timeline.start[late]))]
     place = np.empty(len(timeline), np.int64)
@@ -114,10 +114,11 @@ def releases(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]
 
 def lock_waits(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Return which rows waited for a lock that another thread held; shape (n,)."""
-    return np.asarray(_waits_for_begin(timeline, awaits) & releases(timeline, awaits)[awaits.clip(0)])
+    return np.asarray(waits_for_begin(timeline, awaits) & releases(timeline, awaits)[awaits.clip(0)])
 
 
-def _waits_for_begin(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
+def waits_for_begin(timeline: Timeline, awaits: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which rows waited for the begin of the row that they await; shape (n,)."""
     comes = timeline.start[awaits.clip(0)] if len(awaits) else timeline.start
     within = (timeline.start < comes) & (comes <= timeline.start + timeline.duration)
     return np.asarray((awaits >= 0) & (timeline.wait > 0) & within)

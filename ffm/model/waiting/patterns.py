@@ -19,9 +19,8 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
-from ffm.model.waiting.meetings import Meetings, lock_meetings, lock_waits
-
-Times = NDArray[np.int64]
+from ffm.model.waiting.meetings import Meetings
+from ffm.model.waiting.thread_patterns import Reason, find_thread_waits
 
 _PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
 
@@ -58,7 +57,7 @@ class GpuUse:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """What CASITA would find in a run with one kind of device and no messages between processes."""
+    """What CASITA would find in a run with one kind of device."""
 
     early: Pattern
     """Waits for GPU work that was not yet over (early blocking synchronization)."""
@@ -72,8 +71,16 @@ class Patterns:
     """From the start of a launch to the start of its work, where the work waited for nothing else. Empty unless a
     profiler recorded when work began.
     """
-    uneven: Pattern
-    """Threads that came to a meeting before the last one, but for locks; how long they waited for that."""
+    late_sender: Pattern
+    """Receivers that came before their senders; how long they waited for these."""
+    late_receiver: Pattern
+    """Senders that were seen to wait for their receivers."""
+    collective: Pattern
+    """Processes that came to a collective operation before the last one."""
+    barrier: Pattern
+    """Threads of one process that came to a barrier before the last one."""
+    imbalance: Pattern
+    """Threads that ended before the last of those joined together."""
     locks: Pattern
     """Threads that requested a lock that another one held, and how long they waited for its release."""
     polling: Pattern
@@ -97,8 +104,7 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
-    locked = _waited_for_locks(timeline, work)
-    met = meetings.waited
+    met = find_thread_waits(timeline, work, meetings)
     use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in np.unique(process[works]).tolist():
         mine = process == number
@@ -117,23 +123,17 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         late=Pattern(int(late.sum()), int(timeline.duration[late].sum())),
         late_transfer=Pattern(late_count, late_ns),
         launch_delay=launch_delay(timeline, work, graph),
-        uneven=Pattern(int((met > 0).sum()) - len(locked), int(met.sum() - locked.sum())),
-        locks=Pattern(len(locked), int(locked.sum())),
+        late_sender=Pattern(*met.of(Reason.SENDER)),
+        late_receiver=Pattern(*met.of(Reason.RECEIVER)),
+        collective=Pattern(*met.of(Reason.COLLECTIVE)),
+        barrier=Pattern(*met.of(Reason.BARRIER)),
+        imbalance=Pattern(*met.of(Reason.JOIN)),
+        locks=Pattern(*met.of(Reason.LOCK)),
         polling=Pattern(*polling(timeline, work)),
         offload=Pattern(*offloads(timeline, work, graph)),
         consecutive=Pattern(*consecutive_transfers(timeline, work, graph)),
         gpu=use,
     )
-
-
-def _waited_for_locks(timeline: Timeline, work: DeviceWork) -> Times:
-    """Return how long each wait for a lock took."""
-    if work.awaits is not None:
-        return timeline.wait[lock_waits(timeline, work.awaits)]
-    if work.locks is None:
-        return timeline.wait[:0]
-    waited = lock_meetings(timeline, work.locks).waited
-    return waited[waited > 0]
 
 
 def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:

@@ -11,8 +11,6 @@ from ffm.results.waiting.regions import Regions
 LISTED_BLAMED = 3
 """Regions that are listed as those most to blame."""
 
-TOLD = "threads and processes that came early to a barrier, a collective operation or a message"
-
 
 @dataclass(frozen=True, slots=True)
 class RegionRow:
@@ -110,7 +108,6 @@ def rows_with_most(waiting: Waiting, seconds: list[float]) -> list[RegionRow]:
 
 def pattern_rows(waiting: Waiting, scale: Scale) -> list[PatternRow]:
     """Return the patterns that occurred; their meanings contain times."""
-    uneven = TOLD if waiting.waits_recorded else "threads that ended before the last of those joined together"
     on_kernels = scale.seconds(waiting.early_on_kernels_s)
     early = f"waited for GPU work that was not over; {on_kernels} of it while kernels ran"
     rows = [
@@ -121,7 +118,11 @@ def pattern_rows(waiting: Waiting, scale: Scale) -> list[PatternRow]:
         ("late transfer", "a kernel could only begin after a transfer that no kernel hid", waiting.late_transfer),
         ("consecutive transfers", "copies the same way as the one just before, with their calls", waiting.consecutive),
         ("launch delay", "from a launch to its kernel on an idle GPU", waiting.launch_delay),
-        ("uneven threads", uneven, waiting.uneven),
+        ("late sender", "a receiver came before its sender", waiting.late_sender),
+        ("late receiver", "a sender waited until its receiver came", waiting.late_receiver),
+        ("wait in collective", "processes came early to a collective operation", waiting.collective),
+        ("wait at barrier", "threads of a process came early to a barrier", waiting.barrier),
+        ("load imbalance", "threads ended before the last of those joined together", waiting.imbalance),
         ("lock", "threads that waited for a lock or the like, until another one let it go", waiting.locks),
     ]
     return [PatternRow(name, meaning, found.count, found.seconds) for name, meaning, found in rows if found.count]

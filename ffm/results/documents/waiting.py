@@ -84,7 +84,11 @@ class Waiting(Record, frozen=True, kw_only=True):
     late: Occurring
     late_transfer: Occurring
     launch_delay: Occurring
-    uneven: Occurring
+    late_sender: Occurring
+    late_receiver: Occurring
+    collective: Occurring
+    barrier: Occurring
+    imbalance: Occurring
     locks: Occurring
     polling: Occurring
     offload: Occurring

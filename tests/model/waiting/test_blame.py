@@ -83,4 +83,4 @@ def test_blame_adds_up_to_what_was_found(members: list[Member]) -> None:
     assert not blame.work[~graph.works].any()
     found = find_patterns(timeline, work, graph, teams)
     assert int((blame.idle.end - blame.idle.begin).sum()) == sum(use.idle for use in found.gpu)
-    assert blame.threads.blame.sum() + blame.threads.on_meeting.sum() == pytest.approx(found.uneven.lasting)
+    assert blame.threads.blame.sum() + blame.threads.on_meeting.sum() == pytest.approx(found.imbalance.lasting)

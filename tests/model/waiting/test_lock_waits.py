@@ -60,7 +60,7 @@ def test_the_wait_is_blamed_on_what_the_other_thread_did_meanwhile() -> None:
     assert (shared.pieces.begin.tolist(), shared.pieces.end.tolist()) == ([2 * MS], [8 * MS])
     found = find_patterns(timeline, work, graph, met)
     assert (found.locks.count, found.locks.lasting) == (1, 6 * MS)
-    assert (found.uneven.count, found.uneven.lasting) == (0, 0)
+    assert (found.imbalance.count, found.imbalance.lasting) == (0, 0)
 
 
 def test_the_gpu_is_idle_because_of_who_holds_the_lock() -> None:

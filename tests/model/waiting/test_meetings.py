@@ -328,7 +328,7 @@ def test_who_holds_a_lock_is_blamed_for_those_that_wait_for_it() -> None:
     assert while_held(blame.threads, timeline, 0) == 10
     assert blame.threads.pieces.begin.min() == 10 * MS  # what it did before it had the lock delayed nobody
     found = find_patterns(timeline, work, graph, met)
-    assert (found.locks.count, found.locks.lasting, found.uneven.count) == (1, 10 * MS, 0)
+    assert (found.locks.count, found.locks.lasting, found.imbalance.count) == (1, 10 * MS, 0)
     path = find_path(timeline, work, graph, meetings=met)
     assert path.length == 30 * MS
 
@@ -359,7 +359,7 @@ def test_waiting_for_locks_is_blamed_once_and_the_path_has_no_hole(drawn: list[T
     timeline, work, graph, met = locked(turns, free + 5)
     found = find_patterns(timeline, work, graph, met)
     assert found.locks.lasting == int(timeline.wait.sum()) == int(met.waited.sum())
-    assert found.uneven.count == 0
+    assert (found.barrier.count, found.collective.count, found.imbalance.count) == (0, 0, 0)
     blame = find_blame(timeline, work, graph, met)
     for shared in (blame.threads, blame.passed_on):
         assert (shared.blame >= 0).all()
