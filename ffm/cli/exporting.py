@@ -42,8 +42,8 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     and recoverable time by each estimator, by call stack.
 
     A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine. It shows each thread's CUDA calls
-    with their waits, a track below it with the thread's problems, verdicts and expected benefits, and what each stream
-    did on the GPU, as far as events and waits reveal it.
+    with their waits, a track below it with the thread's problems, verdicts and expected benefits, what each stream did
+    on the GPU, as far as events and waits reveal it, the critical path, and when each GPU was idle and why.
     """
     from ffm.report.formats.export import json_chunks, speedscope
 

@@ -85,6 +85,15 @@ def test_a_run_of_any_length_takes_about_as_much_room(tmp_path: Path, times: int
     assert sum(content["spans"]["count"]) == 2 * times, "the GPU is done before each wait, which leaves no span"
 
 
+def test_the_key_explains_what_is_drawn_and_nothing_else(tmp_path: Path) -> None:
+    data = timeline_data(results_of(once(), tmp_path))
+    assert data is not None
+    content = orjson.loads(str(data.json))
+    drawn = {KINDS[kind] for columns in (content["spans"], content["path"]) for kind in columns["kind"]}
+    assert "transfer" not in drawn
+    assert {kind for kind, _ in data.key} == drawn | {"path"}
+
+
 def test_names_of_the_program_cannot_end_the_script(tmp_path: Path) -> None:
     nasty = "/src/</script><script>alert(1)</script>.cu"
     results = results_of(once(), tmp_path, nasty)

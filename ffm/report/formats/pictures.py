@@ -14,7 +14,7 @@ from ffm.results.places import place
 WIDTH = 960
 LABEL = 310
 """Units reserved on the left for a row's label; the bars follow."""
-BARS = 410
+BARS = 390
 ROW = 34
 """Height of a row: the label and two bars, one above the other."""
 SMALLEST_SHARE = 0.05

@@ -7,7 +7,6 @@ neighbours, so that a run of any length takes about as much room; each joined sp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import orjson
@@ -32,7 +31,17 @@ MOST_LANES = 24
 TICKS = 10_000_000
 """Into how many units a run is divided at most: whole numbers take least room."""
 
-KINDS = ("call", "wait", "problem", "kernel", "transfer", "cpu", "overhead", "unknown")
+NAMES = {
+    "call": "traced calls",
+    "wait": "waiting",
+    "problem": "waiting with a problem",
+    "kernel": "kernels",
+    "transfer": "transfers",
+    "cpu": "CPU work on the path",
+    "overhead": "overhead",
+    "unknown": "unknown",
+}
+KINDS = tuple(NAMES)
 """What a span can be; the page has a colour for each."""
 
 _OF_PART = {Part.START: 5, Part.WORK: 5, Part.CALL: 0, Part.REST: 6, Part.UNKNOWN: 7, Part.GPU: 3}
@@ -75,18 +84,8 @@ class TimelineData:
     inferred: bool
     """Whether the GPU's times are."""
     hidden_lanes: int
-
-    KEY: ClassVar = (
-        ("call", "traced calls"),
-        ("wait", "waiting"),
-        ("problem", "waiting with a problem"),
-        ("kernel", "kernels"),
-        ("transfer", "transfers"),
-        ("cpu", "CPU work on the path"),
-        ("overhead", "overhead"),
-        ("path", "the critical path"),
-    )
-    """The colours and what they stand for."""
+    key: list[tuple[str, str]]
+    """The colours that occur, and what they stand for."""
 
 
 def timeline_data(results: Results) -> TimelineData | None:
@@ -117,7 +116,9 @@ def timeline_data(results: Results) -> TimelineData | None:
         ),
     }
     text = orjson.dumps(content).replace(b"<", b"\\u003c").decode()
-    return TimelineData(Markup(text), run.work.began is None, hidden)
+    occurring = np.union1d(spans.kind, path.kind).tolist()
+    key = [(KINDS[kind], NAMES[KINDS[kind]]) for kind in occurring] + [("path", "the critical path")]
+    return TimelineData(Markup(text), run.work.began is None, hidden, key)
 
 
 def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int) -> dict[str, list[int]]:

@@ -113,16 +113,18 @@
       if (tick >= begin - slack && tick <= end + slack && (best < 0 || columns.length[i] <= columns.length[best])) best = i;
     }
     if (best < 0) return time(tick * data.tick);
-    const kind = { cpu: "CPU work", call: "traced call" }[data.kinds[columns.kind[best]]] || data.kinds[columns.kind[best]];
-    const name = data.names[columns.name[best]], count = columns.count[best];
-    const what = count > 1 ? count.toLocaleString("en") + " pieces, mostly " + kind : kind;
-    return what + (name ? ": " + name : "") + ", " + time(columns.length[best] * data.tick) + " at " +
+    const kind = data.kinds[columns.kind[best]], name = data.names[columns.name[best]], count = columns.count[best];
+    const named = name && ["call", "kernel", "transfer", "cpu"].includes(kind); // its name says what it is
+    const sort = { call: "traced calls", cpu: "CPU work", wait: "waiting", problem: "waiting with a problem",
+      kernel: "kernels", transfer: "transfers" }[kind] || kind;
+    const what = count > 1 ? [count.toLocaleString("en") + " pieces, mostly " + sort] : named ? [] : [sort];
+    return (name ? [...what, name] : what).join(": ") + ", " + time(columns.length[best] * data.tick) + " at " +
       time(columns.begin[best] * data.tick);
   }
 
   let held = null;
   canvas.addEventListener("pointerdown", event => { held = event.offsetX; canvas.setPointerCapture(event.pointerId); });
-  canvas.addEventListener("pointerup", () => { held = null; });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { held = null; });
   canvas.addEventListener("pointermove", event => {
     if (held !== null) { move((held - event.offsetX) / (width - LABEL)); held = event.offsetX; }
     told.textContent = under(event.offsetX, event.offsetY);
