@@ -145,7 +145,7 @@ def choose(
 
     for number in chosen:
         site = analysis.sites[number]
-        idle = ["NO_WAIT"] if never_needed(site) else []
+        idle = ["NO_WAIT"] if _waits_idly(site) else []
         if Remedy.SKIP in remedies and can_be_skipped(site):
             add(number, Remedy.SKIP, "SKIP", *([] if never_needed(site) else ["CLOCK"]))
         if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and number not in followed:
@@ -158,7 +158,7 @@ def choose(
             add(number, Remedy.REUSE, "REUSE", *idle)
             for first in _firsts(site):
                 if analysis.sites[first].function not in ASYNCHRONOUS_UPLOADS or no_wait_counts(analysis.sites[first]):
-                    add(first, None, "REUSE", *(["NO_WAIT"] if never_needed(analysis.sites[first]) else []))
+                    add(first, None, "REUSE", *(["NO_WAIT"] if _waits_idly(analysis.sites[first]) else []))
     if Remedy.HOIST in remedies:
         for link in analysis.allocations:
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
@@ -343,9 +343,17 @@ def repeats(site: Site) -> bool:
 def no_wait_counts(site: Site) -> bool:
     """Return whether nothing relies on waits of asynchronous uploads: they did not wait, or no wait was needed. An
     upload from pageable memory may be "synchronous with respect to host" (CUDA Runtime API, "API synchronization
-    behavior").
+    behavior"). Occurrences with a verdict on what they carry, but none on a wait, did not wait.
     """
-    return not site.synchronization or never_needed(site)
+    matched = sum(verdict.occurrences for verdict in site.transfer) == site.count
+    idle = matched and all(_needs_nothing(verdict) for verdict in site.synchronization)
+    return not site.synchronization or never_needed(site) or idle
+
+
+def _waits_idly(site: Site) -> bool:
+    """Return whether a site was seen to wait, and nothing relied on it."""
+    some = bool(site.synchronization) and site.function in ASYNCHRONOUS_UPLOADS
+    return never_needed(site) or (some and no_wait_counts(site))
 
 
 def pays_to_compare(site: Site) -> bool:

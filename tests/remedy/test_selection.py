@@ -12,7 +12,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
-from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation, OtherDestination
+from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation, OtherDestination, WaitsReliedOn
 from ffm.remedy.selection import (
     LATE_S,
     LEAST,
@@ -200,6 +200,17 @@ def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_
     assert "rely" in why[3]
     assert "cost as much" in why[4]
     assert "not cuMemcpyHtoDAsync_v2" in why[5]
+
+
+def test_an_asynchronous_upload_may_have_waited_now_and_then() -> None:
+    waited = [verdict("unnecessary", 8)]
+    document = analysis(
+        site(0, "transfer", "cuMemcpyHtoDAsync_v2", waited, [verdict("no-op", 10)]),
+        site(1, "transfer", "cuMemcpyHtoDAsync_v2", waited, [verdict("no-op", 9)]),  # the tenth may be unknown
+        site(2, "transfer", "cuMemcpyHtoDAsync_v2", [*waited, verdict("required", 1)], [verdict("no-op", 10)]),
+    )
+    assert actions(plan(document, {Remedy.REUSE})) == {0: {"REUSE", "NO_WAIT"}}
+    assert [fitness(document)[number].why_not for number in (1, 2)] == [WaitsReliedOn()] * 2
 
 
 def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing() -> None:
