@@ -56,8 +56,9 @@ measured on the virtual GPU (2-core Xeon VM).
 """
 
 LEAST = 0.1
-"""The share of that cost that a call counts whose result is not used at once. It may be delivered at a wait that the
-program makes anyway, or never, at little cost; but a site that saves almost nothing is better left alone.
+"""The share of that cost that a call counts whose result nobody looks at, or only after another wait. It is delivered
+at a wait that the program makes anyway, or never, at little cost; but a site that saves almost nothing is better left
+alone.
 """
 
 COMPARE_S, COMPARE_BYTE_S = 5e-6, 0.1e-9
@@ -325,14 +326,18 @@ def pays(site: Site) -> bool:
 
 def late_cost_s(site: Site) -> float:
     """Return the seconds that deferring a site's downloads costs."""
-    used = sum(verdict.occurrences for verdict in site.synchronization if _uses_result(verdict))
-    share = LEAST + (1 - LEAST) * used / site.count
+    share = LEAST + (1 - LEAST) * _looked_at(site)
     return share * (LATE_S * site.count + LATE_BYTE_S * site.bytes)
 
 
-def _uses_result(verdict: Verdict) -> bool:
-    """Return whether occurrences of a download are needed for what the CPU does with its memory."""
-    return not _needs_nothing(verdict) and verdict.because is not Because.HOST_TIMER
+def _looked_at(site: Site) -> float:
+    """Return the share of a site's downloads that are delivered because the CPU looks at them. None are where other
+    waits stay that deliver them.
+    """
+    if never_needed(site):
+        return 0.0
+    use = site.download
+    return 1 - use.untouched / use.occurrences if use is not None and use.occurrences else 1.0
 
 
 def repeats(site: Site) -> bool:

@@ -30,7 +30,7 @@ from ffm.report.remedies.uncorrected import by_hand, why_not
 from ffm.report.words import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis
 from ffm.results.documents.benefit import Benefit
-from ffm.results.documents.site import Site, Verdict
+from ffm.results.documents.site import DownloadUse, Site, Verdict
 from ffm.results.documents.stacks import Stack
 from ffm.results.vocabulary import Because
 
@@ -231,7 +231,7 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
     timer = verdict("required", 4, Because.HOST_TIMER)
     unnecessary = verdict("unnecessary", 6)
     counter, doubt = verdict("required", 4, Because.COUNTER_TIMER), verdict("required", 4, Because.MAYBE_TIMER)
-    little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=4 * LATE_S)
+    little = Benefit(carry_s=0.5, bound_s=0.5, replay_s=10 * LATE_S)
     some = [
         site(0, "transfer", "cuMemcpyDtoH_v2", [unnecessary, used]),
         site(1, "transfer", "cuMemcpyDtoH_v2", [unnecessary, ordered]),
@@ -251,20 +251,19 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
     assert all(delivers_late(one) for one in planned)
 
 
-def test_deferring_a_download_costs_most_where_its_data_is_used() -> None:
-    timer, used = verdict("required", 4, Because.HOST_TIMER), verdict("required", 4, Because.RESULT_USED)
-    unnecessary = verdict("unnecessary", 6)
-    idle, timed, needed, always = (
-        late_cost_s(site(0, "transfer", "cuMemcpyDtoH_v2", verdicts))
-        for verdicts in (
-            [verdict("unnecessary", 10)],
-            [unnecessary, timer],
-            [unnecessary, used],
-            [verdict("misplaced", 10, Because.RESULT_USED)],
-        )
+def test_deferring_a_download_costs_most_where_its_data_is_looked_at() -> None:
+    timed = site(
+        0, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 9), verdict("required", 1, Because.HOST_TIMER)]
     )
-    assert idle == timed == pytest.approx(LEAST * always)
-    assert needed == pytest.approx(0.4 * always + 0.6 * idle)
+
+    def cost(untouched: int) -> float:
+        use = DownloadUse(occurrences=5, of=10, watch="pages", untouched=untouched)
+        return late_cost_s(msgspec.structs.replace(timed, download=use))
+
+    idle = late_cost_s(site(0, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]))
+    assert cost(5) == pytest.approx(idle)
+    assert cost(0) == late_cost_s(timed) == pytest.approx(idle / LEAST)
+    assert cost(3) == pytest.approx(0.4 * cost(0) + 0.6 * cost(5))
 
 
 def test_uploads_are_corrected_where_all_of_them_go_to_memory_that_is_followed() -> None:
