@@ -2,14 +2,18 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "unwinding.h"
 
-static bool unwound, nested;
+static bool alone, at_once, unwound, nested;
 
-static void *run(void *alone)
+static void *run(void *unused)
 {
-    if (alone != NULL)
+    int type;
+    if (at_once)
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    if (alone)
         ffm_unwinding_begin_alone();
     else
         ffm_unwinding_begin();
@@ -20,23 +24,28 @@ static void *run(void *alone)
     ffm_unwinding_end();
     pthread_testcancel();
     unwound = true;
-    if (alone != NULL)
+    if (alone)
         ffm_unwinding_end_alone();
     else
         ffm_unwinding_end();
     pthread_testcancel();
-    return NULL;
+    return unused;
 }
 
-/* With any argument, the thread is the only one that may unwind. The status is 0, or says in bits what did not hold: it
- * went on within nested code; it came to the end; it was cancelled then; nobody is within any more. */
+/* With the argument `alone`, the thread is the only one that may unwind. With `at-once` it is cancelled wherever it is,
+ * as the C library demands while it waits in a system call, and not only at calls.
+ *
+ * The status is 0, or says in bits what did not hold: it went on within nested code; it came to the end; it was
+ * cancelled then; nobody is within any more. */
 int main(int count, char **arguments)
 {
-    (void)arguments;
-    const bool alone = count > 1;
+    for (int i = 1; i < count; i++) {
+        alone |= strcmp(arguments[i], "alone") == 0;
+        at_once |= strcmp(arguments[i], "at-once") == 0;
+    }
     pthread_t thread;
     void *result = NULL;
-    pthread_create(&thread, NULL, run, alone ? &thread : NULL);
+    pthread_create(&thread, NULL, run, NULL);
     pthread_join(thread, &result);
     const bool free_again = ffm_unwinding_begin_alone();
     if (free_again)

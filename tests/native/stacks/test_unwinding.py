@@ -10,7 +10,7 @@ import pytest
 from tests.native.layers import NATIVE, includes_of
 
 
-@pytest.mark.parametrize("arguments", [[], ["alone"]])
+@pytest.mark.parametrize("arguments", [[], ["alone"], ["at-once"], ["alone", "at-once"]])
 def test_a_thread_that_unwinds_is_cancelled_afterwards(tmp_path: Path, arguments: list[str]) -> None:
     program = tmp_path / "cancelled"
     sources = [

@@ -125,6 +125,13 @@ static bool in_program(const ffm_thread *thread, const ucontext_t *interrupted)
            !ffm_instruments_hold((uint64_t)interrupted->uc_mcontext.gregs[REG_RIP]);
 }
 
+/* Also runs if the thread is cancelled meanwhile, which glibc 2.36 does in libunwind's system calls. */
+static void end_alone(const bool *alone)
+{
+    if (*alone)
+        ffm_unwinding_end_alone();
+}
+
 static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
 {
     ffm_thread *thread = ffm_thread_peek();
@@ -132,7 +139,10 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     if (!in_program(thread, interrupted))
         return;
     self.owed += nanoseconds;
-    if (self.spent > self.elapsed / SHARE || !ffm_unwinding_begin_alone())
+    if (self.spent > self.elapsed / SHARE)
+        return;
+    const bool alone __attribute__((cleanup(end_alone))) = ffm_unwinding_begin_alone();
+    if (!alone)
         return;
     const uint64_t since = ffm_now(), used_before = ffm_thread_time();
     uint64_t frames[MOST_FRAMES];
@@ -142,7 +152,6 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
         self.owed -= nanoseconds;
     else
         record(thread, since, frames, depth);
-    ffm_unwinding_end_alone();
     /* Other programs may have had the processor meanwhile: that time costs no samples. */
     self.spent += ffm_thread_time() - used_before;
     if (thread == NULL)

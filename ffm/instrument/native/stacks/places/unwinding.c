@@ -12,7 +12,9 @@ static uint32_t within; /* threads */
 static uint32_t forks;  /* in progress, and the thread that is alone within */
 
 static __thread uint32_t depth __attribute__((tls_model("initial-exec"))); /* also of the forking thread */
-static __thread int before __attribute__((tls_model("initial-exec")));     /* whether the thread could be cancelled */
+/* Whether the thread could be cancelled before, and when. */
+static __thread int state_before __attribute__((tls_model("initial-exec")));
+static __thread int type_before __attribute__((tls_model("initial-exec")));
 
 static void wait_for(const uint32_t *count, uint32_t wanted)
 {
@@ -22,20 +24,27 @@ static void wait_for(const uint32_t *count, uint32_t wanted)
 }
 
 /* libunwind makes system calls in which a thread is cancelled. It would keep the locks, and where a signal interrupted
- * it, C++ ends the program: there is no call at which its function could be left. */
+ * it, C++ ends the program: there is no call at which its function could be left.
+ *
+ * A thread that a signal interrupted in a system call may be cancelled at any place, and the C library's handler looks
+ * at nothing else. libunwind lets its signal through, though our handlers block it: pthread_sigmask never does. */
 static void enter(void)
 {
-    int state;
+    int state, type;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    before = state;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    state_before = state;
+    type_before = type;
     depth = 1;
 }
 
+/* The type comes last: a thread that ends as its state changes has not the result of a cancelled one (glibc 2.36). */
 static void leave(void)
 {
-    int state = before;
+    int state = state_before, type = type_before;
     depth = 0;
     pthread_setcancelstate(state, &state);
+    pthread_setcanceltype(type, &type);
 }
 
 void ffm_unwinding_begin(void)
@@ -63,24 +72,31 @@ void ffm_unwinding_end(void)
     leave();
 }
 
+static void let_others_in(void)
+{
+    __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+}
+
 bool ffm_unwinding_begin_alone(void)
 {
+    if (depth > 0)
+        return false;
+    enter(); /* a thread that is cancelled while others are kept out would keep them out forever */
     uint32_t none = 0;
-    if (depth > 0 || !__atomic_compare_exchange_n(&forks, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-        return false;
-    if (__atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST) != 1) {
-        __atomic_sub_fetch(&within, 1, __ATOMIC_SEQ_CST);
-        __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
-        return false;
+    if (__atomic_compare_exchange_n(&forks, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        if (__atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST) == 1)
+            return true;
+        let_others_in();
     }
-    enter();
-    return true;
+    leave();
+    return false;
 }
 
 void ffm_unwinding_end_alone(void)
 {
-    ffm_unwinding_end();
-    __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
+    let_others_in();
+    leave();
 }
 
 bool ffm_unwinding_here(void)
