@@ -58,7 +58,8 @@ lint: setup ## check formats, types, and that the lock file is up to date
 
 # Tests often wait for a program, so one process more than there are processors keeps those busy.
 PROCESSES = $(shell expr $$(nproc) + 1)
-PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# A process that dies ends the run, which would otherwise wait forever for the rest of its file.
+PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
 unit: setup
