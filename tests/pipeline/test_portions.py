@@ -1,4 +1,4 @@
-"""Portions of a run that `ffm run` measures: a window, and iterations that the program marks."""
+"""Portions of a run that the stages measure: a window, and iterations that the program marks."""
 
 from __future__ import annotations
 
@@ -52,19 +52,20 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_of_a_sample_of_iterations_each_is_judged_between_its_neighbours(ffm: Ffm, script: Path) -> None:
-    words = ("--results", "results", "--ranges", "step", "--iterations", f"1/{EVERY}", sys.executable, script)
-    done = ffm("run", *words, folder=script.parent)
-    assert done.code == 0, done.err
+    results = script.parent / "results"
+    run_stages(ffm, [sys.executable, script], results, {"ranges": "step", "iterations": f"1/{EVERY}"})
     sampled = TURNS // EVERY
-    analysis = orjson.loads((script.parent / "results" / "analysis.json").read_bytes())
+    analysis = orjson.loads((results / "analysis.json").read_bytes())
     portion = analysis["portion"]
     assert (portion["stretches"], portion["iterations"], portion["judged"]) == (sampled, TURNS, sampled)
     (site,) = (site for site in analysis["sites"] if site["function"] == "cuCtxSynchronize")
     assert site["count"] == 3 * sampled
     verdicts = {verdict["kind"]: verdict["occurrences"] for verdict in site["synchronization"]}
     assert verdicts == {"unnecessary": sampled, "not judged": 2 * sampled}
-    assert f"{sampled} of {TURNS} iterations 'step', a sample" in " ".join(done.out.split())
-    refused = ffm("apply-remedy", "--results", "results", folder=script.parent)
+    assert f"{sampled} of {TURNS} iterations 'step', a sample" in " ".join(
+        ffm("report", "--results", results).out.split()
+    )
+    refused = ffm("apply-remedy", "--results", results)
     assert (refused.code, refused.out) == (1, "")
     assert "portion of the run" in refused.err
 

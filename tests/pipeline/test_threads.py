@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "threads.cu"
-DOWNLOADS = 64 * 2 * 20
+DOWNLOADS = 64 * 20
+"""In each round."""
 LIMIT_S = 300
 """A deadlock lasts longer than this; the stages, even on a busy machine, do not."""
 
 
-def test_many_threads_are_traced_at_once(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_many_threads_are_traced_at_once(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, rounds: int
+) -> None:
     """libunwind maps memory under a lock of its own, which the hook of `mmap` must not want.
 
     Stalker crashes if a thread's translation finds no room near by.
     """
-    program = build_program(PROGRAM)
+    command = [build_program(PROGRAM), str(rounds)]
     for stage in (["baseline"], ["tracing"], ["memory", "--watch", "trace"]):
-        done = ffm("stage", *stage, "--results", tmp_path, "--timeout", LIMIT_S, "--", program, seconds=2 * LIMIT_S)
+        done = ffm("stage", *stage, "--results", tmp_path, "--timeout", LIMIT_S, "--", *command, seconds=2 * LIMIT_S)
         assert done.code == 0, done.err
     function = load_catalogue()["cuMemcpyDtoH_v2"].index
     for recorded in ("tracing", "memory"):
         (recording,) = read_recordings(tmp_path / "recordings" / recorded)
-        assert (recording.operations["function"] == function).sum() == DOWNLOADS
+        assert (recording.operations["function"] == function).sum() == rounds * DOWNLOADS
         assert recording.lost == 0

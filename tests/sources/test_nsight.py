@@ -267,7 +267,9 @@ def test_outermost_calls_contain_all_others(rows: list[tuple[int, int, int]]) ->
 
 
 @needs_traces
-@pytest.mark.parametrize("report", ["nsys-cestwc-rtx3090/report2", "nsys-h100/h100_2gpu_1s"])
+@pytest.mark.parametrize(
+    "report", [pytest.param("nsys-cestwc-rtx3090/report2", marks=pytest.mark.thorough), "nsys-h100/h100_2gpu_1s"]
+)
 def test_the_path_of_a_real_run_covers_each_nanosecond_once(report: str) -> None:
     profile = read_nsight(TRACES / f"{report}.sqlite")
     run = profiled_run(profile, profile.calls.name.astype(np.int32))

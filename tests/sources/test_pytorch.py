@@ -251,7 +251,7 @@ def test_what_doing_without_a_wait_saves_is_shown_as_a_limit(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("trace", "within"),
     [
-        ("kineto-h100/owlv2", 0),
+        pytest.param("kineto-h100/owlv2", 0, marks=pytest.mark.thorough),
         ("kineto-h100/qwen1.5-0.5b", 0),
         ("kineto-a100/alexnet_cuda_sync", 0),
         ("kineto-a100/event_sync_multi_stream", 0),

@@ -25,7 +25,10 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("optimization", ["-O0", "-O2", "-O2 -fno-omit-frame-pointer"])
+@pytest.mark.parametrize(
+    "optimization",
+    ["-O2", *(pytest.param(other, marks=pytest.mark.thorough) for other in ("-O0", "-O2 -fno-omit-frame-pointer"))],
+)
 def test_both_ways_find_the_same_frames(stacks: Path, tmp_path: Path, optimization: str) -> None:
     program = tmp_path / "entry_stack"
     subprocess.run(

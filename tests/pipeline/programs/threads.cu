@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
-enum { THREADS = 64, ROUNDS = 2, CALLS = 20, DEPTHS = 30, BYTES = 1 << 16 };
+enum { THREADS = 64, CALLS = 20, DEPTHS = 30, BYTES = 1 << 16 };
 
 __attribute__((noinline)) static int use_gpu(int depth, const int *device)
 {
@@ -20,12 +20,14 @@ __attribute__((noinline)) static int use_gpu(int depth, const int *device)
     return value;
 }
 
-int main()
+/* The argument is how many rounds of threads there are. */
+int main(int, char **arguments)
 {
+    const int rounds = atoi(arguments[1]);
     int *device = nullptr;
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
     cudaMemset(device, 0, sizeof *device);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         std::vector<std::thread> threads;
         for (int thread = 0; thread < THREADS; thread++)
             threads.emplace_back([=] {
