@@ -36,6 +36,7 @@ typedef struct {
     ffm_operation attached; /* the current call of a function that was attached to */
     uint64_t attached_arguments[FFM_MAX_ARGUMENTS];
     ffm_known_stacks clock_readers;
+    ffm_known_stacks accessors; /* of watched memory */
 } ffm_thread;
 
 /* State of the calling thread, created on first use; NULL if memory is short, or if the recording is another

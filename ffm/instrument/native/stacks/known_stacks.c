@@ -23,6 +23,15 @@ bool ffm_known_stack_find(const ffm_known_stacks *known, const void *caller, uin
     return false;
 }
 
+bool ffm_known_stack_met(ffm_known_stacks *known, const void *caller, uint64_t base)
+{
+    const uint64_t mixed = ((uint64_t)caller ^ base << 16) * 0x9E3779B97F4A7C15ULL;
+    uint64_t *met = &known->met[mixed >> 32 & (FFM_KNOWN_STACKS - 1)];
+    const bool again = *met == mixed;
+    *met = mixed;
+    return again;
+}
+
 /* The next frame outwards, and where the address lies to which its callee returns. */
 static bool step(unw_cursor_t *cursor, uint64_t *place, uint64_t *address)
 {

@@ -145,6 +145,24 @@ static void spare_stack(const ucontext_t *context, uint64_t time)
     ffm_ranges_unlock_in_handler();
 }
 
+/* The stack of an access. The unwinder makes two system calls for each frame, which must be intercepted: it blocks
+ * signals for a while, and reads pages that may be watched. A known stack needs none. */
+static uint32_t stack_of_access(const ucontext_t *context, ffm_thread *thread)
+{
+    const ffm_registers registers = ffm_registers_in(context);
+    const void *code = (const void *)registers.instruction; // NOLINT(performance-no-int-to-ptr)
+    bool truncated;
+    uint32_t stack;
+    if (thread != NULL && ffm_known_stack_find(&thread->accessors, code, registers.stack, &stack))
+        return stack;
+    ffm_dispatch_resume(true);
+    stack = ffm_stack_from(&registers, &truncated);
+    if (thread != NULL && ffm_known_stack_met(&thread->accessors, code, registers.stack))
+        ffm_known_stack_add(&thread->accessors, code, registers.stack, &registers, stack);
+    ffm_dispatch_pause();
+    return stack;
+}
+
 /* Whether the fault was ours. */
 static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
 {
@@ -158,15 +176,9 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     bool first = ours && is_first(&touched);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
-    const ffm_thread *thread = ffm_thread_peek();
-    if (first && (thread == NULL || ffm_watch_wants_stacks())) {
-        bool truncated;
-        ffm_registers registers = ffm_registers_in(context);
-        /* The unwinder blocks signals for a while, which must be intercepted: it reads pages that may be watched. */
-        ffm_dispatch_resume(true);
-        stack = ffm_stack_from(&registers, &truncated);
-        ffm_dispatch_pause();
-    }
+    ffm_thread *thread = ffm_thread_peek();
+    if (first && (thread == NULL || ffm_watch_wants_stacks()))
+        stack = stack_of_access(context, thread);
     ffm_ranges_lock_in_handler();
     if (ours && !by_driver(stack))
         note(&touched, time, stack);
