@@ -18,6 +18,7 @@
 #include "clock_reads.h"
 #include "modes.h"
 #include "reached_memory.h"
+#include "sources_sent_again.h"
 #include "stand_in_driver.h"
 #include "thread.h"
 #include "thread_memory.h"
@@ -337,6 +338,7 @@ int main(int count, char **arguments)
     memset(device, 7, sizeof device);
     watch_source(up);
     watch_results(down);
+    ffm_test_sources_sent_again();
     ffm_test_viewed_memory();
     launch_often(sync);
     read_managed_variable(sync);

@@ -31,7 +31,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all",
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", *includes_of("collector"),
             "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
-            str(HERE / "reached_memory.c"), *map(str, sources_of("collector")), "-lunwind", "-lpthread",
+            str(HERE / "reached_memory.c"), str(HERE / "sources_sent_again.c"),
+            *map(str, sources_of("collector")), "-lunwind", "-lpthread",
         ],
         check=True,
     )  # fmt: skip
@@ -87,8 +88,9 @@ def test_watches_end_as_the_program_used_the_memory(recordings: list[Recording])
     kinds = [kind for kind in parent.accesses["kind"].tolist() if kind < constant("FFM_ACCESS_CLOCK")]
     read, write = constant("FFM_ACCESS_READ"), constant("FFM_ACCESS_WRITE")
     # A result that is read, one overwritten by the next transfer before it is written, one next to other data. The
-    # sources are pageable, so they were staged when the calls returned. Finally a managed variable is read.
-    assert kinds == [read, write, read, read]
+    # sources are pageable, so they were staged when the calls returned. Then one is sent and written eight times.
+    # Finally a managed variable is read.
+    assert kinds == [read, write, read, *[write] * 8, read]
 
 
 def test_each_reader_of_a_clock_is_told_or_that_some_were_not_seen(recordings: list[Recording]) -> None:

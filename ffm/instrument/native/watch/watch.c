@@ -45,9 +45,9 @@ static void open_beside(const ffm_copy *copy)
     if (ffm_threads_alone() == 0)
         return;
     if (copy->source.host && copy->source.address != 0)
-        ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source));
+        ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source), false);
     if (copy->destination.host && copy->destination.address != 0)
-        ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination));
+        ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination), true);
 }
 
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
@@ -71,7 +71,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     if (!ffm_watch_active())
         return;
     if (registers(function)) {
-        ffm_aside_driver(operation->destination, operation->destination + operation->bytes);
+        ffm_aside_driver(operation->destination, operation->destination + operation->bytes, true);
         return;
     }
     ffm_copy copy;

@@ -115,6 +115,10 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
 static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
+    if (range->state == FFM_RANGE_PREPARED) { /* the access relies on no wait */
+        ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        return;
+    }
     if (start < range->start)
         start = range->start;
     if (end > range->end)
@@ -219,7 +223,8 @@ bool ffm_access_first(uint64_t start, uint64_t end, bool writing)
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
-        if (!range->rest && (range->touched & bit_here()) == 0 && ffm_range_forbids(range, start, end, writing))
+        if (!range->rest && range->state != FFM_RANGE_PREPARED && (range->touched & bit_here()) == 0 &&
+            ffm_range_forbids(range, start, end, writing))
             return true;
     }
     return false;

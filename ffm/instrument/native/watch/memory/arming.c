@@ -56,7 +56,7 @@ static bool rests(const ffm_range *range)
 
 static bool wants_arming(const ffm_range *range, bool covers, const ffm_thread *thread)
 {
-    if (range->state == FFM_RANGE_PENDING)
+    if (range->state == FFM_RANGE_PENDING || range->state == FFM_RANGE_PREPARED)
         return true;
     if (range->state == FFM_RANGE_KEYED && !ffm_keys_are_mine(range->key))
         return false; /* it is protected against this thread */

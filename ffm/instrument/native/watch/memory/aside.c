@@ -71,6 +71,10 @@ static void set(uint64_t start, uint64_t end, bool writing)
         ffm_range *range = ffm_ranges_at(i - 1);
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
             continue;
+        if (range->state == FFM_RANGE_PREPARED) {
+            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+            continue;
+        }
         list *own = list_here();
         if (own == NULL || own->count == ASIDE) {
             ffm_access_lost(i - 1, ffm_now());
@@ -104,12 +108,12 @@ void ffm_aside(uint64_t start, uint64_t end)
     ffm_ranges_unlock();
 }
 
-void ffm_aside_driver(uint64_t start, uint64_t end)
+void ffm_aside_driver(uint64_t start, uint64_t end, bool writing)
 {
-    if (!ffm_ranges_overlap(start, end))
+    if (writing ? !ffm_ranges_overlap(start, end) : !ffm_ranges_hide(start, end))
         return;
     ffm_ranges_lock();
-    set(start, end, true);
+    set(start, end, writing);
     ffm_ranges_unlock();
     aside.in_driver = true;
 }

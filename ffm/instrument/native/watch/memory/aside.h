@@ -15,8 +15,8 @@ void ffm_aside(uint64_t start, uint64_t end);
 /* Arm again everything that the calling thread has set aside. */
 void ffm_aside_over(void);
 
-/* The same around a driver call: system calls inside it do not end it. */
-void ffm_aside_driver(uint64_t start, uint64_t end);
+/* The same around a driver call that may read, or also write there: system calls inside it do not end it. */
+void ffm_aside_driver(uint64_t start, uint64_t end, bool writing);
 void ffm_aside_driver_over(void);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct {
 /* A page that two threads want for themselves can be used by none. */
 static void restrict_to(page_access *wanted, const ffm_range *range)
 {
-    if (range->state == FFM_RANGE_ARMED)
+    if (range->state != FFM_RANGE_KEYED)
         wanted->rights &= protection(range);
     else if (wanted->key == 0)
         wanted->key = range->key;

@@ -13,12 +13,13 @@ enum { FFM_RANGES_PAGE = 4096 };
 /* A range is protected from the end of a wait that may cover its work until it is touched. Until a wait is known to
  * have covered it, the next such wait protects it again. */
 typedef enum {
-    FFM_RANGE_PENDING, /* its work may be in flight: an access now relies on no wait */
-    FFM_RANGE_ARMED,   /* protected */
-    FFM_RANGE_OPEN,    /* would be armed, but a system call is working next to it */
-    FFM_RANGE_DORMANT, /* was touched; another thread's wait arms it again */
-    FFM_RANGE_RESTING, /* was touched; another thread that wakes arms it again (resting.h) */
-    FFM_RANGE_KEYED    /* was touched; protected against all threads but one (keys.h) */
+    FFM_RANGE_PENDING,  /* its work may be in flight: an access now relies on no wait */
+    FFM_RANGE_ARMED,    /* protected */
+    FFM_RANGE_PREPARED, /* pending, but still protected as an equal range was before it: an access opens it */
+    FFM_RANGE_OPEN,     /* would be armed, but a system call is working next to it */
+    FFM_RANGE_DORMANT,  /* was touched; another thread's wait arms it again */
+    FFM_RANGE_RESTING,  /* was touched; another thread that wakes arms it again (resting.h) */
+    FFM_RANGE_KEYED     /* was touched; protected against all threads but one (keys.h) */
 } ffm_range_state;
 
 typedef struct {
@@ -66,13 +67,13 @@ static inline uint64_t ffm_range_last_page(const ffm_range *range)
 /* Whether its pages are protected, at least against some threads. */
 static inline bool ffm_range_is_protected(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_KEYED;
+    return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_PREPARED || range->state == FFM_RANGE_KEYED;
 }
 
 /* Whether its pages are protected against the calling thread. */
 static inline bool ffm_range_is_closed(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_ARMED || (range->state == FFM_RANGE_KEYED && !ffm_keys_are_mine(range->key));
+    return ffm_range_is_protected(range) && !(range->state == FFM_RANGE_KEYED && ffm_keys_are_mine(range->key));
 }
 
 /* Whether the range is closed to an access to [start, end) by the calling thread. */

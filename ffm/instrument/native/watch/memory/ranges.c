@@ -229,6 +229,20 @@ bool ffm_ranges_add_armed(const ffm_range *range)
     return added;
 }
 
+void ffm_ranges_replace(uint32_t place, const ffm_range *range)
+{
+    ffm_range *at = &watched.ranges[place];
+    const ffm_range before = *at;
+    begin_change();
+    *at = *range;
+    at->start = before.start;
+    at->end = before.end;
+    at->page = before.page;
+    at->state = FFM_RANGE_PREPARED;
+    ffm_ranges_unsettle(at);
+    end_change();
+}
+
 void ffm_ranges_hold_open(bool hold)
 {
     watched.held_open = hold;
@@ -236,8 +250,8 @@ void ffm_ranges_hold_open(bool hold)
         ffm_range *range = &watched.ranges[i];
         if (!ffm_range_is_protected(range))
             continue;
-        range->forking = true;
-        ffm_ranges_disarm(range, FFM_RANGE_OPEN);
+        range->forking = range->state != FFM_RANGE_PREPARED;
+        ffm_ranges_disarm(range, range->forking ? FFM_RANGE_OPEN : FFM_RANGE_PENDING);
     }
 }
 
@@ -248,8 +262,9 @@ bool ffm_ranges_arm(ffm_range *range)
         set_state(range, FFM_RANGE_OPEN);
         return true;
     }
+    const bool prepared = range->state == FFM_RANGE_PREPARED;
     set_state(range, FFM_RANGE_ARMED);
-    if (apply(ffm_range_first_page(range), ffm_range_last_page(range)))
+    if (prepared || apply(ffm_range_first_page(range), ffm_range_last_page(range)))
         return true;
     begin_change();
     set_page(range, HUGE_PAGE); /* as the system's pool of huge pages requires */
@@ -409,9 +424,12 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
     const ffm_nearby nearby = ffm_ranges_nearby(address, address + 1);
     page->bytes = 0;
     for (uint32_t i = 0; i < nearby.count; i++) {
-        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
-        if (ffm_range_is_closed(range) && ffm_range_first_page(range) <= address &&
-            address < ffm_range_last_page(range) && range->page > page->bytes)
+        ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
+        if (!ffm_range_shares_page(range, address, address + 1))
+            continue;
+        if (range->state == FFM_RANGE_PREPARED) /* nothing is lost, and nothing on the page need be stepped over */
+            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        else if (range->page > page->bytes)
             page->bytes = range->page;
     }
     if (page->bytes == 0)

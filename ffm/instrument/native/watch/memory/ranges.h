@@ -40,6 +40,9 @@ bool ffm_ranges_add(const ffm_range *range);
 /* Add a piece of an armed range, which is protected. */
 bool ffm_ranges_add_armed(const ffm_range *range);
 
+/* Put a range in the place of an armed one of the same box. Its pages stay protected. */
+void ffm_ranges_replace(uint32_t place, const ffm_range *range);
+
 /* Remove a range; the last one moves to its index. */
 void ffm_ranges_remove(uint32_t place);
 

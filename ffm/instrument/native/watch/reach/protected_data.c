@@ -45,18 +45,28 @@ bool ffm_protected_data_planned(uint32_t stack)
 }
 
 /* The earlier of two ranges adds nothing to the later one: both are the same memory on the same stream, and no wait can
- * have come in between. Or the later one is done after it, and both are only read. */
-static void drop_equal(const ffm_range *range)
+ * have come in between. Or the later one is done after it, and both are only read: then the later one takes the place
+ * of an armed one, whose pages need not be opened and protected again if nothing is written there until the next wait.
+ * Returns whether it did. */
+static bool drop_equal(const ffm_range *range, bool watchable)
 {
+    bool placed = false;
     const ffm_nearby nearby = ffm_ranges_nearby(range->box.address, ffm_box_end(&range->box));
     for (uint32_t i = 0; i < nearby.count; i++) {
         const uint32_t place = ffm_nearby_place(&nearby, i);
         const ffm_range *other = ffm_ranges_at(place);
-        if (other->stream == range->stream && other->launch == range->launch &&
-            other->writes_only == range->writes_only && ffm_box_same(&other->box, &range->box) &&
-            (range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
+        if (other->stream != range->stream || other->launch != range->launch ||
+            other->writes_only != range->writes_only || !ffm_box_same(&other->box, &range->box) ||
+            !(range->writes_only || (other->state == FFM_RANGE_PENDING && other->waits == range->waits)))
+            continue;
+        if (watchable && !placed && other->state == FFM_RANGE_ARMED && !ffm_trace_on()) {
+            ffm_ranges_replace(place, range);
+            placed = true;
+        } else {
             ffm_access_over(place);
+        }
     }
+    return placed;
 }
 
 /* Memory that must not be protected, because a thread runs or may run on it, or because it is visible elsewhere too.
@@ -73,9 +83,10 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
     range->granule = range->download ? ffm_extents_granule(range) : 0;
-    if (range->launch || range->writes_only)
-        drop_equal(range);
-    if (!watchable || pageable_given || !ffm_ranges_add(range))
+    watchable = watchable && !pageable_given;
+    if ((range->launch || range->writes_only) && drop_equal(range, watchable))
+        return;
+    if (!watchable || !ffm_ranges_add(range))
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
 }
 
