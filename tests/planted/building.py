@@ -52,8 +52,8 @@ CONFIGURATION = "VGPU_CONFIGURATION"
 PROVING = "PLANTED_PROVING"
 """Environment variable that tells a program that its labels are being proved."""
 
-SECONDS = 20.0
-"""More than any planted program takes, even on a busy machine."""
+SECONDS = 120.0
+"""More than any planted program takes, a second or two on an idle machine, on one with twenty times the work."""
 
 
 @dataclass(frozen=True, slots=True)
