@@ -116,12 +116,14 @@ static uint32_t vector_0f(const form *of, uint8_t opcode)
         return of->prefix == NO_PREFIX && !of->encoded ? 8 : full;
     case 0x7E:
         return of->prefix == REPEAT_F3 || of->wide ? 8 : 4;
+    case 0x5B: /* whole vectors of singles and integers, with any prefix */
+        return full;
     case 0xC4:
         return 2;
     case 0xD6:
         return 8;
-    case 0xE6:
-        return of->prefix == REPEAT_F3 ? full / 2 : full;
+    case 0xE6: /* to doubles, from integers of 4 bytes or (EVEX.W) of 8 */
+        return of->prefix == REPEAT_F3 && !of->wide ? full / 2 : full;
     default:
         break;
     }
