@@ -124,6 +124,24 @@ void ffm_watch_shared(void)
     ffm_ranges_unlock();
 }
 
+void ffm_watch_spare(uint64_t start, uint64_t end)
+{
+    if (!ffm_watch_active())
+        return;
+    const uint64_t now = ffm_now();
+    start &= ~(uint64_t)(PAGE - 1);
+    end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    ffm_ranges_lock();
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        const ffm_range *range = ffm_ranges_at(place);
+        if (ffm_range_first_page(range) < end && start < ffm_range_last_page(range))
+            ffm_access_lost(place, now);
+    }
+    ffm_ranges_unlock();
+}
+
 static bool is_watched(const ffm_range *range)
 {
     return range->state == FFM_RANGE_ARMED || range->state == FFM_RANGE_OPEN || range->state == FFM_RANGE_RESTING ||

@@ -60,14 +60,20 @@ void ffm_dispatch_resume(bool before)
 
 enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone, whose stack is known by its upper end only */
 
+static void run_on(uint64_t control_block, uint64_t start, uint64_t end)
+{
+    ffm_thread_memory_note(control_block, start, end);
+    ffm_watch_spare(start, end);
+}
+
 /* A new thread's stack, its thread-local variables and its control block, which glibc arranges in this order. */
 static void note_thread(uint64_t control_block, uint64_t stack, uint64_t stack_end)
 {
     ffm_thread_memory_gone(control_block); /* of an earlier thread */
     if (stack_end <= control_block && control_block - stack_end < STACK_BELOW)
         stack_end = control_block;
-    ffm_thread_memory_note(control_block, stack, stack_end);
-    ffm_thread_memory_note(control_block, control_block - PAGE, control_block + PAGE);
+    run_on(control_block, stack, stack_end);
+    run_on(control_block, control_block - PAGE, control_block + PAGE);
 }
 
 static bool begins_thread(uint64_t call, const uint64_t *arguments)
@@ -187,7 +193,7 @@ static void note_alternate(uint64_t given)
 {
     stack_t stack;
     if (ffm_guarded_read(&stack, given, sizeof stack) && !(stack.ss_flags & SS_DISABLE))
-        ffm_thread_memory_note(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
+        run_on(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
 /* Whether the thread's next system call should be intercepted. */
