@@ -39,8 +39,8 @@ void ffm_watch_shared(void);
 void ffm_watch_give_up(void);
 void ffm_watch_lose(void);
 
-/* A thread runs on [start, end) from now on, which must not be protected (thread_memory.h): what is there, or has yet
- * to arrive there, counts as used. */
+/* From now on, the pages of [start, end) must not be protected, since a thread runs there (thread_memory.h) or the
+ * kernel writes there: what is on them, or has yet to arrive, counts as used. */
 void ffm_watch_spare(uint64_t start, uint64_t end);
 
 /* From now on, nothing that was issued so far is watched, and whether it is used later remains unknown. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -196,6 +197,38 @@ static void note_alternate(uint64_t given)
         run_on(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
+/* The lowest bit of an entry of a robust list says that its mutex inherits priority. */
+static uint64_t links_of(uint64_t entry)
+{
+    return entry & ~UINT64_C(1);
+}
+
+/* A robust mutex that a thread holds when it ends: the kernel marks it and wakes the next owner, who would sleep for
+ * ever if the kernel could not write there. */
+static void spare_robust(const struct robust_list_head *of, uint64_t entry)
+{
+    const uint64_t links = links_of(entry), word = links + (uint64_t)of->futex_offset;
+    ffm_watch_spare(links, links + sizeof(struct robust_list));
+    ffm_watch_spare(word, word + sizeof(uint32_t));
+}
+
+static void spare_all_robust(void)
+{
+    struct robust_list_head of;
+    uint64_t head = 0, bytes = 0, entry;
+    if (!ffm_watch_active() || ffm_kernel(SYS_get_robust_list, 0, (uint64_t)&head, (uint64_t)&bytes, 0) != 0 ||
+        !ffm_guarded_read(&of, head, sizeof of))
+        return;
+    entry = (uint64_t)of.list.next;
+    for (uint32_t i = 0; i < ROBUST_LIST_LIMIT && entry != head; i++) {
+        spare_robust(&of, entry);
+        if (!ffm_guarded_read(&entry, links_of(entry), sizeof entry))
+            break;
+    }
+    if (of.list_op_pending != NULL)
+        spare_robust(&of, (uint64_t)of.list_op_pending);
+}
+
 /* Whether the thread's next system call should be intercepted. */
 static bool intercepted(ucontext_t *context)
 {
@@ -225,6 +258,7 @@ static bool intercepted(ucontext_t *context)
     case SYS_exit:
         if (ffm_signals_in_child())
             break;
+        spare_all_robust();
         ffm_thread_memory_gone(control_block_here());
         ffm_signal_stack_release();
         ffm_resting_thread_ends();
