@@ -8,6 +8,11 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.hash import GNUHashSection
+
 from ffm.errors import InstrumentError
 from ffm.instrument.session.cut import Why
 from ffm.regular_file import open_regular
@@ -17,6 +22,15 @@ CLASS_64 = 2
 """The fifth byte of an ELF file (EI_CLASS) for 64 bits."""
 X86_64 = 62
 """Its two bytes at 18 (e_machine) for x86-64."""
+
+SANITIZERS = {
+    "asan": ("AddressSanitizer", "address"),
+    "hwasan": ("HWAddressSanitizer", "hwaddress"),
+    "msan": ("MemorySanitizer", "memory"),
+    "tsan": ("ThreadSanitizer", "thread"),
+}
+"""Those that refuse or do not survive what is preloaded before them: their name and the compiler's, by their runtime's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,8 @@ def resolve_program(command: list[str]) -> Path:
     """Return the file that a command executes.
 
     Raises:
-        InstrumentError: The program does not exist, is not executable, or is for another machine.
+        InstrumentError: The program does not exist, is not executable, is for another machine, or is built with a
+            sanitizer.
     """
     if not command:
         raise InstrumentError("No program was given. Name it after `--`: ffm stage baseline -- ./app 1 2 3")
@@ -88,6 +103,7 @@ def resolve_program(command: list[str]) -> Path:
     if not os.access(path, os.X_OK):
         raise InstrumentError(f"The program {name} is not executable. Try: chmod +x {name}")
     _require_this_machine(name, path)
+    _require_no_sanitizer(name, path)
     return path.absolute()
 
 
@@ -105,6 +121,25 @@ def _require_this_machine(name: str, path: Path) -> None:
             f"The program {name} is not built for 64-bit x86 (`file {name}` says for what), and only such programs can "
             "be measured. Build it for x86-64."
         )
+
+
+def _require_no_sanitizer(name: str, path: Path) -> None:
+    """Refuse a program that uses the runtime of a sanitizer as a library (GCC) or contains it (Clang)."""
+    try:
+        with open_regular(path) as file:
+            elf = ELFFile(file)
+            dynamic = [segment for segment in elf.iter_segments("PT_DYNAMIC") if isinstance(segment, DynamicSegment)]
+            needed = [tag.needed for segment in dynamic for tag in segment.iter_tags("DT_NEEDED")]
+            exported = elf.get_section_by_name(".gnu.hash")
+            for runtime, (sanitizer, option) in SANITIZERS.items():
+                contains = isinstance(exported, GNUHashSection) and exported.get_symbol(f"__{runtime}_init")
+                if contains or any(library.startswith(f"lib{runtime}.so") for library in needed):
+                    raise InstrumentError(
+                        f"The program {name} is built with {sanitizer}, whose runtime has to come first and watches "
+                        f"memory itself, so it cannot be measured. Measure a build without -fsanitize={option}."
+                    )
+    except (OSError, ValueError, AssertionError, ELFError):
+        return  # not a binary program, or one that is not readable or damaged, which its start will show
 
 
 UNLOADABLE = 127
