@@ -7,9 +7,9 @@ import shutil
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.hash import GNUHashSection
 
@@ -127,19 +127,26 @@ def _require_no_sanitizer(name: str, path: Path) -> None:
     """Refuse a program that uses the runtime of a sanitizer as a library (GCC) or contains it (Clang)."""
     try:
         with open_regular(path) as file:
-            elf = ELFFile(file)
-            dynamic = [segment for segment in elf.iter_segments("PT_DYNAMIC") if isinstance(segment, DynamicSegment)]
-            needed = [tag.needed for segment in dynamic for tag in segment.iter_tags("DT_NEEDED")]
-            exported = elf.get_section_by_name(".gnu.hash")
-            for runtime, (sanitizer, option) in SANITIZERS.items():
-                contains = isinstance(exported, GNUHashSection) and exported.get_symbol(f"__{runtime}_init")
-                if contains or any(library.startswith(f"lib{runtime}.so") for library in needed):
-                    raise InstrumentError(
-                        f"The program {name} is built with {sanitizer}, whose runtime has to come first and watches "
-                        f"memory itself, so it cannot be measured. Measure a build without -fsanitize={option}."
-                    )
+            runtime = _sanitizer_of(ELFFile(file))
     except (OSError, ValueError, AssertionError, ELFError):
         return  # not a binary program, or one that is not readable or damaged, which its start will show
+    if runtime is not None:
+        sanitizer, option = SANITIZERS[runtime]
+        raise InstrumentError(
+            f"The program {name} is built with {sanitizer}, whose runtime has to come first and watches memory itself, "
+            f"so it cannot be measured. Measure a build without -fsanitize={option}."
+        )
+
+
+def _sanitizer_of(elf: Any) -> str | None:
+    dynamic: list[Any] = list(elf.iter_segments("PT_DYNAMIC"))
+    needed = [tag.needed for segment in dynamic for tag in segment.iter_tags("DT_NEEDED")]
+    exported = elf.get_section_by_name(".gnu.hash")
+    for runtime in SANITIZERS:
+        contains = isinstance(exported, GNUHashSection) and exported.get_symbol(f"__{runtime}_init")
+        if contains or any(library.startswith(f"lib{runtime}.so") for library in needed):
+            return runtime
+    return None
 
 
 UNLOADABLE = 127
