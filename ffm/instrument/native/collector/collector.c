@@ -39,6 +39,7 @@
 #include "python_frames.h"
 #include "readback.h"
 #include "samples.h"
+#include "signal_waits.h"
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"
@@ -226,8 +227,8 @@ void ffm_collector_interpreter_clock(const void *function)
 
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
-    ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits};
-    for (int i = 0; mode & FFM_MODE_LIVES && i < 2; i++)
+    ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits, ffm_signal_waits};
+    for (int i = 0; mode & FFM_MODE_LIVES && i < 3; i++)
         for (ffm_followed *row = of_threads[i]; row->name != NULL; row++)
             if (place-- == 0)
                 return row;

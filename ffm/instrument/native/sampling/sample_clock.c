@@ -124,15 +124,19 @@ bool ffm_sample_clock_start(ffm_sample_clock *clock, pid_t thread)
            (!timer && start_timer(clock, thread));
 }
 
+/* Whether a signal is of the clock at an address, which was as in `clock` when it was sent. */
+static bool sent(const ffm_sample_clock *clock, const ffm_sample_clock *at, const siginfo_t *info)
+{
+    if (clock->page != NULL)
+        return info->si_code == POLL_IN && info->si_fd == clock->file;
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == at;
+}
+
 uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *info)
 {
-    if (!__atomic_load_n(&clock->runs, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&clock->runs, __ATOMIC_ACQUIRE) || !sent(clock, clock, info))
         return 0;
-    if (clock->page != NULL)
-        return info->si_code == POLL_IN && info->si_fd == clock->file ? clock->period : 0;
-    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != clock)
-        return 0;
-    return (uint64_t)clock->period * (1 + (uint64_t)info->si_overrun);
+    return clock->page != NULL ? clock->period : (uint64_t)clock->period * (1 + (uint64_t)info->si_overrun);
 }
 
 void ffm_sample_clock_stop(ffm_sample_clock *clock)
@@ -142,4 +146,29 @@ void ffm_sample_clock_stop(ffm_sample_clock *clock)
     if (clock->timer >= 0)
         ffm_kernel(SYS_timer_delete, (uint64_t)clock->timer, 0, 0, 0);
     *clock = (ffm_sample_clock){.file = -1, .timer = -1};
+}
+
+static int64_t accept_pending(siginfo_t *info)
+{
+    const uint64_t ours = UINT64_C(1) << (FFM_SAMPLE_SIGNAL - 1);
+    const struct timespec now = {0};
+    return ffm_kernel(SYS_rt_sigtimedwait, (uint64_t)&ours, (uint64_t)info, (uint64_t)&now, sizeof ours);
+}
+
+void ffm_sample_clock_take_back(ffm_sample_clock *clock)
+{
+    const ffm_sample_clock ticking = *clock;
+    siginfo_t info, other;
+    bool others = false;
+    if (!clock->runs)
+        return;
+    ffm_sample_clock_stop(clock);
+    while (accept_pending(&info) > 0) {
+        if (sent(&ticking, clock, &info))
+            continue;
+        other = info;
+        others = true;
+    }
+    if (others)
+        ffm_kernel(SYS_rt_tgsigqueueinfo, (uint64_t)getpid(), (uint64_t)gettid(), FFM_SAMPLE_SIGNAL, (uint64_t)&other);
 }

@@ -41,4 +41,7 @@ uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *i
 
 void ffm_sample_clock_stop(ffm_sample_clock *clock);
 
+/* The same in the clock's own thread, which blocks the signal: also takes back a signal that is pending. */
+void ffm_sample_clock_take_back(ffm_sample_clock *clock);
+
 #endif

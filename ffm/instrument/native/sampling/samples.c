@@ -267,6 +267,15 @@ void ffm_samples_thread_ends(void)
     ffm_sink_release(&self.stream);
 }
 
+void ffm_samples_thread_takes_signals(void)
+{
+    if (self.thread == 0)
+        return;
+    pthread_mutex_lock(&started.lock);
+    ffm_sample_clock_take_back(&self.clock);
+    pthread_mutex_unlock(&started.lock);
+}
+
 void ffm_samples_after_fork(void)
 {
     const bool listed = self.thread != 0;

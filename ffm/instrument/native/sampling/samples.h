@@ -10,6 +10,9 @@ void ffm_samples_open(void);
 void ffm_samples_thread(void);
 void ffm_samples_thread_ends(void);
 
+/* The calling thread is about to take pending signals itself, which must not meet ours; it is not sampled any more. */
+void ffm_samples_thread_takes_signals(void);
+
 /* In a forked child, after its thread started again in the child's recording. */
 void ffm_samples_after_fork(void);
 
