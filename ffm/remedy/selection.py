@@ -5,7 +5,7 @@ been needed for timing: what they waited for is over before the program reads a 
 (`native/correction/calls/clock_payments.h`). A download's wait moves to the first use of its destination, wherever that
 is (`native/correction/downloads`). That is correct whether or not the occurrence is needed, so sites with both kinds
 are chosen if it pays. A transfer is staged or reused only if the results say that this saves time; each call
-checks that its bytes are right (`native/uploads.c`).
+checks that its bytes are right (`native/correction/calls/uploads.c`).
 """
 
 from __future__ import annotations
