@@ -228,7 +228,7 @@ void ffm_collector_interpreter_clock(const void *function)
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
     ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits, ffm_signal_waits};
-    for (int i = 0; mode & FFM_MODE_LIVES && i < 3; i++)
+    for (size_t i = 0; mode & FFM_MODE_LIVES && i < sizeof of_threads / sizeof *of_threads; i++)
         for (ffm_followed *row = of_threads[i]; row->name != NULL; row++)
             if (place-- == 0)
                 return row;
