@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.layers import NATIVE, includes_of
+from tests.native.loading import loaded_anew
 
 RECORDED = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32)
 MALLOC = 0
@@ -42,9 +43,7 @@ class Blocks:
     """The collector's blocks, each known by the stack of its allocation."""
 
     def __init__(self, library: Path) -> None:
-        copy = library.with_name(f"{id(self)}.so")  # with state of its own
-        copy.write_bytes(library.read_bytes())
-        self._native = ctypes.CDLL(str(copy))
+        self._native = loaded_anew(library)
         self._by_number: dict[int, int] = {}
         self._used: list[int] = []
         self._users = 0

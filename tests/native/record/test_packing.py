@@ -20,6 +20,7 @@ from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import CONTROL, PackingError, first_number, unpack
 from ffm.instrument.recording.reader import read_recording
 from tests.native.layers import includes_of, sources_of
+from tests.native.loading import loaded_anew
 
 KINDS = {
     "ffm_operation": "FFM_CHUNK_OPERATIONS",
@@ -191,9 +192,7 @@ def test_a_recording_of_the_last_seconds_stays_as_large(
     by compiled code.
     """
     monkeypatch.setattr("ffm.instrument.recording.chunks.MANY_ROWS", many)
-    copy = tmp_path / "libpacking.so"  # with state of its own
-    copy.write_bytes(library.read_bytes())
-    native = ctypes.CDLL(str(copy))
+    native = loaded_anew(library)
     native.ffm_sink_keep(ctypes.c_uint64(round(kept_s * 1e9)))
     assert native.ffm_sink_open(str(tmp_path).encode(), 0)
     native.ffm_sink_new_thread()

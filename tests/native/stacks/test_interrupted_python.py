@@ -15,6 +15,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
+from tests.native.loading import loaded_anew
 
 VERSION = 0x030B07F0
 """Python 3.11.7, whose innermost frame is found through a structure on the stack."""
@@ -57,9 +58,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(library: Path, state: Callable[[], int] | ctypes.c_void_p, version: int, runtime: int) -> ctypes.CDLL:
     """Load the library with state of its own, and tell it of an interpreter."""
-    copy = library.with_name(f"{id(state)}.so")
-    copy.write_bytes(library.read_bytes())
-    native = ctypes.CDLL(str(copy))
+    native = loaded_anew(library)
     function = ctypes.cast(state, ctypes.c_void_p).value  # type: ignore[arg-type]
     native.ffm_python_found(ctypes.byref(Python(function, runtime, version, False)))
     assert ctypes.c_bool.in_dll(native, "ffm_python_readable").value

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.native.layers import NATIVE, includes_of
+from tests.native.loading import loaded_anew
 
 MOST = 1 << 20
 """`FFM_MOST_STACKS`."""
@@ -43,9 +44,7 @@ class Stacks:
     """The stacks of one process."""
 
     def __init__(self, library: Path) -> None:
-        copy = library.with_name(f"{id(self)}.so")  # with state of its own
-        copy.write_bytes(library.read_bytes())
-        self._native = ctypes.CDLL(str(copy))
+        self._native = loaded_anew(library)
         self._native.ffm_stacks_open()
         self._native.ffm_stack_number.restype = ctypes.c_uint32
 

@@ -1,0 +1,19 @@
+"""Libraries of native code, loaded into the tests."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from pathlib import Path
+
+
+def loaded_anew(library: Path) -> ctypes.CDLL:
+    """Load a library with state of its own, however often this process has loaded it.
+
+    The loader knows libraries by their files, and a file that is loaded must not be written again: each time it is
+    another file, which nothing can name afterwards.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".so") as copy:
+        copy.write(library.read_bytes())
+        copy.flush()
+        return ctypes.CDLL(copy.name)
