@@ -21,6 +21,7 @@ from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, WaitingCall
 from ffm.results.documents.run import Driver
 from ffm.results.documents.stacks import Module, Stack
+from ffm.results.folder.output import where_output
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 
 WORK = (
@@ -118,14 +119,14 @@ def _with_work(bare: Measurement, request: Request) -> Measurement:
         return replace(bare, runs=traced.runs)
     if not calls:
         raise ProgramError(
-            f"{program} loaded a CUDA driver but did not use the GPU: it allocated, copied and launched nothing. If it "
-            f"said why, that is in {request.folder.output('baseline')}. There is nothing to measure."
+            f"{program} loaded a CUDA driver but did not use the GPU: it allocated, copied and launched nothing. There "
+            f"is nothing to measure. {where_output(request.folder.output('baseline'))}"
         )
     _, result, function = min(calls)
     raise ProgramError(
         f"No call of {program} to the driver succeeded. The first of {len(calls)}, {function_name(function)}, answered "
-        f"{RESULTS.get(result, 'the error')} ({result}). What the program said is in "
-        f"{request.folder.output('baseline')}. There is nothing to measure."
+        f"{RESULTS.get(result, 'the error')} ({result}). There is nothing to measure. "
+        f"{where_output(request.folder.output('baseline'))}"
     )
 
 

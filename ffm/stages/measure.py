@@ -25,6 +25,7 @@ from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import Outcome, run_instrumented
 from ffm.results.documents.run import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
 from ffm.results.folder.identity import begin_run
+from ffm.results.folder.output import where_output
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.portions import measured_portion
 
@@ -185,10 +186,9 @@ def require_sound(run: Run, request: Request) -> None:
         else ""
     )
     raise ProgramError(
-        f"{request.command[0]} {how} in the {run.stage} run. Its output is in "
-        f"{request.folder.output(run.stage)}; the {operations} operations recorded until then are kept in "
-        f"{request.folder.recordings(run.stage)}. Fix the program or its arguments, and run the stage again.{other}"
-        f"{_forbidden(status)}"
+        f"{request.command[0]} {how} in the {run.stage} run. {where_output(request.folder.output(run.stage))} The "
+        f"{operations} operations recorded until then are kept in {request.folder.recordings(run.stage)}. Fix the "
+        f"program or its arguments, and run the stage again.{other}{_forbidden(status)}"
     )
 
 
@@ -223,23 +223,17 @@ def _forbidden(status: Ending | ExitStatus) -> str:
 
 def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
     program = request.command[0]
-    log = request.folder.output(stage)
+    output = where_output(request.folder.output(stage))
     if outcome.ending.cut is not None:
         return (
             f"{program} made no call of a CUDA driver in {outcome.wall_s:.1f} s, and was ended by ffm. Measure it for "
-            f"longer, or while it has work. Its output is in {log}."
+            f"longer, or while it has work. {output}"
         )
     if not outcome.ending.sound:
-        return (
-            f"{program} {outcome.ending} before it used a CUDA driver. Its output is in {log}."
-            f"{_forbidden(outcome.ending)}"
-        )
+        return f"{program} {outcome.ending} before it used a CUDA driver. {output}{_forbidden(outcome.ending)}"
     if outcome.processes:
         return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
-    return (
-        f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure; its "
-        f"output is in {log}."
-    )
+    return f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure. {output}"
 
 
 def _describe(
