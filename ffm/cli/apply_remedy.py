@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import json_option, open_chosen, results_option, view_command
+from ffm.cli.options import json_option, limit_options, open_chosen, results_option, view_command
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
+    from ffm.remedy.correct import ProgramRun
     from ffm.remedy.reasons import Reason
     from ffm.remedy.selection import Remedy
     from ffm.results.stored import Results
@@ -82,9 +83,7 @@ class DiffersError(FfmError):
     help="A version corrected by hand, to run with the same arguments for comparison.",
 )
 @click.option("--yes", "agreed", is_flag=True, help="Run the command of results that you did not measure.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop a run after this time."
-)
+@limit_options
 @results_option
 @json_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -102,6 +101,7 @@ def apply_remedy(
     twin: Path | None,
     agreed: bool,
     timeout: float | None,
+    accept_status: int | None,
     folder: Path | None,
     as_json: bool,
     arguments: tuple[str, ...],
@@ -139,6 +139,7 @@ def apply_remedy(
         memory_bytes=memory_mib << 20,
         twin=twin,
         timeout_s=timeout,
+        accept_status=accept_status,
         as_json=as_json,
         named=bool(remedies or chosen or sequence is not None) and not everything,
     )
@@ -275,6 +276,7 @@ def _apply(
     memory_bytes: int,
     twin: Path | None,
     timeout_s: float | None,
+    accept_status: int | None,
     as_json: bool,
     named: bool,
 ) -> None:
@@ -309,11 +311,9 @@ def _apply(
             memory_bytes=memory_bytes,
             twin=None if twin is None else [str(twin.absolute()), *command[1:]],
             timeout_s=timeout_s,
+            require=lambda run: _require_sound(results, command, run, accept_status),
             progress=lambda line: status.update(Text(plain(line))),
         )
-    ending = comparison.bare[0].ending
-    if ending.signal is not None or ending.timed_out:
-        raise FfmError(f"{command[0]} {ending} without corrections: fix the program or its arguments first.")
     answer = outcome(results, comparison, command, among, worth.left, worth.cost_s)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
@@ -322,17 +322,37 @@ def _apply(
             click.echo(line)
     if answer.differences:
         sentences = ["the corrected program does not behave like the original.", *answer.differences]
-        raise DiffersError(" ".join([*sentences, _kept(comparison.corrected[-1].output, results.folder)]))
+        raise DiffersError(" ".join([*sentences, _kept(comparison.corrected[-1].output, results.folder, "corrected")]))
 
 
-def _kept(output: bytes, folder: Path) -> str:
-    """Write the corrected program's output into a results folder, beside the logs of the stages; say where it is."""
+def _require_sound(results: Results, command: list[str], run: ProgramRun, accepted: int | None) -> None:
+    """Refuse a program that fails without corrections, unless it did so when it was measured, or is said to.
+
+    Raises:
+        FfmError: Says how it ended, and how its output does.
+    """
+    ending, codes = run.ending, {0, accepted}
+    if results.document.run is not None:
+        measured = results.document.run.status
+        codes |= {measured.code, measured.accepted}
+    if ending.code is not None and ending.code in codes and not ending.timed_out:
+        return
+    other = "" if ending.code is None else f" If it should end so, give --accept-status {ending.code}."
+    raise FfmError(
+        f"{command[0]} {ending} without corrections. {_kept(run.output, results.folder, 'uncorrected')} Fix the "
+        f"program or its arguments first.{other}"
+    )
+
+
+def _kept(output: bytes, folder: Path, name: str) -> str:
+    """Write a program's output into a results folder, beside the logs of the stages; say where it is."""
+    from ffm.results.folder.output import where_output
     from ffm.results.folder.paths import ResultsFolder
     from ffm.whole_file import write_whole
 
-    file = ResultsFolder(folder).output("corrected")
+    file = ResultsFolder(folder).output(name)
     try:
         write_whole(file, output)
     except OSError as error:
         return f"Its output cannot be kept in {file}: {error.strerror}."
-    return f"Its output is in {file}."
+    return where_output(file)

@@ -107,9 +107,12 @@ def compare_runs(
     memory_bytes: int = MEMORY_BYTES,
     twin: list[str] | None = None,
     timeout_s: float | None = None,
+    require: Callable[[ProgramRun], None] = lambda run: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Run the command bare and corrected, in turn, `runs` times each, and likewise the command `twin` if it is given.
+
+    `require` is called with each bare run, and raises where there is nothing to compare it with.
 
     Raises:
         InstrumentError: The program cannot be started or instrumented.
@@ -130,6 +133,7 @@ def compare_runs(
         for turn in range(runs):
             progress(f"run {turn + 1} of {runs}: uncorrected")
             bare.append(run_bare(command, folder, files, timeout_s))
+            require(bare[-1])
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs)
             corrected.append(run)

@@ -151,6 +151,17 @@ def test_a_program_that_crashes_by_itself_is_an_error(ffm: Ffm, folder: Path) ->
     assert "was ended by the signal SIGSEGV without corrections" in done.err
 
 
+def test_a_program_that_fails_without_corrections_is_an_error_at_once(ffm: Ffm, folder: Path) -> None:
+    fails = ("--", "/bin/sh", "-c", f"echo >> began; {sample('als')} 1; echo no device; exit 3")
+    done = ffm("apply-remedy", "--all", "--runs", 2, *fails, folder=folder)
+    assert done.code == 1
+    assert "/bin/sh exited with code 3 without corrections." in done.err
+    assert 'uncorrected.log, and ends with "no device".' in done.err
+    assert (folder / "began").read_text() == "\n"
+    done = ffm("apply-remedy", "--all", "--runs", 1, "--accept-status", 3, *fails, folder=folder)
+    assert done.code == 0, done.err
+
+
 def test_everything_is_applied_unless_something_is_chosen(ffm: Ffm, folder: Path, everything: dict[str, Any]) -> None:
     done = ffm("apply-remedy", "--runs", 1, "--json", folder=folder)
     assert done.code == 0, done.err

@@ -28,7 +28,7 @@ class ResultsFolder:
         return self.root / f"{name}.arrow"
 
     def output(self, stage: str) -> Path:
-        """Return the file with the program's output during a stage's run, or that of the `corrected` program."""
+        """Return the file with what the program wrote in a stage, or the `corrected` or `uncorrected` one did."""
         return self.root / f"{stage}.log"
 
     def recordings(self, stage: str) -> Path:
