@@ -153,8 +153,8 @@ def choose(
             continue
         if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
             # What is needed for its data may be needed for timing, too: a verdict has one reason.
-            timed = site.function in DOWNLOADS and not never_needed(site)
-            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *(["CLOCK"] if timed else []))
+            timed = [] if never_needed(site) else ["CLOCK"]
+            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *timed)
         if Remedy.REUSE in remedies and _repeats(site):
             add(number, Remedy.REUSE, "REUSE", *idle)
             for first in _firsts(site):

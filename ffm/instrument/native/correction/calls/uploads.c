@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cache.h"
+#include "clock_payments.h"
 #include "driver.h"
 #include "effects.h"
 #include "extras.h"
@@ -54,10 +55,18 @@ static uint64_t fall_back(const ffm_program_call *call, const upload *it, uint64
     return result;
 }
 
+/* Whether the program may time the call: then the wait is made up for when it reads a clock. */
+static bool is_timed(const ffm_program_call *call)
+{
+    return call->site->actions & FFM_REMEDY_CLOCK;
+}
+
 /* The upload was enqueued: continue, or wait as the call does. */
-static uint64_t go_on(const upload *it, bool wait)
+static uint64_t go_on(const ffm_program_call *call, const upload *it, bool wait)
 {
     if (!wait && ffm_order_fence(FFM_SCOPE_STREAM, it->stream)) {
+        if (is_timed(call))
+            ffm_clock_payments_owe();
         FFM_COUNT(transfer_waits);
         return FFM_CUDA_SUCCESS;
     }
@@ -72,7 +81,7 @@ static uint64_t finish(const ffm_program_call *call, const upload *it, bool wait
 {
     ffm_count(count);
     ffm_count(&call->tally->corrected);
-    return go_on(it, wait);
+    return go_on(call, it, wait);
 }
 
 /* Copy the current bytes into pinned memory. What is hashed is exactly what is sent, even if the source is written
@@ -112,6 +121,8 @@ uint64_t ffm_upload(const ffm_program_call *call)
     /* The GPU may be about to write the source: then its bytes will have changed when the copy's turn comes. */
     if (ffm_effects_under_way())
         return fall_back(call, &it, &ffm_counters->waits_host_memory);
+    if (is_timed(call) && !ffm_clock_payments_possible())
+        return fall_back(call, &it, &ffm_counters->waits_unseen);
     bool wait = !(call->site->actions & FFM_REMEDY_NO_WAIT);
     if (reuse) {
         ffm_content_key content = ffm_content_of(it.from, it.bytes);
@@ -197,5 +208,5 @@ uint64_t ffm_upload_asynchronous(const ffm_program_call *call)
     if (!reuse_or_stage(call, &it))
         return leave(call, &ffm_counters->waits_driver);
     /* If the calls were seen to wait but nothing relied on it, their order is kept; otherwise there is none to keep. */
-    return waited ? go_on(&it, false) : FFM_CUDA_SUCCESS;
+    return waited ? go_on(call, &it, false) : FFM_CUDA_SUCCESS;
 }
