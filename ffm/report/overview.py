@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ffm.report.commands import command
 from ffm.report.downloads import Download, download, watch_notes
+from ffm.report.kept_waits import worth_telling
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.notes import sentence
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
@@ -96,8 +97,12 @@ class Overview:
     """Sites that download far more than the CPU touches."""
     timing: list[TimingWaits]
     """Sites that wait only to measure times, or may do so."""
+    timing_hidden: int
+    """How many more of these save less than the limit."""
     sharing: list[SharingWaits]
     """Sites that only another process may need to wait."""
+    sharing_hidden: int
+    """How many more of these save less than the limit."""
     unproved: list[UnprovedWaits]
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
@@ -126,6 +131,8 @@ def overview(
 
     unproved = unproved_waits(analysis)
     shown = unproved if show_all else worth_proving(unproved, scale)
+    timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
+    sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
     folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
     something = analysis.folds or analysis.sequences or analysis.points
@@ -153,8 +160,10 @@ def overview(
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         path=[] if analysis.path is None else shares_of(analysis.path),
         downloads=_partial_downloads(analysis),
-        timing=timing_waits(analysis),
-        sharing=sharing_waits(analysis),
+        timing=timing,
+        timing_hidden=timing_hidden,
+        sharing=sharing,
+        sharing_hidden=sharing_hidden,
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),

@@ -32,24 +32,45 @@ def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() ->
 
 def test_waits_that_another_process_may_need_are_shown_with_their_cost() -> None:
     analysis = sample_analysis()
-    waits = [KeptWait(site=2, occurrences=3, saving_s=0.5, low_s=0.25, high_s=0.75)]
+    waits = [KeptWait(site=2, occurrences=3, saving_s=1.5, low_s=0.25, high_s=1.75)]
     shared = msgspec.structs.replace(analysis, sharing=waits)
     view = overview(shared)
     for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(shared))):
         shown = " ".join(text_of(screen).split())
         assert "may be needed: device memory is shared with another process" in shown
-        assert "calls may be needed; not to wait saves 0.500 s" in shown
+        assert "calls may be needed; not to wait saves 1.500 s" in shown
     assert "may be needed" not in text_of(render_overview(overview(analysis)))
 
 
 def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:
     analysis = sample_analysis()
-    waits = [TimingWait(site=2, occurrences=3, certain=True, saving_s=0.5, low_s=0.25, high_s=0.75)] * 11
-    timed = msgspec.structs.replace(analysis, timing=waits)
+    timed = msgspec.structs.replace(analysis, timing=[timing_wait(1.0)] * 11)
     shown = " ".join(text_of(render_first_screen(overview(timed))).split())
     assert shown.count("needed only for timing") == 8
     assert "and 3 more Without measuring times" in shown
     assert "Waits for timing" not in text_of(render_first_screen(overview(analysis)))
+
+
+def test_waits_for_timing_that_cost_little_are_counted_or_where_all_do_left_out() -> None:
+    analysis = sample_analysis()  # of 1,000 s; any two runs differ by 1 %
+    some = msgspec.structs.replace(analysis, timing=[timing_wait(1.0), timing_wait(0.5, 10.9), timing_wait(0.5, 11.1)])
+    none = msgspec.structs.replace(analysis, timing=[timing_wait(0.5)])
+    for one, shown, hidden, more in ((some, 2, 1, "1 place below 0.10 % of the run hidden"), (none, 0, 1, "")):
+        view, remedies = overview(one), remedies_view(one)
+        assert (len(view.timing), view.timing_hidden) == (shown, hidden)
+        assert (len(remedies.timing), remedies.timing_hidden) == (shown, hidden)
+        for screen in (render_overview(view), render_remedies(remedies)):
+            text = " ".join(text_of(screen).split())
+            assert text.count("needed only for timing") == shown
+            assert ("Waits for timing" in text) == bool(shown)
+            assert more in text
+        assert len(overview(one, show_all=True).timing) == shown + hidden
+
+
+def timing_wait(saving_s: float, high_s: float | None = None) -> TimingWait:
+    """A site whose waits are needed only for timing."""
+    most = saving_s if high_s is None else high_s
+    return TimingWait(site=2, occurrences=3, certain=True, saving_s=saving_s, low_s=0.25, high_s=most)
 
 
 def test_the_first_screen_counts_rows_where_all_are_hidden() -> None:

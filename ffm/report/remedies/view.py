@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ffm.remedy.fitness import fitness
+from ffm.report.kept_waits import worth_telling
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.places import site_saving
 from ffm.report.remedies.advice import Remedy, RemedyKind, identify_remedies
@@ -69,8 +70,12 @@ class RemediesView:
     results: str
     timing: list[TimingWaits] = field(default_factory=list)
     """Waits that are no problems, but serve only to measure times."""
+    timing_hidden: int = 0
+    """How many more of these save less than the limit."""
     sharing: list[SharingWaits] = field(default_factory=list)
     """Waits that are no problems, because another process may rely on them."""
+    sharing_hidden: int = 0
+    """How many more of these save less than the limit."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -123,17 +128,20 @@ def remedies_view(
                 not_automatic=why_not(fit.why_not) if fit is not None and fit.why_not is not None else "",
             )
         )
-    hidden = len(identified) - len(shown)
+    timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
+    sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     return RemediesView(
-        analysis.application,
-        analysis.wall_s,
-        chosen,
-        views,
-        hidden,
-        results,
-        timing_waits(analysis),
-        sharing_waits(analysis),
-        why_nothing(analysis),
+        application=analysis.application,
+        wall_s=analysis.wall_s,
+        estimator=chosen,
+        remedies=views,
+        hidden=len(identified) - len(shown),
+        results=results,
+        timing=timing,
+        timing_hidden=timing_hidden,
+        sharing=sharing,
+        sharing_hidden=sharing_hidden,
+        nothing=why_nothing(analysis),
     )
 
 

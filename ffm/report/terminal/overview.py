@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ffm.report import not_measured, sharing, timing, unproved
+from ffm.report import not_measured, unproved
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section
+from ffm.report.terminal.kept_waits import costly_waits, waits_section
 from ffm.report.terminal.layout import (
     Column,
     bullet,
@@ -66,10 +67,9 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
             parts += _section(section, shape, view, scale, width)
         parts += _together(view, scale)
         parts += _legend(view)
-    parts += _kept_waits(timing.HEADING, [waits.sentence(scale) for waits in view.timing], timing.ADVICE)
-    parts += _kept_waits(sharing.HEADING, [waits.sentence(scale) for waits in view.sharing], sharing.ADVICE)
+    parts += costly_waits(view, scale)
     left_out = [one.sentence(scale) for one in view.not_measured]
-    parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, LEFT_OUT_ROWS)
+    parts += waits_section(not_measured.HEADING, left_out, not_measured.ADVICE, 0, LEFT_OUT_ROWS)
     if view.downloads:
         parts.append(heading("Downloaded and not touched"))
         parts += [bullet(_untouched(one, scale)) for one in view.downloads]
@@ -117,10 +117,9 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
             if left > 0:
                 parts.append(paragraph(f"and {left} more"))
         parts += _together(view, scale)
-    parts += _kept_waits(timing.HEADING, [waits.sentence(scale) for waits in view.timing], timing.ADVICE, FIRST_ROWS)
-    parts += _kept_waits(sharing.HEADING, [waits.sentence(scale) for waits in view.sharing], sharing.ADVICE, FIRST_ROWS)
+    parts += costly_waits(view, scale, FIRST_ROWS)
     left_out = [one.sentence(scale) for one in view.not_measured]
-    parts += _kept_waits(not_measured.HEADING, left_out, not_measured.ADVICE, FIRST_ROWS)
+    parts += waits_section(not_measured.HEADING, left_out, not_measured.ADVICE, 0, FIRST_ROWS)
     notes = f", and {plural(len(view.notes), 'note')} on the measurement" if view.notes else ""
     following_commands = [(command("report", view.results), f"all of this, with each single point{notes}")]
     if not view.nothing:
@@ -129,16 +128,6 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
         )
     parts += [heading("Next"), following(*following_commands)]
     return Group(*parts)
-
-
-def _kept_waits(title: str, waits: list[str], advice: str, most: int | None = None) -> list[RenderableType]:
-    """Lay out waits that are no problems, but cost time; `most` limits how many are shown."""
-    if not waits:
-        return []
-    parts: list[RenderableType] = [heading(title), *map(bullet, waits[:most])]
-    if len(waits[:most]) < len(waits):
-        parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
-    return [*parts, paragraph(advice)]
 
 
 def _path(view: Overview) -> list[RenderableType]:

@@ -6,11 +6,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.model.groups.names import starts_a_thread
-from ffm.report import sharing, timing
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
 from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
+from ffm.report.terminal.kept_waits import costly_waits
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
 from ffm.results.places import StackFrame
 
@@ -39,12 +39,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         parts.append(
             paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
         )
-    if view.timing:
-        parts += [heading(timing.HEADING), *(bullet(waits.sentence(scale)) for waits in view.timing)]
-        parts.append(paragraph(timing.ADVICE))
-    if view.sharing:
-        parts += [heading(sharing.HEADING), *(bullet(waits.sentence(scale)) for waits in view.sharing)]
-        parts.append(paragraph(sharing.ADVICE))
+    parts += costly_waits(view, scale)
     if view.remedies:
         first = view.remedies[0].where.site
         commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]

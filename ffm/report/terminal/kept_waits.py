@@ -1,0 +1,37 @@
+"""Sections of waits that are no problems but cost time, for the screens of `ffm report` and `ffm remedies`."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from ffm.report import sharing, timing
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, percent, plural
+from ffm.report.overview import Overview
+from ffm.report.remedies.view import RemediesView
+from ffm.report.terminal.layout import bullet, heading, paragraph
+
+
+def costly_waits(view: Overview | RemediesView, scale: Scale, most: int | None = None) -> list[RenderableType]:
+    """Lay out waits for timing, and those that another process may need; `most` limits how many of each are shown.
+
+    Where all of a kind are hidden, so is its section: they are no problems.
+    """
+    timed = [waits.sentence(scale) for waits in view.timing]
+    shared = [waits.sentence(scale) for waits in view.sharing]
+    return [
+        *waits_section(timing.HEADING, timed, timing.ADVICE, view.timing_hidden, most),
+        *waits_section(sharing.HEADING, shared, sharing.ADVICE, view.sharing_hidden, most),
+    ]
+
+
+def waits_section(title: str, waits: list[str], advice: str, hidden: int, most: int | None) -> list[RenderableType]:
+    """Lay out waits, with their heading and advice; `most` limits how many are shown, and `hidden` more cost little."""
+    if not waits:
+        return []
+    parts: list[RenderableType] = [heading(title), *map(bullet, waits[:most])]
+    if len(waits[:most]) < len(waits):
+        parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
+    if hidden:
+        limit = percent(HIDDEN_BELOW_PERCENT)
+        parts.append(paragraph(f"{plural(hidden, 'place')} below {limit} of the run hidden (--all shows)"))
+    return [*parts, paragraph(advice)]
