@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from ffm.report.remedies.advice import (
@@ -14,6 +15,10 @@ from ffm.report.remedies.advice import (
     RemedyKind,
     identify_remedies,
 )
+from ffm.report.remedies.problem_sites import problem_sites
+from ffm.results.documents.site import Verdict
+from ffm.results.vocabulary import Because
+from tests.report.sample_analysis import sample_analysis
 
 FREE = ProblemSite(
     site=3,
@@ -125,7 +130,10 @@ def test_an_upload_that_once_brought_other_bytes_stays(counts: dict[str, int]) -
 
 def test_the_first_of_repeated_transfers_is_told_apart_from_those_that_changed() -> None:
     assert "but, besides the first, 1 transferred others" in told(replace(TRANSFER, changed=1, no_op=8))
-    assert "but 2 transferred others" in told(replace(TRANSFER, changed=2, no_op=8))
+    assert "but 2 transferred others." in told(replace(TRANSFER, changed=2, no_op=8))
+    assert "but 2 transferred others, or the same to another place." in told(
+        replace(TRANSFER, changed=2, no_op=8, elsewhere=1)
+    )
 
 
 def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy_on_the_device() -> None:
@@ -174,3 +182,29 @@ def test_remedies_come_by_benefit_and_only_for_problems() -> None:
     none = replace(FREE, site=8, unnecessary=0)
     found = identify_remedies([none, EXPLICIT, replace(FREE, benefit_s=5.0)])
     assert [remedy.site for remedy in found] == [3, 7]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "changed"),
+    [
+        ([("repeat", 5, 2)], 4),
+        ([("repeat", 5, 2), ("copy", 4, 2)], 0),
+        ([("no-op", 4, 2), ("repeat", 3, 2), ("copy", 2, 2)], 0),
+        ([("repeat", 5, 2), ("copy", 4, 0)], 4),
+        ([("repeat", 5, 2), ("copy", 3, 2)], 4),
+        ([("repeat", 9, 0)], 1),
+    ],
+    ids=["others", "one content", "one content, kept at times", "of another site", "two contents", "none of its own"],
+)
+def test_bytes_that_went_elsewhere_are_the_same_only_where_a_site_brought_nothing_else(
+    verdicts: list[tuple[str, int, int]], changed: int
+) -> None:
+    analysis = sample_analysis()
+    transfer = [
+        Verdict(kind=kind, because=Because.REPEAT, occurrences=occurrences, first=first)
+        for kind, occurrences, first in verdicts
+    ]
+    site = msgspec.structs.replace(analysis.sites[2], count=10, transfer=transfer, problem_count=5)
+    sites = [*analysis.sites[:2], site, *analysis.sites[3:]]
+    (found,) = (one for one in problem_sites(msgspec.structs.replace(analysis, sites=sites), "carry") if one.site == 2)
+    assert found.changed == changed

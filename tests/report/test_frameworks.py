@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from ffm.report.remedies.advice import identify_remedies
-from ffm.report.remedies.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework, framework_of
+from ffm.report.remedies.frameworks import CUPY, JAX, NUMBA, PYTHON, TORCH, Framework, framework_of
 from ffm.report.remedies.problem_sites import _framework, _in_copy
 from ffm.results.documents.stacks import Frame, Module, Stack
 from tests.report.sample_analysis import sample_analysis
-from tests.report.test_advice import EXPLICIT, PAGEABLE, TRANSFER
+from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,13 @@ def test_values_fetched_too_early_are_kept_on_the_gpu() -> None:
     (remedy,) = identify_remedies([early])
     assert "Keep the values on the GPU" in remedy.steps[0]
     assert (remedy.occurrences, remedy.of) == (7, 10)
+
+
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYTHON])
+def test_memory_is_kept_in_the_packages_words(framework: Framework) -> None:
+    (remedy,) = identify_remedies([replace(FREE, framework=framework)])
+    assert remedy.steps == (framework.memory,)
+    assert "cudaMallocAsync" not in framework.memory
 
 
 def test_python_has_no_const() -> None:

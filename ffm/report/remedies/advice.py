@@ -84,7 +84,7 @@ class ProblemSite:
     no_op: int
     repeat: int
     changed: int
-    """Transfers of other bytes than those that are repeated."""
+    """Transfers of other bytes than those that are repeated, or of the same to another place."""
     keep: tuple[int, ...]
     """Synchronizations that must stay."""
     memory: tuple[MemoryLink, ...]
@@ -92,6 +92,8 @@ class ProblemSite:
     """By the estimator used for sorting."""
     downloads: bool = False
     """Whether the call copies from the device."""
+    elsewhere: int = 0
+    """Transfers of bytes that had been transferred to or from another place before."""
     download: PartialDownload | None = None
     framework: Framework | None = None
     """The Python package through which the call is made; None for a program that is not in Python."""
@@ -188,11 +190,14 @@ def _made(problem: ProblemSite, kind: RemedyKind, occurrences: int, steps: list[
 
 
 def _memory_management(problem: ProblemSite) -> Remedy:
-    steps = [
-        "Allocate the buffer once, before the loop or in the object that outlives it, and free it after the last use.",
+    once = (
+        "Allocate the buffer once, before the loop or in the object that outlives it, and free it after the last use."
+    )
+    pool = (
         "Or allocate with cudaMallocAsync and free with cudaFreeAsync on the stream that uses the buffer: they do not "
-        "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool so that the pool keeps the memory.",
-    ]
+        "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool so that the pool keeps the memory."
+    )
+    steps = [once, pool] if problem.framework is None else [problem.framework.memory]
     if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
     return _made(problem, RemedyKind.MEMORY_MANAGEMENT, problem.unnecessary, steps, "frees")
@@ -278,9 +283,11 @@ def _only_when_changed(problem: ProblemSite) -> list[str]:
         else "sent bytes that the device was sent before"
     )
     but = "but, besides the first," if occurrences + problem.changed < problem.count else "but"
+    place = "from" if problem.downloads else "to"
+    elsewhere = f", or the same {place} another place" if problem.elsewhere else ""
     steps = [
         f"Keep this call, and skip it only while the data is unchanged: {occurrences:,} of {problem.count:,} calls "
-        f"{call}, {but} {problem.changed:,} transferred others."
+        f"{call}, {but} {problem.changed:,} transferred others{elsewhere}."
     ]
     if problem.downloads:
         steps.append("Download again only after work that may have written the data.")

@@ -1,8 +1,9 @@
 """What a change is called in the Python packages through which people use GPUs.
 
-Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`), CuPy (`cupy.ndarray.get`,
-`cupyx.empty_pinned`), Numba CUDA (`cuda.pinned_array`, `DeviceNDArray.copy_to_host`) and JAX
-(`jax.Array.copy_to_host_async`, memory kinds).
+Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`, `torch.cuda.empty_cache`), CuPy
+(`cupy.ndarray.get`, `cupyx.empty_pinned`, "Memory Management"), Numba CUDA (`cuda.pinned_array`,
+`DeviceNDArray.copy_to_host`, `cuda.defer_cleanup`), JAX (`jax.Array.copy_to_host_async`, memory kinds, "GPU memory
+allocation") and PyCUDA (`pycuda.tools.DeviceMemoryPool`).
 """
 
 from __future__ import annotations
@@ -20,28 +21,39 @@ class Framework:
     """How to copy without waiting."""
     pinned: str
     """How to pin the host memory of a copy."""
+    memory: str
+    """How to keep device memory instead of giving it back."""
 
 
 TORCH = Framework(
     'Copy with non_blocking=True: tensor.to("cuda", non_blocking=True), or pinned.copy_(tensor, non_blocking=True).',
     "Pin the host tensor, or the copy waits anyway: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
+    "PyTorch keeps freed memory by itself: leave out torch.cuda.empty_cache() in the loop. Where memory runs short, "
+    "PyTorch gives it back before it tries again: make the work need less.",
 )
 CUPY = Framework(
     "Copy on a stream without waiting: array.set(host, stream=stream), or array.get(out=pinned, blocking=False).",
     "Pin the host array, or the copy waits anyway: cupyx.empty_pinned() or cupyx.empty_like_pinned().",
+    "CuPy keeps freed memory in a pool: leave out free_all_blocks() in the loop, and do not turn the pool off "
+    "(cupy.cuda.set_allocator).",
 )
 NUMBA = Framework(
     "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream).",
     "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
+    "Make the arrays once, before the loop, and fill them by array.copy_to_device(host), or to_device(host, to=array). "
+    "Numba gives arrays back in batches, and each waits: with cuda.defer_cleanup() puts that off to the loop's end.",
 )
 JAX = Framework(
     "Call array.copy_to_host_async() once the work that produces it is dispatched, and read the array later.",
     'Keep host data in pinned memory, as a sharding with memory_kind="pinned_host" does.',
+    "JAX keeps freed memory by itself, unless XLA_PYTHON_CLIENT_ALLOCATOR=platform turns that off.",
 )
 PYTHON = Framework(
     "Call the asynchronous form on the stream of the work that uses the data.",
     "Pin the host memory, or the copy waits anyway: allocate it with cuMemAllocHost, or register it once with "
     "cuMemHostRegister.",
+    "Take the memory from a pool, such as pycuda.tools.DeviceMemoryPool, or allocate with cuMemAllocAsync and free "
+    "with cuMemFreeAsync on the stream that uses the buffer.",
 )
 """For programs that call the driver from Python without one of these packages."""
 

@@ -52,6 +52,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 no_op=occurrences.get("no-op", 0),
                 repeat=occurrences.get("repeat", 0),
                 changed=_changed(index, site),
+                elsewhere=occurrences.get("copy", 0),
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
                 memory=tuple(
                     MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
@@ -69,8 +70,14 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
 
 
 def _changed(index: int, site: Site) -> int:
-    """Return how many transfers brought other bytes than those that are repeated, the first of which may be here."""
-    repeated = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat")]
+    """Return how many transfers brought other bytes than those that are repeated, the first of which may be here.
+
+    Bytes that were transferred elsewhere before are the same only if this site brought nothing else.
+    """
+    again = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat", "copy")]
+    if site.count - sum(verdict.occurrences for verdict in again) == 1 and all(one.first == index for one in again):
+        return 0
+    repeated = [verdict for verdict in again if verdict.kind != "copy"]
     others = site.count - sum(verdict.occurrences for verdict in repeated)
     return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
 
