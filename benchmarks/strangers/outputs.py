@@ -22,6 +22,7 @@ _NONE_FAILED = re.compile(
 )
 _CLOCK = re.compile(r"\b\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\b")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _TIMED = re.compile(
     r"\b(time|times|timing|elapsed|took|duration|seconds?|secs?|ms|us|ns|microseconds?|milliseconds?|s\b|[gmkt]?b/s|[gmt]i?b(ytes)?/s|"
     r"[gmt]?flops?|bandwidth|throughput|speed-?up|rate|per second|/s|fps|latency|average|avg|cycles|performance)\b",
@@ -55,15 +56,16 @@ def first_difference(one: str, other: str, again: str | None = None, tolerance: 
     context = False
     for number, (line, changed) in enumerate(zip(lines, others, strict=True), 1):
         timed = bool(_TIMED.search(line)) or not _close(line, repeated[number - 1], tolerance)
-        if _words(line) != _words(changed) or not (timed or context or _close(line, changed, tolerance)):
+        if _words(line, timed) != _words(changed, timed) or not (timed or context or _close(line, changed, tolerance)):
             return f"line {number}: {line.strip()[:80]!r} became {changed.strip()[:80]!r}"
         # A line of times may be headed by one that names its columns.
         context = timed and not _NUMBER.search(line)
     return ""
 
 
-def _words(line: str) -> list[str]:
-    return _NUMBER.sub(" ", line).split()
+def _words(line: str, timed: bool) -> list[str]:
+    """Return what a line says beside its numbers; a time or a rate may have more groups of digits than another."""
+    return _NUMBER.sub(" ", _THOUSANDS.sub("", line) if timed else line).split()
 
 
 def _close(line: str, other: str, tolerance: float) -> bool:

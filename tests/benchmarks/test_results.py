@@ -207,6 +207,14 @@ def test_numbers_that_differ_from_run_to_run_are_no_difference(monkeypatch: pyte
     assert first_difference("after 0.5\n", "after 0.8\n", "after 0.6\nkilled\n") != ""
 
 
+def test_a_rate_may_have_more_groups_of_digits_than_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
+    first_difference = import_module("outputs").first_difference
+    assert first_difference("Lookups/s: 463,639,820\n", "Lookups/s: 1,457,149,209\n") == ""
+    assert first_difference("Lookups/s: 463,639,820\n", "Lookups/s: 463,639,820,\n") != ""
+    assert first_difference("at 463,639\n", "at 1,463,639\n") != ""
+
+
 def test_of_an_output_that_was_cut_off_only_whole_lines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
     processes = import_module("processes")
