@@ -101,14 +101,17 @@ def _why_not(site: Site, *, managed: bool, by: list[Site]) -> Reason:
             return Unmatched(unseen, site.count)
         if needed == site.count:
             return WaitsTooEarly()
-        return PartlyNeeded(needed, site.count)
+        return _needed_for_more(site) if site.function in FREES else PartlyNeeded(needed, site.count)
     if site.function in ASYNCHRONOUS_UPLOADS and repeats(site):
         return ComparingCostsAsMuch() if no_wait_counts(site) else WaitsReliedOn()
     return OtherFunction(site.function)
 
 
 def _why_not_late(site: Site) -> Reason:
-    if not can_come_late(site):
-        need = next(verdict for verdict in site.synchronization if needs_more(verdict))
-        return NeededForMore(need.occurrences, site.count, need.because)
-    return LateCostsAsMuch()
+    return LateCostsAsMuch() if can_come_late(site) else _needed_for_more(site)
+
+
+def _needed_for_more(site: Site) -> Reason:
+    """Return what a site that cannot wait later is needed for."""
+    need = next(verdict for verdict in site.synchronization if needs_more(verdict))
+    return NeededForMore(need.occurrences, site.count, need.because)

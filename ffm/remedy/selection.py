@@ -148,13 +148,11 @@ def choose(
         site = analysis.sites[number]
         idle = ["NO_WAIT"] if _waits_idly(site) else []
         if Remedy.SKIP in remedies and can_be_skipped(site):
-            add(number, Remedy.SKIP, "SKIP", *([] if never_needed(site) else ["CLOCK"]))
+            add(number, Remedy.SKIP, "SKIP", *_timed(site))
         if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and number not in followed:
             continue
         if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
-            # What is needed for its data may be needed for timing, too: a verdict has one reason.
-            timed = [] if never_needed(site) else ["CLOCK"]
-            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *timed)
+            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *_timed(site))
         if Remedy.REUSE in remedies and _repeats(site):
             add(number, Remedy.REUSE, "REUSE", *idle)
             for first in _firsts(site):
@@ -165,8 +163,8 @@ def choose(
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
                 continue
             free, allocation = analysis.sites[link.site], analysis.sites[link.allocation]
-            if free.function in FREES and allocation.function in ALLOCATIONS and guards_itself(free):
-                add(link.site, Remedy.HOIST, "POOL_FREE")
+            if free.function in FREES and allocation.function in ALLOCATIONS and can_come_late(free):
+                add(link.site, Remedy.HOIST, "POOL_FREE", *_timed(free))
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()
     return {number: actions for number, actions in flags.items() if analysis.sites[number].function in catalogue}
@@ -267,6 +265,13 @@ def _needs_nothing(verdict: Verdict) -> bool:
     return verdict.kind in UNNECESSARY or verdict.because is Because.ORDERS_STREAMS
 
 
+def _timed(site: Site) -> list[str]:
+    """Return the action for waits that the next read of a clock may rely on. What is needed for its data may be needed
+    for timing, too: a verdict has one reason.
+    """
+    return [] if never_needed(site) else ["CLOCK"]
+
+
 def can_be_skipped(site: Site) -> bool:
     """Return whether an explicit synchronization can return at once: no occurrence was needed, or, where some were
     unnecessary, the others only for timing.
@@ -302,20 +307,17 @@ streams in order.
 """
 
 
-def guards_itself(site: Site) -> bool:
-    """Return whether a wait at the first use satisfies everything that the site's occurrences were needed for."""
-    return _all(site, lambda verdict: verdict.kind in UNNECESSARY or verdict.because in GUARDED)
-
-
 def needs_more(verdict: Verdict) -> bool:
-    """Return whether occurrences of a download are needed for something that delivering it later does not satisfy, such
-    as a timer that nobody sees read.
+    """Return whether occurrences are needed for something that waiting later does not satisfy, such as a timer that
+    nobody sees read.
     """
     return verdict.kind not in UNNECESSARY and verdict.because not in (*GUARDED, Because.HOST_TIMER)
 
 
 def can_come_late(site: Site) -> bool:
-    """Return whether a download can be delivered at its first use, or when the program reads a clock."""
+    """Return whether a download or a free can wait at the first use of what it protects, or when the program reads a
+    clock.
+    """
     return _all(site, lambda verdict: not needs_more(verdict))
 
 

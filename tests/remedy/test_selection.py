@@ -12,7 +12,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
-from ffm.remedy.reasons import LateCostsAsMuch, OtherAllocation, OtherDestination, WaitsReliedOn
+from ffm.remedy.reasons import LateCostsAsMuch, NeededForMore, OtherAllocation, OtherDestination, WaitsReliedOn
 from ffm.remedy.selection import (
     LATE_S,
     LEAST,
@@ -161,7 +161,9 @@ def test_frees_that_are_needed_now_and_then_are_hoisted_if_what_they_protect_can
             for number in range(1, 1 + len(reasons))
         ],
     )
-    assert set(actions(plan(document, {Remedy.HOIST}))) == {0, 1, 2}
+    timed = {"POOL_FREE", "CLOCK"}
+    assert actions(plan(document, {Remedy.HOIST})) == {0: {"POOL_ALLOCATION"}, 1: timed, 2: {"POOL_FREE"}, 3: timed}
+    assert fitness(document)[4] == Fitness((), NeededForMore(1, 10, Because.PRIVATE_CALL))
 
 
 def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:

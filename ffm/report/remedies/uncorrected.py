@@ -47,7 +47,7 @@ def why_not(reason: Reason) -> str:
         case Unmatched(occurrences=occurrences, of=of):
             return f"{occurrences:,} of {of:,} occurrences could not be matched between the runs"
         case PartlyNeeded(needed=needed, of=of):
-            return f"{needed:,} of {of:,} occurrences are needed; only waits of downloads can be moved"
+            return f"{needed:,} of {of:,} occurrences are needed; only waits of downloads and frees can be moved"
         case OtherFunction(function=function):
             return (
                 "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "

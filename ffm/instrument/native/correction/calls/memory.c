@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "blocks.h"
 #include "call_handlers.h"
+#include "clock_payments.h"
 #include "driver.h"
 #include "effects.h"
 #include "extras.h"
@@ -84,16 +85,24 @@ static uint64_t release_ordered(const ffm_program_call *call, uint64_t address)
 
 static uint64_t hoist(const ffm_program_call *call, uint64_t address)
 {
-    if (ffm_effects_under_way()) {
-        /* Something here may rely on the free's wait; the block is pooled anyway. */
+    const bool timed = call->site->actions & FFM_REMEDY_CLOCK;
+    uint64_t *why = NULL;
+    if (ffm_effects_under_way())
+        why = &ffm_counters->waits_host_memory;
+    else if (timed && !ffm_clock_payments_possible())
+        why = &ffm_counters->waits_unseen;
+    if (why != NULL) {
+        /* Something may rely on the free's wait; the block is pooled anyway. */
         ffm_order_mark before = ffm_order_now();
         uint64_t waited = (uint64_t)ffm_driver.context_synchronize();
         if (waited != FFM_CUDA_SUCCESS)
             return waited;
         ffm_order_waited(FFM_SCOPE_CONTEXT, 0, before);
-        FFM_COUNT(waits_host_memory);
+        ffm_count(why);
         ffm_count(&call->tally->waited);
     } else if (ffm_order_fence(FFM_SCOPE_CONTEXT, 0)) {
+        if (timed)
+            ffm_clock_payments_owe();
         FFM_COUNT(free_waits);
         ffm_count(&call->tally->corrected);
     } else {

@@ -11,7 +11,7 @@ enum {
     FFM_REMEDY_ASYNCHRONOUS = 8,    /* a transfer through pinned staging */
     FFM_REMEDY_REUSE = 16,          /* an upload from a copy already on the device */
     FFM_REMEDY_NO_WAIT = 32,        /* a transfer: nothing relied on its own wait */
-    FFM_REMEDY_CLOCK = 64           /* with SKIP, or at a transfer: the next read of a clock may rely on the wait */
+    FFM_REMEDY_CLOCK = 64           /* the next read of a clock may rely on the wait that is removed */
 };
 
 /* What a mode asks of the library. */
