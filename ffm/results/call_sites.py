@@ -28,10 +28,14 @@ _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
 
-_PYTHON_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/|<frozen |^torch/")
+_PACKAGES_FOLDER = r"(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/"
+_PYTHON_LIBRARY = re.compile(rf"(^|/){_PACKAGES_FOLDER}|<frozen |^torch/")
 """Files that come with Python or were installed into it; a program's own are elsewhere. PyTorch's profiler names its
 own without the folder of packages.
 """
+
+_IN_PACKAGE = re.compile(rf"(.*/)?{_PACKAGES_FOLDER}(?P<package>[^/]+)")
+"""A path up to what follows the last folder of packages."""
 
 _SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targets/[^/]+/lib/")
 """Shared libraries of the system and of CUDA; a program's own are elsewhere."""
@@ -199,6 +203,14 @@ def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:
     if _PYTHON_LIBRARY.search(path):
         return False
     return frame.python or (frame.module not in foreign and not _FOREIGN_SOURCE.search(path))
+
+
+def python_package(file: str) -> str:
+    """Return the top-level package or module of a file that comes with Python or was installed into it; empty if it is
+    no such file, or none at all, as that of an import (`<frozen importlib._bootstrap>`).
+    """
+    match = _IN_PACKAGE.match(file)
+    return "" if match is None else match["package"].removesuffix(".py")
 
 
 def source_file(path: str) -> str:

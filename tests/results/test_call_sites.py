@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.results.call_sites import Place, own_frame, place_of_call, runtime_modules, source_file
+from ffm.results.call_sites import Place, own_frame, place_of_call, python_package, runtime_modules, source_file
 from ffm.results.documents.stacks import Frame, Module
 
 
@@ -196,3 +196,19 @@ def test_the_program_s_own_line_is_the_innermost_outside_of_libraries_and_their_
     outer = at("/home/user/main.cu", 77)
     assert own_frame([at("", 0, 1), foreign, own, outer], MODULES) is own
     assert own_frame([foreign], MODULES) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "package"),
+    [
+        ("/env/lib/python3.11/site-packages/numba_cuda/numba/cuda/lowering.py", "numba_cuda"),
+        ("/usr/lib/python3/dist-packages/six.py", "six"),
+        ("/root/.pyenv/versions/3.11.7/lib/python3.11/ctypes/__init__.py", "ctypes"),
+        ("/usr/lib/python3.11/abc.py", "abc"),
+        ("<frozen importlib._bootstrap>", ""),
+        ("/home/me/train.py", ""),
+        ("", ""),
+    ],
+)
+def test_a_package_of_python_is_known_by_its_folder(file: str, package: str) -> None:
+    assert python_package(file) == package
