@@ -230,7 +230,10 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
             f"longer, or while it has work. {output}"
         )
     if not outcome.ending.sound:
-        return f"{program} {outcome.ending} before it used a CUDA driver. {output}{_forbidden(outcome.ending)}"
+        return (
+            f"{program} {outcome.ending} before it used a CUDA driver. {output} Try it without ffm; `ffm doctor` "
+            f"examines this machine's driver.{_forbidden(outcome.ending)}"
+        )
     if outcome.processes:
         return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
     return f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure. {output}"

@@ -88,6 +88,7 @@ def test_a_program_that_fails_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path)
     sentence = refused(baseline(ffm, tmp_path, "/bin/sh", "-c", "echo no data >&2; exit 4"))
     assert "exited with code 4 before it used a CUDA driver" in sentence
     assert 'baseline.log, and ends with "no data".' in sentence
+    assert "`ffm doctor`" in sentence
     assert "no data" in (tmp_path / "results" / "baseline.log").read_text()
 
 
