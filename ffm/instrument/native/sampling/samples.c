@@ -152,14 +152,15 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
         self.owed -= nanoseconds;
     else
         record(thread, since, frames, depth);
-    /* Other programs may have had the processor meanwhile: that time costs no samples. */
-    self.spent += ffm_thread_time() - used_before;
+    /* Other programs may have had the processor meanwhile: without the sample, too. */
+    const uint64_t used = ffm_thread_time() - used_before;
+    self.spent += used;
     if (thread == NULL)
         return;
     if (hooked) /* it measures its own time, which is not as usual */
         thread->usual_after = 0;
     else
-        thread->probe_after += (uint32_t)(ffm_now() - since);
+        thread->probe_after += (uint32_t)used;
 }
 
 static void pass(int number, siginfo_t *info, void *context)
