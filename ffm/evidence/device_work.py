@@ -13,7 +13,7 @@ from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
-from ffm.evidence.program_order import NOT_READY
+from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.evidence.threads.lock_waits import lock_waits_of_rows
 from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
@@ -57,6 +57,7 @@ def device_work(
         tracing: what stage 2 recorded of threads and devices.
     """
     action = _actions(columns)
+    _end_polling(columns, thread, action)
     process = columns["process"].astype(np.int64)
     devices = [] if tracing is None else tracing.devices
     number, streams = streams_of(columns)
@@ -110,6 +111,16 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     if len(rows):
         action[rows[_staged(columns)[rows]]] = Action.WAIT_AND_ENQUEUE
     return action
+
+
+def _end_polling(columns: Columns, thread: NDArray[np.int32], action: NDArray[np.uint8]) -> None:
+    """Let the queries that end polling loops wait for what they ask about, in place: such a loop lasts as long as that
+    work, whatever its own calls take.
+    """
+    queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
+    polled = np.flatnonzero(polled_until_done({**columns, "thread": thread}, queries, columns["waits"] > 0))
+    of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"][polled]]
+    action[polled] = np.where(of_event, Action.WAIT_EVENT, Action.WAIT_STREAM)
 
 
 def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:

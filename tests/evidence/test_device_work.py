@@ -11,6 +11,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.device_work import device_work
 from ffm.evidence.handles import CONTEXT_SHIFT, NON_BLOCKING
+from ffm.evidence.program_order import NOT_READY
 from ffm.instrument.recording.layout import constant
 from ffm.model.device import Action, DeviceWork
 from ffm.results.documents.measured import ContextDevice, Tracing
@@ -74,6 +75,21 @@ def test_calls_enqueue_and_wait_in_their_own_order() -> None:
         Action.WAIT_STREAM,
         Action.ENQUEUE_AND_WAIT,
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "wait"), [("cuStreamQuery", Action.WAIT_STREAM), ("cuEventQuery", Action.WAIT_EVENT)]
+)
+def test_a_loop_that_polls_ends_with_a_wait(query: str, wait: Action) -> None:
+    asks = {"function": query, "stream": 0x7000, "handle": 0x8000, "stack": 0}
+    unfinished = {**asks, "result": NOT_READY}
+    launch = {"function": "cuLaunchKernel", "stream": 0x7000}
+    assert actions(launch, unfinished, unfinished, asks)[1:] == [Action.NONE, Action.NONE, wait]
+    assert actions(launch, asks, asks)[1:] == [Action.NONE, Action.NONE]
+    synchronize = {"function": "cuCtxSynchronize", "wait": 90_000, "waits": 1}
+    assert actions(launch, unfinished, synchronize, asks)[1:] == [Action.NONE, Action.WAIT_CONTEXT, Action.NONE]
+    elsewhere = [actions(launch, unfinished, {**asks, other: 1}) for other in ("thread", "process")]
+    assert [found[1:] for found in elsewhere] == [[Action.NONE, Action.NONE]] * 2
 
 
 def test_an_upload_that_the_cpu_copies_waits_first() -> None:
