@@ -54,8 +54,10 @@ def _dask(address: str) -> Iterator[Executor]:
             "and where the workers run."
         )
     from distributed import Client
+    from distributed.comm.addressing import get_address_host
 
     try:
+        get_address_host(address)  # a client tries again and again even where no scheduler can be
         client = Client(address, timeout=ANSWER_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise FfmError(

@@ -181,6 +181,13 @@ def test_without_a_scheduler_the_message_says_how_to_start_one(tmp_path: Path, m
         pass
 
 
+def test_an_address_at_which_no_scheduler_can_be_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("tried"))
+    with pytest.raises(FfmError, match="nowhere://x"), spread_over("nowhere://x", tmp_path):
+        pass
+
+
 def test_without_distributed_the_message_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(FfmError, match=r"ffm\[distributed\]"), spread_over("tcp://127.0.0.1:1", tmp_path):
