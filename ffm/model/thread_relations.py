@@ -19,16 +19,9 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
 from ffm.model.encounter_order import ordered_encounters
 from ffm.model.lock_order import lock_order
+from ffm.model.thread_leaders import find_leaders
 from ffm.model.timeline import Timeline
-from ffm.model.waiting.graph import WORTH_FOLLOWING_NS, Threads
-
-FOLLOWED_OFTEN = 10
-"""This many gaps must end with another thread's waits before that is more than chance."""
-
-LEADERS_TRIED = 16
-"""If more threads of a process could lead a thread, these are tried: those whose waits most often end shortly before
-its gaps do.
-"""
+from ffm.model.waiting.graph import Threads
 
 
 def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> thread_relations_kernels.Family:
@@ -54,7 +47,7 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     for members in _by_process(work, lived):
         if len(members) > 1:
             _find_parents(timeline, begins, members, place, parent, joined)
-            _find_leaders(timeline, begins, members, follows)
+            find_leaders(timeline, begins, members, follows)
     if work.lives is not None:
         _take_recorded(work.lives, place, parent, joined)
     # A call site of each process is one of its own.
@@ -165,57 +158,6 @@ def _find_parents(
     inside = members[by_birth][within]
     parent[inside] = timeline.thread[found[within]]
     joined[inside] = place[found[within] + 1]
-
-
-def _find_leaders(
-    timeline: Timeline, begins: NDArray[np.int64], members: NDArray[np.int64], follows: NDArray[np.int32]
-) -> None:
-    """Fill in which thread each thread of a process follows: the one with whose waits most of its gaps end.
-
-    They end soon after one of its waits: within a quarter of the mean time between these. By chance, a quarter of the
-    gaps would.
-    """
-    end = timeline.start + timeline.duration
-    ends: dict[int, NDArray[np.int64]] = {}
-    for thread in members.tolist():
-        rows = slice(begins[thread], begins[thread + 1])
-        over = end[rows][timeline.wait[rows] > WORTH_FOLLOWING_NS]
-        if len(over) >= FOLLOWED_OFTEN:
-            ends[thread] = over
-    if not ends:
-        return
-    leaders = np.array(list(ends), np.int64)
-    every = np.concatenate(list(ends.values()))
-    whose = np.repeat(leaders, [len(over) for over in ends.values()])
-    by_end = np.argsort(every, kind="stable")
-    every, whose = every[by_end], whose[by_end]
-    for thread in members.tolist():
-        rows = slice(begins[thread], begins[thread + 1] - 1)
-        waiting = timeline.gap[rows] > WORTH_FOLLOWING_NS
-        goes_on = timeline.start[begins[thread] + 1 : begins[thread + 1]][waiting]
-        if len(goes_on) < FOLLOWED_OFTEN:
-            continue
-        tried = leaders if len(leaders) <= LEADERS_TRIED else _nearest(every, whose, goes_on)
-        follows[thread] = _leader({other: ends[other] for other in tried.tolist() if other != thread}, goes_on)
-
-
-def _nearest(every: NDArray[np.int64], whose: NDArray[np.int64], goes_on: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the threads, ascending, whose waits are most often among the last to end before some moments."""
-    places = np.searchsorted(every, goes_on)[:, None] - 1 - np.arange(LEADERS_TRIED)
-    threads, times = np.unique(whose[places[places >= 0]], return_counts=True)
-    return np.sort(threads[np.argsort(-times, kind="stable")[:LEADERS_TRIED]])
-
-
-def _leader(ends: dict[int, NDArray[np.int64]], goes_on: NDArray[np.int64]) -> int:
-    """Return the thread soon after whose waits' ends most of the moments are, -1 if none; ascending threads."""
-    best, leader = 0.5, -1
-    for other, over in ends.items():
-        last = np.searchsorted(over, goes_on) - 1
-        since = goes_on - over[np.maximum(last, 0)]
-        share = float((since[last >= 0] < np.diff(over).mean() / 4).mean()) if (last >= 0).any() else 0.0
-        if share > best:
-            best, leader = share, other
-    return leader
 
 
 def sharing_sites(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -> NDArray[np.int32]:

@@ -8,7 +8,8 @@ from simulator import Call, Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
-from ffm.model.thread_relations import LEADERS_TRIED, find_family
+from ffm.model.thread_leaders import LEADERS_TRIED
+from ffm.model.thread_relations import find_family
 from ffm.model.timeline import Kind, Timeline
 from tests.model.given_times import given_gpu_times
 
