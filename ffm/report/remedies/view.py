@@ -105,11 +105,6 @@ def remedies_view(
     sources = SourceLines(own=own)
     views = []
     for number, (remedy, saving) in enumerate(shown, 1):
-        places = []
-        for changed in remedy.places:
-            where = place(analysis, changed.site)
-            buffer = analysis.sites[changed.site].buffer
-            places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
         fit = fitting.get(remedy.site)
         views.append(
             RemedyView(
@@ -121,7 +116,7 @@ def remedies_view(
                 of=remedy.of,
                 saving=saving,
                 steps=list(remedy.steps),
-                places=places,
+                places=_places(analysis, remedy, sources),
                 keep=[place(analysis, kept) for kept in remedy.keep],
                 stack=stack_frames(analysis, remedy.site),
                 automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
@@ -143,6 +138,16 @@ def remedies_view(
         sharing_hidden=sharing_hidden,
         nothing=why_nothing(analysis),
     )
+
+
+def _places(analysis: Analysis, remedy: Remedy, sources: SourceLines) -> list[RemedyPlace]:
+    """Return the places in the source that a remedy changes, with their lines."""
+    places = []
+    for changed in remedy.places:
+        where = place(analysis, changed.site)
+        buffer = analysis.sites[changed.site].buffer
+        places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
+    return places
 
 
 def _saving(analysis: Analysis, remedy: Remedy) -> Saving:
