@@ -241,6 +241,40 @@ static gboolean touches_nothing(const cs_insn *instruction)
     }
 }
 
+/* Whether it may access more memory than its operand says: a bit or a byte by a number in a register, or the state of
+ * the floating-point unit, of which Capstone tells the first bytes. The dynamic linker saves that on the stack, where
+ * nothing is watched. */
+static gboolean reaches_further(const cs_insn *instruction)
+{
+    const cs_x86 *detail = &instruction->detail->x86;
+    switch (instruction->id) {
+    case X86_INS_FNSAVE:
+    case X86_INS_FRSTOR:
+    case X86_INS_FXSAVE:
+    case X86_INS_FXSAVE64:
+    case X86_INS_FXRSTOR:
+    case X86_INS_FXRSTOR64:
+    case X86_INS_XSAVE:
+    case X86_INS_XSAVE64:
+    case X86_INS_XSAVEC:
+    case X86_INS_XSAVEC64:
+    case X86_INS_XSAVEOPT:
+    case X86_INS_XSAVEOPT64:
+    case X86_INS_XRSTOR:
+    case X86_INS_XRSTOR64:
+        return detail->operands[0].mem.base != X86_REG_RSP;
+    case X86_INS_BT:
+    case X86_INS_BTC:
+    case X86_INS_BTR:
+    case X86_INS_BTS:
+        return detail->operands[0].type == X86_OP_MEM && detail->operands[1].type == X86_OP_REG;
+    case X86_INS_XLATB:
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
 /* Its memory is not among the operands. */
 static gboolean stores_behind_rdi(const cs_insn *instruction)
 {

@@ -202,6 +202,11 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
         gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_counter, NULL, NULL);
     if (touches_nothing(instruction))
         return;
+    if (reaches_further(instruction)) {
+        const ffm_lanes unknown = {.count = 0};
+        put_lanes(iterator, writer, &unknown, NO_VECTOR, NO_VECTOR);
+        return;
+    }
     if (stores_behind_rdi(instruction)) {
         put_operand_behind_rdi(iterator, writer);
         return;
