@@ -71,6 +71,12 @@ def test_freeing_a_pooled_block_again_is_an_error(play: Play) -> None:
     assert play("freed_twice").counts["frees"] == 1
 
 
+def test_the_driver_answers_questions_about_a_pooled_block_as_about_freed_memory(play: Play) -> None:
+    counts = play("asked_about_when_freed").counts
+    assert counts["frees"] == 12
+    assert counts["pool_returned"] >= 6
+
+
 def test_questions_about_time_wait_first(play: Play) -> None:
     counts = play("event_times").counts
     assert counts["synchronizations"] == 2

@@ -18,6 +18,7 @@ const struct {
     {"sizes_grow", sizes_grow},
     {"sizes_are_told", sizes_are_told},
     {"freed_twice", freed_twice},
+    {"asked_about_when_freed", asked_about_when_freed},
     {"event_times", event_times},
     {"host_functions", host_functions},
     {"nothing_is_freed", nothing_is_freed},

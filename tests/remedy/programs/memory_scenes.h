@@ -67,6 +67,27 @@ void freed_twice()
     std::printf("nothing: %s\n", cudaGetErrorName(cudaFree(nullptr)));
 }
 
+void asked_about_when_freed()
+{
+    auto range =
+        reinterpret_cast<CUresult (*)(CUdeviceptr *, std::size_t *, CUdeviceptr)>(driver("cuMemGetAddressRange_v2"));
+    for (int turn = 0; turn < 6; ++turn) {
+        int *block = on_device(), *next = on_device();
+        REQUIRE(cudaFree(block));
+        cudaPointerAttributes of_block, of_next;
+        const cudaError_t asked = cudaPointerGetAttributes(&of_block, block + 1);
+        REQUIRE(cudaPointerGetAttributes(&of_next, next));
+        std::printf("%s, %d; in use: %d\n", cudaGetErrorName(asked), of_block.type, of_next.type);
+        CUdeviceptr base;
+        std::size_t found;
+        std::printf("%d\n", range(&base, &found, reinterpret_cast<CUdeviceptr>(block)));
+        cudaIpcMemHandle_t handle;
+        REQUIRE(cudaFree(next));
+        std::printf("%s\n", cudaGetErrorName(cudaIpcGetMemHandle(&handle, next)));
+        (void)cudaGetLastError();
+    }
+}
+
 void starts_again()
 {
     for (int turn = 0; turn < 2; ++turn) {

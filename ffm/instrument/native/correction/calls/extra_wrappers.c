@@ -21,6 +21,7 @@ static CUresult memory_info(size_t *free, size_t *total)
 /* A pooled block may be larger than the program requested. */
 static CUresult address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
+    ffm_pool_asked(address);
     CUresult result = ORIGINAL(ADDRESS_RANGE, (CUdeviceptr *, size_t *, CUdeviceptr))(base, bytes, address);
     uint64_t asked_base;
     size_t asked_bytes;
@@ -39,6 +40,7 @@ static void correct_attribute(CUpointer_attribute attribute, void *value, CUdevi
 
 static CUresult pointer_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
+    ffm_pool_asked(address);
     CUresult result =
         ORIGINAL(POINTER_ATTRIBUTE, (void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
     if (result == CUDA_SUCCESS)
@@ -48,6 +50,7 @@ static CUresult pointer_attribute(void *value, CUpointer_attribute attribute, CU
 
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr address)
 {
+    ffm_pool_asked(address);
     CUresult result = ORIGINAL(POINTER_ATTRIBUTES, (unsigned, CUpointer_attribute *, void **, CUdeviceptr))(
         count, attributes, values, address);
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
@@ -58,6 +61,7 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attribut
 /* Others learn of the block: it no longer belongs in the pool, and they may write it unseen. */
 static void share(CUdeviceptr address)
 {
+    ffm_pool_asked(address);
     ffm_pool_share(address);
     ffm_held_unknowable();
 }

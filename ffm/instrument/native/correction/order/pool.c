@@ -313,6 +313,22 @@ bool ffm_pool_range(uint64_t address, uint64_t *base, size_t *bytes)
     return known;
 }
 
+void ffm_pool_asked(uint64_t address)
+{
+    uint64_t base = 0;
+    if (ffm_state_capturing())
+        return;
+    pthread_mutex_lock(&ffm_lock);
+    block *found = around(address);
+    if (found != NULL && found->freed != 0) {
+        base = found->base;
+        drop(found);
+    }
+    pthread_mutex_unlock(&ffm_lock);
+    if (base != 0 && ffm_driver.release(base) == FFM_CUDA_SUCCESS)
+        FFM_COUNT(pool_returned);
+}
+
 void ffm_pool_share(uint64_t address)
 {
     pthread_mutex_lock(&ffm_lock);

@@ -46,6 +46,10 @@ bool ffm_pool_holds(uint64_t address, size_t bytes);
 /* Base and size, as the program requested them, of the pooled block in use that contains an address. */
 bool ffm_pool_range(uint64_t address, uint64_t *base, size_t *bytes);
 
+/* The program asks the driver about an address: if its block is idle, return that to the driver first, which waits for
+ * the GPU. The answer is then that for freed memory. Not while a stream is captured, which forbids freeing. */
+void ffm_pool_asked(uint64_t address);
+
 /* Others learned the block's address: from now on the driver frees it, and it may be written unseen. */
 void ffm_pool_share(uint64_t address);
 
