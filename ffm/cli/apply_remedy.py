@@ -337,10 +337,10 @@ def _require_sound(results: Results, command: list[str], run: ProgramRun, accept
         codes |= {measured.code, measured.accepted}
     if ending.code is not None and ending.code in codes and not ending.timed_out:
         return
-    other = "" if ending.code is None else f" If it should end so, give --accept-status {ending.code}."
+    other = "" if ending.code is None else f", or give --accept-status {ending.code} if it should end so"
     raise FfmError(
-        f"{command[0]} {ending} without corrections. {_kept(run.output, results.folder, 'uncorrected')} Fix the "
-        f"program or its arguments first.{other}"
+        f"{command[0]} {ending} without corrections. Fix the program or its arguments first{other}. "
+        f"{_kept(run.output, results.folder, 'uncorrected')}"
     )
 
 
