@@ -165,6 +165,11 @@ def test_memset_elements_have_the_width_in_their_name() -> None:
         assert function.value == function.bytes - 1
 
 
+def test_a_function_is_replaced_once() -> None:
+    """What is hooked as a row is not hooked again for a correction's own purpose."""
+    assert [name for name in CATALOGUE.extra.values() if name in CATALOGUE] == []
+
+
 def test_lookup_by_name_and_index_agree() -> None:
     for place, function in enumerate(CATALOGUE.functions):
         assert function.index == place

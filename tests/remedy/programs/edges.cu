@@ -19,6 +19,7 @@ const struct {
     {"sizes_are_told", sizes_are_told},
     {"freed_twice", freed_twice},
     {"asked_about_when_freed", asked_about_when_freed},
+    {"given_to_others", given_to_others},
     {"event_times", event_times},
     {"host_functions", host_functions},
     {"nothing_is_freed", nothing_is_freed},

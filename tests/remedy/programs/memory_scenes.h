@@ -71,20 +71,36 @@ void asked_about_when_freed()
 {
     auto range =
         reinterpret_cast<CUresult (*)(CUdeviceptr *, std::size_t *, CUdeviceptr)>(driver("cuMemGetAddressRange_v2"));
-    for (int turn = 0; turn < 6; ++turn) {
-        int *block = on_device(), *next = on_device();
-        REQUIRE(cudaFree(block));
-        cudaPointerAttributes of_block, of_next;
-        const cudaError_t asked = cudaPointerGetAttributes(&of_block, block + 1);
-        REQUIRE(cudaPointerGetAttributes(&of_next, next));
-        std::printf("%s, %d; in use: %d\n", cudaGetErrorName(asked), of_block.type, of_next.type);
+    auto attribute =
+        reinterpret_cast<CUresult (*)(void *, CUpointer_attribute, CUdeviceptr)>(driver("cuPointerGetAttribute"));
+    auto share = reinterpret_cast<CUresult (*)(CUipcMemHandle *, CUdeviceptr)>(driver("cuIpcGetMemHandle"));
+    const auto address = [](int *block) { return reinterpret_cast<CUdeviceptr>(block); };
+    for (int turn = 0; turn < 3; ++turn) {
+        int *blocks[] = {on_device(), on_device(), on_device(), on_device()}, *kept = on_device();
+        for (int *block : blocks)
+            REQUIRE(cudaFree(block));
+        cudaPointerAttributes freed, in_use;
+        REQUIRE(cudaPointerGetAttributes(&freed, blocks[0] + 1));
+        REQUIRE(cudaPointerGetAttributes(&in_use, kept));
         CUdeviceptr base;
         std::size_t found;
-        std::printf("%d\n", range(&base, &found, reinterpret_cast<CUdeviceptr>(block)));
-        cudaIpcMemHandle_t handle;
-        REQUIRE(cudaFree(next));
-        std::printf("%s\n", cudaGetErrorName(cudaIpcGetMemHandle(&handle, next)));
-        (void)cudaGetLastError();
+        unsigned type;
+        CUipcMemHandle handle;
+        std::printf("%d %d %d %d %d\n", freed.type, in_use.type, range(&base, &found, address(blocks[1])),
+                    attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(blocks[2])),
+                    share(&handle, address(blocks[3])));
+        REQUIRE(cudaFree(kept));
+    }
+}
+
+void given_to_others()
+{
+    auto share = reinterpret_cast<CUresult (*)(CUipcMemHandle *, CUdeviceptr)>(driver("cuIpcGetMemHandle"));
+    for (int turn = 0; turn < 3; ++turn) {
+        int *block = on_device();
+        CUipcMemHandle handle;
+        std::printf("%d\n", share(&handle, reinterpret_cast<CUdeviceptr>(block)));
+        REQUIRE(cudaFree(block));
     }
 }
 

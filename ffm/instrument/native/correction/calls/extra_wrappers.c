@@ -58,40 +58,12 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attribut
     return result;
 }
 
-/* Others learn of the block: it no longer belongs in the pool, and they may write it unseen. */
-static void share(CUdeviceptr address)
-{
-    ffm_pool_asked(address);
-    ffm_pool_share(address);
-    ffm_held_unknowable();
-}
-
 /* An attribute stays with the memory: the block must not be reused as if it were new. */
 static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    share(address);
+    ffm_pool_share(address);
+    ffm_held_unknowable();
     return ORIGINAL(SET_POINTER_ATTRIBUTE, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
-}
-
-/* Another process or device keeps a handle to the memory. */
-static CUresult share_memory(CUipcMemHandle *handle, CUdeviceptr address)
-{
-    share(address);
-    return ORIGINAL(SHARE_MEMORY, (CUipcMemHandle *, CUdeviceptr))(handle, address);
-}
-
-static CUresult share_range(void *handle, CUdeviceptr address, size_t bytes, CUmemRangeHandleType type,
-                            unsigned long long flags)
-{
-    share(address);
-    return ORIGINAL(SHARE_RANGE, (void *, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long))(
-        handle, address, bytes, type, flags);
-}
-
-static CUresult export_pointer(CUmemPoolPtrExportData *data, CUdeviceptr address)
-{
-    share(address);
-    return ORIGINAL(EXPORT_POINTER, (CUmemPoolPtrExportData *, CUdeviceptr))(data, address);
 }
 
 static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
@@ -122,9 +94,6 @@ void *ffm_extra_wrapper(uint32_t extra)
         [FFM_EXTRA_POINTER_ATTRIBUTE] = pointer_attribute,
         [FFM_EXTRA_POINTER_ATTRIBUTES] = pointer_attributes,
         [FFM_EXTRA_SET_POINTER_ATTRIBUTE] = set_pointer_attribute,
-        [FFM_EXTRA_SHARE_MEMORY] = share_memory,
-        [FFM_EXTRA_SHARE_RANGE] = share_range,
-        [FFM_EXTRA_EXPORT_POINTER] = export_pointer,
         [FFM_EXTRA_DEVICE_ATTRIBUTE] = device_attribute,
         [FFM_EXTRA_PRIMARY_STATE] = primary_state,
         [FFM_EXTRA_FUNCTION_PARAMETER] = function_parameter,

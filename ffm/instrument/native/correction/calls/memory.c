@@ -193,6 +193,15 @@ static uint64_t view(const ffm_program_call *call)
     return result;
 }
 
+/* Another process or device gets a handle to the memory. Some functions name the memory by a handle. */
+static uint64_t share(const ffm_program_call *call)
+{
+    if (call->function->source >= 0)
+        ffm_pool_share(ffm_argument(call, call->function->source));
+    ffm_held_unknowable();
+    return ffm_forward(call);
+}
+
 ffm_handler ffm_memory_handler(const ffm_function *function)
 {
     bool narrow = function->shape == FFM_SHAPE_NARROW;
@@ -213,6 +222,8 @@ ffm_handler ffm_memory_handler(const ffm_function *function)
         return map_host;
     case FFM_KIND_VIEW:
         return view;
+    case FFM_KIND_SHARING:
+        return share;
     default:
         return NULL;
     }

@@ -331,6 +331,7 @@ void ffm_pool_asked(uint64_t address)
 
 void ffm_pool_share(uint64_t address)
 {
+    ffm_pool_asked(address);
     pthread_mutex_lock(&ffm_lock);
     block *found = around(address);
     if (found != NULL)

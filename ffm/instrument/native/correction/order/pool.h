@@ -50,7 +50,8 @@ bool ffm_pool_range(uint64_t address, uint64_t *base, size_t *bytes);
  * the GPU. The answer is then that for freed memory. Not while a stream is captured, which forbids freeing. */
 void ffm_pool_asked(uint64_t address);
 
-/* Others learned the block's address: from now on the driver frees it, and it may be written unseen. */
+/* The program gives others the block at an address, or an attribute that stays with it: from now on the driver frees
+ * it, and it may be written unseen. An idle block is returned first, as above. */
 void ffm_pool_share(uint64_t address);
 
 /* Bytes that would be free if the program's frees had reached the driver. */
