@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
 from ffm.results.places import Place
-from ffm.results.variation import VARIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,9 @@ Waits = TypeVar("Waits", bound=KeptWaits)
 
 def worth_telling(waits: list[Waits], scale: Scale, *, show_all: bool) -> tuple[list[Waits], int]:
     """Return the sites at which not to wait saves enough to be shown, as in `Scale.shows`, and how many are hidden."""
-    shown = [one for one in waits if show_all or _most_percent(one, scale) >= HIDDEN_BELOW_PERCENT]
+
+    def most_percent(one: KeptWaits) -> float:
+        return max(scale.share(one.saving_s), scale.share_beyond_variation(one.high_s))
+
+    shown = [one for one in waits if show_all or most_percent(one) >= HIDDEN_BELOW_PERCENT]
     return shown, len(waits) - len(shown)
-
-
-def _most_percent(waits: KeptWaits, scale: Scale) -> float:
-    return max(scale.share(waits.saving_s), scale.share(waits.high_s) - 100 * VARIES)

@@ -85,16 +85,19 @@ class Scale:
         text = f"{self.seconds(saving.seconds(estimator))} ({percent(saving.percent(estimator))})"
         return f"at most {text}" if saving.at_most else text
 
-    def most_percent(self, saving: Saving, estimator: Estimator) -> float:
-        """Return the largest share of the run that is said to be saved: by the estimators shown and replay's interval.
-
-        An interval also has room for what any two runs differ by, which nothing saves.
+    def share_beyond_variation(self, high_s: float) -> float:
+        """Return the percentage up to which an interval says that is saved, without its room for what any two runs
+        differ by, which nothing saves.
         """
+        return self.share(high_s) - 100 * VARIES
+
+    def most_percent(self, saving: Saving, estimator: Estimator) -> float:
+        """Return the largest share of the run that the estimators shown, or replay's interval, say is saved."""
         shares = [saving.percent(name) for name in shown_estimators(estimator)]
         if estimator != "replay":
             return max(shares)
-        differ = 0.0 if saving.at_most else 100 * VARIES
-        return max(*shares, self.share(saving.high_s or 0.0) - differ)
+        high_s = saving.high_s or 0.0
+        return max(*shares, self.share(high_s) if saving.at_most else self.share_beyond_variation(high_s))
 
     def shows(self, saving: Saving, estimator: Estimator) -> bool:
         """Return whether a row with this saving is shown; the others are counted, unless all are requested."""

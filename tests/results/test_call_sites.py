@@ -203,7 +203,7 @@ def test_the_program_s_own_line_is_the_innermost_outside_of_libraries_and_their_
     [
         ("/env/lib/python3.11/site-packages/numba_cuda/numba/cuda/lowering.py", "numba_cuda"),
         ("/usr/lib/python3/dist-packages/six.py", "six"),
-        ("/root/.pyenv/versions/3.11.7/lib/python3.11/ctypes/__init__.py", "ctypes"),
+        ("/opt/python/lib/python3.11/ctypes/__init__.py", "ctypes"),
         ("/usr/lib/python3.11/abc.py", "abc"),
         ("<frozen importlib._bootstrap>", ""),
         ("/home/me/train.py", ""),

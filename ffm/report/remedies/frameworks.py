@@ -41,12 +41,12 @@ NUMBA = Framework(
     "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream).",
     "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
     "Make the arrays once, before the loop, and fill them by array.copy_to_device(host), or to_device(host, to=array). "
-    "Numba gives arrays back in batches, and each waits: with cuda.defer_cleanup() puts that off to the loop's end.",
+    "Numba gives arrays back in batches, and each waits: put the loop into `with cuda.defer_cleanup():`.",
 )
 JAX = Framework(
     "Call array.copy_to_host_async() once the work that produces it is dispatched, and read the array later.",
     'Keep host data in pinned memory, as a sharding with memory_kind="pinned_host" does.',
-    "JAX keeps freed memory by itself, unless XLA_PYTHON_CLIENT_ALLOCATOR=platform turns that off.",
+    "Do not set XLA_PYTHON_CLIENT_ALLOCATOR=platform: otherwise JAX keeps freed memory by itself.",
 )
 PYTHON = Framework(
     "Call the asynchronous form on the stream of the work that uses the data.",

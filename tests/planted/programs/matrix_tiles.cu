@@ -58,20 +58,12 @@ static void copy_rows(int *to, size_t to_apart, const int *from, size_t from_apa
                     reinterpret_cast<const char *>(from) + row * from_apart, row_bytes);
 }
 
-/* Zeros, and behind them the memory of a download, on pages of its own. */
-static int *behind_zeros()
-{
-    void *memory = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(cudaHostRegister(memory, 2 * bytes, 0));
-    return static_cast<int *>(memory) + count;
-}
-
 void program()
 {
     tiles = has_tiles();
     int *device = device_integers(count), *host[6];
     for (int *&one : host)
-        one = behind_zeros();
+        one = behind_zeros(count);
     int tile[rows * integers_of_row];
 
     fill(device, count, 7);

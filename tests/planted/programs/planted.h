@@ -110,6 +110,15 @@ inline int *device_integers(int count)
     return static_cast<int *>(memory);
 }
 
+/* Page-locked memory for `count` integers, behind as many zeros; both on pages of their own if they fill pages. */
+inline int *behind_zeros(int count)
+{
+    const size_t bytes = 2 * count * sizeof(int);
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(cudaHostRegister(memory, bytes, 0));
+    return static_cast<int *>(memory) + count;
+}
+
 /* Page-locked, and filled. */
 inline int *pinned_integers(int count, int value = 0)
 {

@@ -7,14 +7,6 @@
 constexpr int count = 4096, bits = 32;
 constexpr size_t bytes = count * sizeof(int);
 
-/* Zeros, and behind them the memory of a download, on pages of its own. */
-static int *behind_zeros()
-{
-    void *memory = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(cudaHostRegister(memory, 2 * bytes, 0));
-    return static_cast<int *>(memory) + count;
-}
-
 static bool has_bit(const int *base, long number)
 {
 #ifdef __x86_64__
@@ -73,7 +65,7 @@ void program()
     int *device = device_integers(count);
     int *host[5];
     for (int *&one : host)
-        one = behind_zeros();
+        one = behind_zeros(count);
 
     fill(device, count, 7);
     DOWNLOAD_ASYNC(host[0], device, bytes);

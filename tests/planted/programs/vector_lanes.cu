@@ -55,20 +55,12 @@ __attribute__((target("avx2"), noinline)) static void store_fives(int *to, const
             to[lane] = 5;
 }
 
-/* Zeros, and behind them the memory of a download, on pages of its own. */
-static int *behind_zeros()
-{
-    void *memory = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(cudaHostRegister(memory, 2 * bytes, 0));
-    return static_cast<int *>(memory) + count;
-}
-
 void program()
 {
     int *device = device_integers(count);
     int *host[5];
     for (int *&one : host)
-        one = behind_zeros();
+        one = behind_zeros(count);
     const Lanes index = {{0, 1, 2, 3, count, count + 1, count + 2, count + 3}};
 
     fill(device, count, 7);
