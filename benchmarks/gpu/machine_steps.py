@@ -8,14 +8,8 @@ import shutil
 from collections.abc import Iterator
 
 from machine import installed_version
+from packages import NEEDED, PACKED
 from steps import FailedStep, Machine, Row, last_line
-
-DISTRIBUTIONS = {"elftools": "pyelftools"}
-
-NEEDED = ("click", "jinja2", "numba", "numpy", "pyarrow", "rich")
-"""Packages that pack.sh omits because a machine for GPU programs has them."""
-
-PACKED = ("frida", "msgspec", "orjson", "platformdirs", "elftools", "capstone", "cffi")
 
 FRAMEWORKS = ("cuda-bindings", "cupy-cuda13x", "jax", "numba-cuda", "pycuda", "torch")
 
@@ -62,4 +56,4 @@ def check_packages(_: Machine) -> Iterator[Row]:
         except Exception as error:  # a package can refuse another one's version with its own error
             yield Row(name, False, f"{type(error).__name__}: {error}")
         else:
-            yield Row(name, True, installed_version(DISTRIBUTIONS.get(name, name)))
+            yield Row(name, True, installed_version(PACKED.get(name, name)))

@@ -16,6 +16,9 @@ from programs import CUBLAS, NAMES
 from steps import FailedStep, Machine, OutOfTime, Row, last_line
 from twins import ARGUMENTS
 
+from ffm.report.notes import sentence
+from ffm.results.stored import open_results
+
 TARGETS = Path(__file__).with_name("targets")
 STAGES = ("baseline", "tracing", "memory", "sync-use")
 SAMPLE_ROUNDS = 3
@@ -195,7 +198,7 @@ def _measure(machine: Machine, program: Program, runs: Runs) -> tuple[Path, dict
         "stage_seconds": took,
         "estimate": analysis.get("everything"),
         "problem_sites": sum(1 for site in analysis["sites"] if site["problem_count"]),
-        "notes": analysis["notes"],
+        "notes": [sentence(note) for note in open_results(results).document.notes],
     }
 
 

@@ -3,8 +3,8 @@
 #
 #   benchmarks/gpu/pack.sh [FOLDER]      default: build/gpu-pack; less than 60 MB
 #
-# Packages that GPU programs usually bring along (NumPy, Numba, pyarrow, rich, click, jinja2) are left out; check.sh
-# says which of them a machine lacks. MORE names further ones to include.
+# packages.py names those that are packed, and those that a machine for GPU programs has; check.sh says which of them a
+# machine lacks. MORE names further ones to include.
 set -eu
 cd "$(dirname "$0")/../.."
 pack=${1:-build/gpu-pack}
@@ -16,6 +16,7 @@ mkdir -p build "$pack/wheels"
 
 # The version that the tests run with.
 frida=$("$python" -c 'from importlib.metadata import version; print(version("frida"))')
+packages=$("$python" benchmarks/gpu/packages.py | sed "s/\\bfrida\\b/frida==$frida/")
 platforms=""
 for number in 2_28 2_27 2_24 2_17 2_12 2_5; do
     platforms="$platforms --platform manylinux_${number}_x86_64"
@@ -24,7 +25,8 @@ done
 # shellcheck disable=SC2086
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
     --implementation cp $platforms --platform manylinux2014_x86_64 --platform manylinux1_x86_64 --dest "$pack/wheels" \
-    "frida==$frida" msgspec orjson platformdirs pyelftools capstone cffi pycparser ${MORE:-}
+    $packages ${MORE:-}
+"$python" benchmarks/gpu/packages.py "$pack/wheels"
 
 # Rebuilt, because the build in the checkout may be older than its sources. Everything that these folders install is
 # packed, with the libunwind that it links.
@@ -33,7 +35,7 @@ parts="ffm/instrument/native"
 cmake -S . -B "$build" -G Ninja -DPython3_EXECUTABLE="$(command -v "$python")" >"$build.log" 2>&1 || refused=cmake
 for part in $parts; do
     if [ -z "${refused:-}" ]; then
-        { cmake --build "$build" --target "$part/all" && cmake --install "$build/$part" --prefix "$pack/native"; } \
+        { cmake --build "$build" --target "$part/all" && cmake --install "$build/$part" --strip --prefix "$pack/native"; } \
             >>"$build.log" 2>&1 || refused=$part
     fi
 done
