@@ -30,6 +30,9 @@ _lock = threading.Lock()
 _home: Path | None = None
 _owner: int = -1
 _outer: str | None = None
+_leaving = threading.Event()
+_closing = threading.Thread(target=lambda: _leaving.wait() and frida.shutdown(), daemon=True)
+"""Shuts Frida down when told to. It starts early, because Python 3.12 and newer start no thread while they end."""
 
 
 def local_device() -> Any:
@@ -66,6 +69,7 @@ def _settle() -> None:
         _outer = os.environ.get("TMPDIR")
         os.environ["TMPDIR"] = str(home)
         _home = home
+        _closing.start()
         atexit.register(_leave)
 
 
@@ -81,11 +85,10 @@ def _locked_file(path: Path) -> int:
 def _leave() -> None:
     """Shut Frida down, end its helper, and remove its files."""
     assert _home is not None
-    closing = threading.Thread(target=frida.shutdown, daemon=True)
-    closing.start()
-    closing.join(LIMIT)
+    _leaving.set()
+    _closing.join(LIMIT)
     remove(_home)
-    closing.join(LIMIT)
+    _closing.join(LIMIT)
 
 
 def sweep(folder: Path) -> None:
