@@ -21,6 +21,18 @@ from ffm.results.stored import open_results
 
 TARGETS = Path(__file__).with_name("targets")
 STAGES = ("baseline", "tracing", "memory", "sync-use")
+SIZES = {
+    "als": ["160"],
+    "amg": ["600"],
+    "fft": ["160"],
+    "flag": ["4000"],
+    "gaussian": ["1500"],
+    "ibm": ["120"],
+    "overlap": ["1800"],
+}
+"""Arguments of the samples with which a GPU works for a second or so; creating a context takes 0.1 to 0.2 s there, and
+differs by 0.02 s from run to run.
+"""
 SAMPLE_ROUNDS = 3
 TARGET_ROUNDS = 2
 
@@ -65,13 +77,18 @@ def measure_samples(machine: Machine) -> Iterator[Row]:
         folder = machine.programs / "samples"
     names = [name for name in NAMES if "_fixed" not in name]
     programs = [
-        Program(name, _sample(folder, name, name), {twin: _sample(folder, twin, name) for twin in _twins(name)}, name)
+        Program(
+            name,
+            _sample(machine, folder, name, name),
+            {twin: _sample(machine, folder, twin, name) for twin in _twins(name)},
+            name,
+        )
         for name in names
         if (folder / name).exists()
     ]
     private = machine.programs / CUBLAS
     if (private / "als").exists() and (private / "als_fixed").exists():
-        command, fixed = _sample(private, "als", "als"), _sample(private, "als_fixed", "als")
+        command, fixed = (_sample(machine, private, program, "als") for program in ("als", "als_fixed"))
         programs.insert(1, Program("als_cublas", command, {"als_fixed": fixed}, "als"))
     if not programs:
         raise FailedStep(f"no samples in {folder}")
@@ -84,8 +101,8 @@ def _twins(name: str) -> list[str]:
     return [twin for twin in NAMES if twin.startswith(f"{name}_fixed")]
 
 
-def _sample(folder: Path, program: str, name: str) -> list[str]:
-    return [str(folder / program), *ARGUMENTS.get(name, [])]
+def _sample(machine: Machine, folder: Path, program: str, name: str) -> list[str]:
+    return [str(folder / program), *(ARGUMENTS if machine.virtual else SIZES).get(name, [])]
 
 
 def measure_targets(machine: Machine) -> Iterator[Row]:

@@ -5,6 +5,7 @@ The first variant of each program comes before all others. Prints one line of JS
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.planted.labels import Case, planted_cases
 from tests.planted.measuring import Answer, answers_for
 
 NOT_COMPILED = "not compiled"
+TOO_FEW_DEVICES = "needs several devices"
 
 SECONDS = 40.0
 """For each run of a program: many of them share the GPU, and each creates its own context."""
@@ -60,16 +62,34 @@ def main(programs_folder: Path, scratch: Path, number: int, workers: int) -> int
     """Measure the cases of worker `number`; return the exit status."""
     results = scratch / f"results-{number}"
     virtual = bool(os.environ.get("FFM_PLANTED_VIRTUAL"))
+    devices = device_count()
     programs = Programs(scratch / f"programs-{number}") if virtual else BuiltPrograms(programs_folder)
     for case in in_order(planted_cases())[number::workers]:
+        if devices < 2 and "cudaSetDevice(" in case.source.read_text():
+            _print(Measured(case.name, [], TOO_FEW_DEVICES))
+            continue
         try:
             found = Measured(case.name, answers_for(case, programs, results, ["pages"], SECONDS))
         except Exception as error:  # one case must not hide the others
             told = str(error) if isinstance(error, FfmError) else f"{type(error).__name__}: {error}"
             found = Measured(case.name, [], told)
-        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
-        sys.stdout.flush()
+        _print(found)
     return 0
+
+
+def device_count() -> int:
+    """Return how many GPUs the driver has; 0 if there is no driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int()
+    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def _print(found: Measured) -> None:
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -127,11 +127,13 @@ def _sample(name: str, folder: Path, architecture: str, cublas: Path | None = No
 
 
 def _planted(source: Path, folder: Path, architecture: str, driver: str) -> str:
+    from tests.planted.building import standard_of
+
     program = planted_program(folder, source)
     # Under another name until it is complete.
     unfinished = program.with_suffix(".unfinished")
     command = [
-        "nvcc", "-std=c++17", "-O1", "-g", f"-arch={architecture}", f"-I{PLANTED}", f"-I{INCLUDES}",
+        "nvcc", standard_of(source), "-O1", "-g", f"-arch={architecture}", f"-I{PLANTED}", f"-I{INCLUDES}",
         "-include", "planted.h", "-x", "cu", str(source), str(PLANTED / "planted.cpp"), "-o", str(unfinished),
         "-Xlinker", driver,
     ]  # fmt: skip

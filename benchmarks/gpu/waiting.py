@@ -19,11 +19,15 @@ from ffm.instrument.probing.probe import Probe
 from ffm.instrument.probing.probe_driver import Driver, ProbeError
 
 BYTES = 1 << 20
+FEW_BYTES = 1 << 15
+"""Of a pageable upload that is staged at once."""
 PAUSE = 0.08
 """Seconds after which a call that has not returned counts as waiting. Other calls take less than a millisecond."""
 PATIENCE = 10.0
 MANAGED_GLOBAL = 1
 """`CU_MEM_ATTACH_GLOBAL` of cuda.h."""
+NON_BLOCKING = 1
+"""`CU_STREAM_NON_BLOCKING` of cuda.h."""
 
 _MODULE = b".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n"
 
@@ -60,11 +64,15 @@ class Measured:
         self.driver("cuMemAllocManaged", ctypes.byref(address), self.size, ctypes.c_uint(MANAGED_GLOBAL))
         return address
 
-    def registered_memory(self) -> ctypes.c_void_p:
-        """Return registered host memory of `BYTES` bytes."""
+    def pages(self) -> ctypes.c_void_p:
+        """Return ordinary host memory of `BYTES` bytes that begins with a page."""
         pages = mmap.mmap(-1, BYTES)
         self._kept.append(pages)  # it is unmapped with its last user
-        address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(pages)))
+        return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(pages)))
+
+    def registered_memory(self) -> ctypes.c_void_p:
+        """Return registered host memory of `BYTES` bytes."""
+        address = self.pages()
         self.driver("cuMemHostRegister_v2", address, self.size, ctypes.c_uint(0))
         return address
 
@@ -73,6 +81,25 @@ class Measured:
         module = ctypes.c_void_p()
         self.driver("cuModuleLoadData", ctypes.byref(module), _MODULE)
         return module
+
+    def created(self, function: str, *arguments: Any) -> ctypes.c_void_p:
+        """Return the handle that a call writes to the address which it gets first."""
+        handle = ctypes.c_void_p()
+        self.driver(function, ctypes.byref(handle), *arguments)
+        return handle
+
+    def graph(self) -> ctypes.c_void_p:
+        """Return a graph of one node that sets memory."""
+        stream = self.created("cuStreamCreate", ctypes.c_uint(NON_BLOCKING))
+        graph = ctypes.c_void_p()
+        self.driver("cuStreamBeginCapture_v2", stream, ctypes.c_uint(0))
+        self.driver("cuMemsetD8Async", self.device, ctypes.c_ubyte(1), self.size, stream)
+        self.driver("cuStreamEndCapture", stream, ctypes.byref(graph))
+        return graph
+
+    def executable_graph(self) -> ctypes.c_void_p:
+        """Return it in executable form."""
+        return self.created("cuGraphInstantiateWithFlags", self.graph(), ctypes.c_ulonglong(0))
 
     def waits(self, call: Call) -> bool:
         """Return whether a call waits for the GPU. Raises `ProbeError` if it fails."""
@@ -117,6 +144,8 @@ def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
     yield "cuMemcpyDtoHAsync, pageable", True, lambda: ("cuMemcpyDtoHAsync_v2", (pageable, device, size, stream))
     yield "cuMemcpyDtoHAsync, pinned", False, lambda: ("cuMemcpyDtoHAsync_v2", (pinned, device, size, stream))
     yield "cuMemcpyHtoD, pageable", True, lambda: ("cuMemcpyHtoD_v2", (device, pageable, size))
+    few = ctypes.c_size_t(FEW_BYTES)
+    yield "cuMemcpyHtoD, few bytes", True, lambda: ("cuMemcpyHtoD_v2", (device, pageable, few))
     yield "cuMemcpyHtoD, pinned", True, lambda: ("cuMemcpyHtoD_v2", (device, pinned, size))
     yield "cuMemcpyHtoDAsync, pageable", False, lambda: ("cuMemcpyHtoDAsync_v2", (device, pageable, size, stream))
     yield "cuMemcpyHtoDAsync, pinned", False, lambda: ("cuMemcpyHtoDAsync_v2", (device, pinned, size, stream))
@@ -135,6 +164,35 @@ def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
     yield "cuMemAllocHost", False, lambda: ("cuMemAllocHost_v2", (ctypes.byref(taken), size))
     yield "cuMemAllocAsync", False, lambda: ("cuMemAllocAsync", (ctypes.byref(taken), size, stream))
     yield "cuMemFreeAsync", False, lambda: ("cuMemFreeAsync", (gpu.device_memory(), stream))
+    handle, other_stream = ctypes.c_void_p(), gpu.created("cuStreamCreate", ctypes.c_uint(NON_BLOCKING))
+    far = ctypes.byref(handle)
+    yield (
+        "cuMemAllocManaged",
+        False,
+        lambda: ("cuMemAllocManaged", (ctypes.byref(taken), size, ctypes.c_uint(MANAGED_GLOBAL))),
+    )
+    yield "cuMemHostRegister", False, lambda: ("cuMemHostRegister_v2", (gpu.pages(), size, flags))
+    yield "cuMemGetInfo", False, lambda: ("cuMemGetInfo_v2", (ctypes.byref(taken), ctypes.byref(ctypes.c_size_t())))
+    yield "cuModuleLoadData", True, lambda: ("cuModuleLoadData", (far, _MODULE))
+    yield (
+        "cuLibraryLoadData",
+        False,
+        lambda: ("cuLibraryLoadData", (far, _MODULE, None, None, flags, None, None, flags)),
+    )
+    yield "cuStreamCreate", False, lambda: ("cuStreamCreate", (far, flags))
+    yield "cuStreamDestroy, idle", False, lambda: ("cuStreamDestroy_v2", (gpu.created("cuStreamCreate", flags),))
+    yield "cuEventCreate", False, lambda: ("cuEventCreate", (far, flags))
+    yield "cuEventDestroy", False, lambda: ("cuEventDestroy_v2", (gpu.created("cuEventCreate", flags),))
+    yield (
+        "cuGraphInstantiate",
+        False,
+        lambda: ("cuGraphInstantiateWithFlags", (far, gpu.graph(), ctypes.c_ulonglong(0))),
+    )
+    yield "cuGraphLaunch", False, lambda: ("cuGraphLaunch", (gpu.executable_graph(), stream))
+    yield "cuGraphExecDestroy", False, lambda: ("cuGraphExecDestroy", (gpu.executable_graph(),))
+    yield "cuStreamSynchronize, other stream", False, lambda: ("cuStreamSynchronize", (other_stream,))
+    yield "cuMemcpyPeer", False, lambda: ("cuMemcpyPeer", (device, here.context, other, here.context, size))
+    yield "cuCtxSetLimit", False, lambda: ("cuCtxSetLimit", (ctypes.c_uint(0), ctypes.c_size_t(2048)))
     yield "cuEventRecord", False, lambda: ("cuEventRecord", (event, stream))
     yield "cuStreamWaitEvent", False, lambda: ("cuStreamWaitEvent", (stream, event, flags))
 

@@ -106,6 +106,7 @@ def main() -> int:
         metavar="US",
         help="kernels compute nothing, and last this long: waits and transfers then count for more, as on a fast GPU",
     )
+    parser.add_argument("--real", action="store_true", help="run on this machine's own GPU, not on the virtual one")
     parser.add_argument(
         "--watch", choices=["pages", "trace"], default="pages", help="how stage 3 watches memory [%(default)s]"
     )
@@ -114,6 +115,8 @@ def main() -> int:
     parser.add_argument("--again", nargs="+", choices=steps.STEPS, default=[], help="repeat these steps")
     parser.add_argument("--show", action="store_true", help="do nothing, show what the work folder holds")
     arguments = parser.parse_args()
+    if arguments.real and arguments.kernels_last is not None:
+        parser.error("--kernels-last is for the virtual GPU")
     work = arguments.work.resolve()
     suite = suites.read(arguments.suite) if arguments.suite else None
     chosen = selected(sorted(suite.programs) if suite else sources.names(arguments.checkout), arguments)
@@ -131,6 +134,7 @@ def main() -> int:
         arguments.kernels_last,
         arguments.watch,
         arguments.level,
+        arguments.real,
     )
     wanted = list(steps.STEPS)
     if arguments.only:

@@ -62,6 +62,8 @@ class Place:
     """How the memory stage watches host memory."""
     first_level: int = 2
     """The size of the arguments that is tried first (`scaling`)."""
+    real: bool = False
+    """Whether programs run on this machine's own GPU."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -70,7 +72,8 @@ class Place:
         Raises:
             OSError: The configuration cannot be written.
         """
-        found = {"LD_LIBRARY_PATH": f"{self.toolchain.libraries}:{library_folder()}"}
+        driver = os.environ.get("LD_LIBRARY_PATH", "") if self.real else str(library_folder())
+        found = {"LD_LIBRARY_PATH": ":".join(filter(None, (str(self.toolchain.libraries), driver)))}
         if self.kernel_us is None:
             return found
         configuration = self.work / "passing.vgpu"

@@ -120,7 +120,7 @@ class Programs:
         libraries, unfinished = library_folder(), program.with_name(f"{program.name}.unfinished")
         _compile(
             [
-                "g++", *self._flags, _standard(source), "-include", "planted.h", "-x", "c++", str(source),
+                "g++", *self._flags, standard_of(source), "-include", "planted.h", "-x", "c++", str(source),
                 "-x", "none", "planted.o", "-o", str(unfinished),
                 *LINKER,
                 f"-L{libraries}", *self._runtime, "-l:libcuda.so.1", f"-Wl,-rpath,{libraries}", "-lpthread",
@@ -168,7 +168,8 @@ def nvidia_runtime() -> list[str]:
     return [str(_cuda_include().parent / "lib" / "libcudart_static.a"), "-ldl", "-lrt"]
 
 
-def _standard(source: Path) -> str:
+def standard_of(source: Path) -> str:
+    """Return the compiler's option for the standard that a program needs."""
     text = source.read_text()
     return NEWER_STANDARD if any(f"#include {header}" in text for header in NEWER_HEADERS) else STANDARD
 

@@ -31,7 +31,7 @@ _home: Path | None = None
 _owner: int = -1
 _outer: str | None = None
 _leaving = threading.Event()
-_closing = threading.Thread(target=lambda: _leaving.wait() and frida.shutdown(), daemon=True)
+_closing: threading.Thread | None = None
 """Shuts Frida down when told to. It starts early, because Python 3.12 and newer start no thread while they end."""
 
 
@@ -59,7 +59,7 @@ def outer_environment() -> dict[str, str]:
 
 
 def _settle() -> None:
-    global _home, _owner, _outer
+    global _home, _owner, _outer, _closing
     with _lock:
         if _home is not None:
             return
@@ -69,6 +69,7 @@ def _settle() -> None:
         _outer = os.environ.get("TMPDIR")
         os.environ["TMPDIR"] = str(home)
         _home = home
+        _closing = threading.Thread(target=_shut_down_when_leaving, daemon=True)
         _closing.start()
         atexit.register(_leave)
 
@@ -82,9 +83,15 @@ def _locked_file(path: Path) -> int:
     return descriptor
 
 
+def _shut_down_when_leaving() -> None:
+    _leaving.wait()
+    frida.shutdown()
+
+
 def _leave() -> None:
     """Shut Frida down, end its helper, and remove its files."""
     assert _home is not None
+    assert _closing is not None
     _leaving.set()
     _closing.join(LIMIT)
     remove(_home)

@@ -65,7 +65,7 @@ train() {
         -o "$output/$1.fatbin")
     mv "$output/$1.fatbin" "$output/train_kernels.fatbin"
     cp train/train.py "$output/"
-    sed "s|@Python3_EXECUTABLE@|/usr/bin/env ${PYTHON:-python3}|; s|@fixed@|$2|" train/launcher.py.in > "$output/$1"
+    sed "s|@launcher_start@|#!/usr/bin/env ${PYTHON:-python3}|; s|@fixed@|$2|" train/launcher.py.in > "$output/$1"
     chmod +x "$output/$1"
 }
 
