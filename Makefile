@@ -51,7 +51,11 @@ $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES) $(PACKAGE_FILES)
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
 	@$(BIN)/ffm demo
 
-test: setup lint docs unit ## run all checks and tests
+# Checks keep one processor busy, so the tests begin beside them; what the checks say comes in one piece.
+test: setup ## run all checks and tests
+	@{ said=$$($(MAKE) --no-print-directory lint docs 2>&1); status=$$?; printf '\n%s\n' "$$said"; exit $$status; } & \
+	$(MAKE) --no-print-directory unit; tests=$$?; \
+	wait $$!; checks=$$?; exit $$((tests | checks))
 
 lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
