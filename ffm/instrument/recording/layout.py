@@ -1,59 +1,92 @@
-"""The recording's binary layout, read from the C declarations that the collector is compiled with."""
+"""The recording's binary layout, read from the C declarations that the collector is compiled with.
+
+They are few and plain, and every stage needs them when it starts: a parser for all of C takes longer to import than
+they take to read.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
-
-from ffm.instrument.declarations import constant_in, declarations_in
 
 DECLARATIONS = Path(__file__).parents[1] / "native" / "record" / "layout.h"
 
-
-def declarations() -> cffi.FFI:
-    """Return the declarations of `layout.h`."""
-    return declarations_in(DECLARATIONS)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_ENUMERATION = re.compile(r"\benum\s*\{(.*?)\}", re.DOTALL)
+_DEFINITION = re.compile(r"^#define (\w+) (\w+)$", re.MULTILINE)
+_STRUCTURE = re.compile(r"\btypedef struct\s*\{(.*?)\}\s*(\w+);", re.DOTALL)
+_FIELD = re.compile(r"(\w+)(?:\[(\w+)\])?")
+_NUMBERS = {f"{sign}int{8 * size}_t": f"<{sign[:1] or 'i'}{size}" for sign in ("", "u") for size in (1, 2, 4, 8)}
+"""The NumPy type of each of C's types."""
 
 
 @cache
 def constant(name: str) -> int:
-    """Return the value of an enumerator, such as `FFM_CHUNK_OPERATIONS`."""
-    return constant_in(DECLARATIONS, name)
+    """Return the value of an enumerator, such as `FFM_CHUNK_OPERATIONS`, or of a macro."""
+    return constants()[name]
 
 
 @cache
 def record_type(name: str) -> np.dtype[Any]:
     """Return the NumPy type of a C structure, such as `ffm_operation`: same fields, offsets and size."""
-    structure = _structures()[name]
-    names, formats, offsets = [], [], []
-    for field, member in structure.fields:
-        names.append(field)
-        formats.append(_format(member.type))
-        offsets.append(member.offset)
-    size = declarations().sizeof(structure)
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    fields: list[tuple[str, Any]] = []
+    for declaration in filter(None, map(str.strip, structures()[name].split(";"))):
+        kind, names = declaration.split(maxsplit=1)
+        for field, length in map(_declared, names.split(",")):
+            fields.append((field, _format(kind, length)))
+    as_in_c = np.dtype(fields, align=True)
+    assert as_in_c.fields is not None
+    formats, offsets = zip(*(as_in_c.fields[field][:2] for field, _ in fields), strict=True)
+    # Rows in a file need not be aligned.
+    return np.dtype(
+        {
+            "names": [field for field, _ in fields],
+            "formats": formats,
+            "offsets": offsets,
+            "itemsize": as_in_c.itemsize,
+        }
+    )
 
 
 @cache
-def _structures() -> dict[str, Any]:
-    """Return the C structures by name.
-
-    cffi parses each type that it is asked for, which takes 2 ms, so it is asked once for a structure of all.
-    """
-    parser = declarations()
-    names, _, _ = parser.list_types()
-    every = parser.typeof("struct {" + "".join(f"{name} {name}_;" for name in names) + "}")
-    return {name: member.type for name, (_, member) in zip(names, every.fields, strict=True)}
+def structures() -> dict[str, str]:
+    """Return the C structures by name, each with the declarations of its fields."""
+    return {name: fields for fields, name in _STRUCTURE.findall(_declarations())}
 
 
-def _format(kind: Any) -> Any:
-    if kind.kind == "array":
-        if kind.item.cname == "char":
-            return f"S{kind.length}"
-        return (_format(kind.item), (kind.length,))
-    sign = "i" if kind.cname.startswith("int") else "u"
-    return f"<{sign}{declarations().sizeof(kind)}"
+@cache
+def constants() -> dict[str, int]:
+    """Return the values of all enumerators and macros by name."""
+    values = {name: int(number, 0) for name, number in _DEFINITION.findall(_declarations())}
+    for enumeration in _ENUMERATION.findall(_declarations()):
+        following = 0
+        for one in filter(None, map(str.strip, enumeration.split(","))):
+            name, _, number = (part.strip() for part in one.partition("="))
+            base, _, shift = number.partition("<<")
+            values[name] = int(base, 0) << int(shift or "0", 0) if number else following
+            following = values[name] + 1
+    return values
+
+
+@cache
+def _declarations() -> str:
+    return _COMMENT.sub(" ", DECLARATIONS.read_text())
+
+
+def _declared(text: str) -> tuple[str, int]:
+    """Return the name of a field and how many elements it has; 0 if it is no array."""
+    matched = _FIELD.fullmatch(text.strip())
+    if matched is None:
+        raise ValueError(f"{DECLARATIONS} has a field of another form than `name` or `name[8]`: {text.strip()}")
+    name, length = matched.groups()
+    return name, 0 if length is None else int(length)
+
+
+def _format(kind: str, length: int) -> Any:
+    if kind == "char":
+        return f"S{length or 1}"
+    return (_NUMBERS[kind], (length,)) if length else _NUMBERS[kind]
