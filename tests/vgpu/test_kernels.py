@@ -38,7 +38,12 @@ class Entry(ctypes.Structure):
 
 
 class Image(ctypes.Structure):
-    _fields_ = (("magic", ctypes.c_uint32), ("version", ctypes.c_uint32), ("first", ctypes.POINTER(Entry)))
+    _fields_ = (
+        ("header", ctypes.c_uint8 * 64),
+        ("magic", ctypes.c_uint32),
+        ("version", ctypes.c_uint32),
+        ("first", ctypes.POINTER(Entry)),
+    )
 
 
 class Kernel:
@@ -48,7 +53,8 @@ class Kernel:
         layout = [(getattr(Parameters, name).offset, getattr(Parameters, name).size) for name, _ in Parameters._fields_]
         self._parameters = (ctypes.c_uint32 * 2 * 3)(*((ctypes.c_uint32 * 2)(*pair) for pair in layout))
         self._entry = Entry(b"store", RUN(self._run), self._parameters, 3, None)
-        self._image = Image(0x55504776, 2, ctypes.pointer(self._entry))
+        header = (ctypes.c_uint8 * 64)(*b"\x7fELF")
+        self._image = Image(header, 0x55504776, 3, ctypes.pointer(self._entry))
         self.library = checked(driver.cuLibraryLoadData(ctypes.addressof(self._image), None, None, 0, None, None, 0))
         self.kernel = checked(driver.cuLibraryGetKernel(self.library, b"store"))
         self.function = checked(driver.cuKernelGetFunction(self.kernel))

@@ -31,7 +31,7 @@ class Scene:
         self.mapping = mmap.mmap(-1, PAGE)
         self.registered = ctypes.addressof(ctypes.c_char.from_buffer(self.mapping))
         checked(driver.cuMemHostRegister(self.registered, PAGE, 0))
-        self.image = (ctypes.c_uint32 * 4)(0x55504776, 2, 0, 0)
+        self.image = (ctypes.c_uint32 * 20)(0x464C457F, *bytes(15), 0x55504776, 3)
         self.module = checked(driver.cuModuleLoadData(ctypes.addressof(self.image)))
         self.stream = checked(driver.cuStreamCreate(0))
         self.free_stream = checked(driver.cuStreamCreate(NON_BLOCKING))

@@ -13,10 +13,11 @@
 extern "C" {
 #endif
 
-/* "vGPU" in little-endian byte order; NVIDIA's images begin with 0x466243b1, 0xba55ed50 or 0x7f 'E' 'L' 'F'.
- */
+/* "vGPU" in little-endian byte order, behind the header of an ELF file of NVIDIA's machine (190) without sections: who
+ * reads the image as machine code finds that it has no variables. */
 #define KERNEL_IMAGE_MAGIC 0x55504776u
-#define KERNEL_IMAGE_VERSION 2u
+#define KERNEL_IMAGE_VERSION 3u
+#define KERNEL_IMAGE_HEADER {0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 190, 0, 1}
 
 /* One kernel: runs a whole grid in the calling thread.
  *
@@ -38,6 +39,7 @@ struct KernelEntry {
 };
 
 struct KernelImage {
+    unsigned char header[64];
     uint32_t magic;
     uint32_t version;
     const struct KernelEntry *first; /* NULL: an image without kernels */

@@ -102,7 +102,8 @@ template <typename... Parameters> constexpr std::array<KernelParameter, sizeof..
 }
 
 /* The image of this linked program or library. */
-__attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, nullptr};
+__attribute__((visibility("hidden"))) inline KernelImage image = {KERNEL_IMAGE_HEADER, KERNEL_IMAGE_MAGIC,
+                                                                  KERNEL_IMAGE_VERSION, nullptr};
 __attribute__((visibility("hidden"))) inline KernelWrapper wrapper = {KERNEL_WRAPPER_MAGIC, KERNEL_WRAPPER_VERSION,
                                                                       &image, nullptr};
 

@@ -27,7 +27,7 @@ const KernelEntry add_entry = {"vblas_add_parts", &run_grid<&vblas_add_parts, co
                                add_parameters.data(), 2, nullptr};
 const KernelEntry sum_entry = {"vblas_sum_parts", &run_grid<&vblas_sum_parts, const float *, int, int, float *>,
                                sum_parameters.data(), 4, &add_entry};
-const KernelImage image = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, &sum_entry};
+const KernelImage image = {KERNEL_IMAGE_HEADER, KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, &sum_entry};
 
 constexpr std::uint32_t one[3] = {1, 1, 1};
 constexpr std::uint32_t part_block[3] = {128, 1, 1};

@@ -11,12 +11,12 @@ void program()
 {
     int *device = device_integers(count);
     int *host = pinned_integers(count);
-    const unsigned int nothing[] = {0x55504776, 2, 0, 0}; // a module of the virtual GPU without kernels
+    const KernelImage nothing = {KERNEL_IMAGE_HEADER, KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, nullptr};
     CUmodule module;
     fill(device, count, 7);
     DOWNLOAD_ASYNC(host, device, bytes);
     // sync: unnecessary or conditionally unnecessary
-    WAIT(load, static_cast<cudaError_t>(cuModuleLoadData(&module, nothing)));
+    WAIT(load, static_cast<cudaError_t>(cuModuleLoadData(&module, &nothing)));
     WAIT(last, cudaDeviceSynchronize()); // sync: read required, never unnecessary or conditionally unnecessary
     if (variant("read"))
         expect("sum", sum(host, count), 7 * count);

@@ -142,7 +142,8 @@ CompiledCode::CompiledCode(CodeContents contents, std::unique_ptr<ptx::Program> 
                             static_cast<std::uint32_t>(kernel.parameters.size()), nullptr});
     for (std::size_t index = 1; index < entries_.size(); ++index)
         entries_[index - 1].next = &entries_[index];
-    image_ = {KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION, entries_.empty() ? nullptr : &entries_.front()};
+    image_ = {KERNEL_IMAGE_HEADER, KERNEL_IMAGE_MAGIC, KERNEL_IMAGE_VERSION,
+              entries_.empty() ? nullptr : &entries_.front()};
 }
 
 CUresult compile(const void *image, std::unique_ptr<CompiledCode> &code)

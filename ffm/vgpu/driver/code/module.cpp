@@ -43,6 +43,16 @@ std::string link(const KernelWrapper &wrapper)
     return linked;
 }
 
+bool is_own(const void *image)
+{
+    constexpr unsigned char header[] = KERNEL_IMAGE_HEADER;
+    if (std::strncmp(static_cast<const char *>(image), reinterpret_cast<const char *>(header), 4) != 0)
+        return false;
+    std::uint32_t magic;
+    std::memcpy(&magic, static_cast<const char *>(image) + offsetof(KernelImage, magic), sizeof magic);
+    return magic == KERNEL_IMAGE_MAGIC;
+}
+
 /* Our own image, or device code. */
 CUresult load(Module **result, const void *image)
 {
@@ -56,11 +66,9 @@ CUresult load(Module **result, const void *image)
         linked = link(wrapper);
         image = linked.empty() ? wrapper.image : linked.c_str();
     }
-    KernelImage header;
-    std::memcpy(&header.magic, image, sizeof header.magic);
     std::unique_ptr<CompiledCode> compiled;
     const KernelImage *known = static_cast<const KernelImage *>(image);
-    if (header.magic != KERNEL_IMAGE_MAGIC) {
+    if (!is_own(image)) {
         CUresult made = compile(image, compiled);
         if (made != CUDA_SUCCESS)
             return made;
