@@ -24,7 +24,8 @@ _OWN_MEMORY = frozenset((Memory.DEVICE, Memory.ARRAY, Memory.PINNED, Memory.REGI
 others.
 """
 
-_SIDES = (("source", "FFM_OPERATION_HOST_SOURCE"), ("destination", "FFM_OPERATION_HOST_DESTINATION"))
+SIDES = (("source", "FFM_OPERATION_HOST_SOURCE"), ("destination", "FFM_OPERATION_HOST_DESTINATION"))
+"""The columns with the addresses of a copy, and the flags that say that they are the host's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,16 @@ def _opened(columns: Columns, operations: Operations) -> bool:
         or function.kind is Kind.SHARING
         or (function.kind is Kind.ALLOCATION and function.memory not in _OWN_MEMORY)
     ]
-    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
-    ends = done & np.isin(functions, [function.index for function in catalogue.functions if function.ends_context])
-    # A context's handle, and so its number, may be used again for another device.
-    again = ends.any() and operations.start[ends].min() < operations.start[works].max(initial=-1)
     private = functions == constant("FFM_FUNCTION_PRIVATE")
-    return bool((done & np.isin(functions, opens)).any() or private.any() or again)
+    return bool((done & np.isin(functions, opens)).any() or private.any()) or context_number_reused(columns, operations)
+
+
+def context_number_reused(columns: Columns, operations: Operations) -> bool:
+    """Return whether a context's handle, and so its number, may have been used again for another device."""
+    functions = [function.index for function in load_catalogue().functions if function.ends_context]
+    ends = (columns["result"] == 0) & np.isin(columns["function"], functions)
+    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    return bool(ends.any() and operations.start[ends].min() < operations.start[works].max(initial=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +135,15 @@ def _used(columns: Columns, rows: NDArray[np.int64], device: int, allocated: _Al
     catalogue = load_catalogue()
     functions, flags = columns["function"][rows], columns["flags"][rows]
     launches = np.isin(functions, [function.index for function in catalogue.with_effect(Effect.LAUNCH_KERNEL)])
-    followed = np.isin(functions, [function.index for function in catalogue.functions if _is_followed(function)])
+    followed = np.isin(
+        functions, [function.index for function in catalogue.functions if has_followed_addresses(function)]
+    )
     devices = {int(device)}
     host = bool((launches & ((flags & constant("FFM_OPERATION_DEVICE_ONLY")) == 0)).any())
-    plain = np.isin(functions, [f.index for f in catalogue.functions if f.shape in (Shape.PLAIN, Shape.MEMSET_1D)])
+    plain = np.isin(functions, [function.index for function in catalogue.functions if plain_shape(function)])
     transfers = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.TRANSFER)])
     begin, end = [], []
-    for side, flag in _SIDES:
+    for side, flag in SIDES:
         has = followed & (transfers if side == "source" else True)
         of_host = has & ((flags & constant(flag)) != 0)
         host |= bool((of_host & ~plain).any())
@@ -152,7 +159,12 @@ def _used(columns: Columns, rows: NDArray[np.int64], device: int, allocated: _Al
     )
 
 
-def _is_followed(function: DriverFunction) -> bool:
+def plain_shape(function: DriverFunction) -> bool:
+    """Return whether what a copy or set uses has no gaps."""
+    return function.shape in (Shape.PLAIN, Shape.MEMSET_1D)
+
+
+def has_followed_addresses(function: DriverFunction) -> bool:
     """Return whether the columns say which memory a function's work uses."""
     followed = (Shape.PLAIN, Shape.MEMSET_1D, Shape.MEMSET_2D, Shape.COPY_2D, Shape.COPY_3D)
     return function.kind in (Kind.TRANSFER, Kind.SET) and function.shape in followed

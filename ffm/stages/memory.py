@@ -16,8 +16,8 @@ from ffm.errors import ProgramError
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
-from ffm.evidence.common_memory import contexts_apart
 from ffm.evidence.matching import rows_of
+from ffm.evidence.memory_of_streams import streams_apart
 from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
 from ffm.evidence.printing import showing_waits
 from ffm.evidence.program_order import (
@@ -177,7 +177,9 @@ def _judged(
     operations = operations_of(part)
     operations = replace(
         operations,
-        streams=replace(operations.streams, apart=contexts_apart(part, operations, recording.contexts)),
+        streams=replace(
+            operations.streams, apart=streams_apart(part, operations, recording.contexts, recording.joined)
+        ),
     )
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
     necessity = needed_synchronizations(

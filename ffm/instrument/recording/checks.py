@@ -39,6 +39,7 @@ FIELDS: dict[str, dict[str, int | str]] = {
     "lives": {"time": LARGEST},
     "lock_waits": {"since": LARGEST, "released": LARGEST, "waiter": "threads", "releaser": "threads"},
     "contexts": {"number": 256, "device": 65535},
+    "joined": {"one": ADDRESS, "other": ADDRESS},
 }  # fmt: skip
 """For each table and field the limit of its values: a number, or how many targets there are."""
 

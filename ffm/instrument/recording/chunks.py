@@ -42,6 +42,7 @@ TABLES = {
     "lives": ("ffm_life", "FFM_CHUNK_LIVES"),
     "lock_waits": ("ffm_lock_wait", "FFM_CHUNK_LOCK_WAITS"),
     "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
+    "joined": ("ffm_joined", "FFM_CHUNK_JOINED"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 

@@ -74,6 +74,8 @@ class Recording:
     """`ffm_lock_wait` rows: which thread waited until another one let something go."""
     contexts: Table
     """`ffm_context` rows: the device of each context."""
+    joined: Table
+    """`ffm_joined` rows: which device memory leads to which."""
     kernels: list[RecordedKernel]
     samples: Samples
     """Where threads worked between the operations."""

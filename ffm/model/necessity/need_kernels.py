@@ -45,14 +45,14 @@ def need_for_order(
 ) -> int:
     """Credit the waits that order what starts after work of other streams; return the number of needs.
 
-    Where two contexts have no memory in common, it does not matter whose work comes first. What its thread's own waits
+    Where two streams have no memory in common, it does not matter whose work comes first. What its thread's own waits
     certainly cover, it needs no wait of others for. But others that share its stream may come later in another run,
     unless they are known to come before.
     """
     own, mine = program.stream[row], program.thread[row]
     first, alone = credited.covers_at[mine, own], order.alone[own] == mine
     for one in range(len(order.length)):
-        if program.apart[program.stream_context[own], program.stream_context[one]]:
+        if program.apart[own, one]:
             continue
         known = certainly_behind(order, program, reliance, row, own, one)
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)

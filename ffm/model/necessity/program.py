@@ -98,7 +98,7 @@ class Streams:
     context: NDArray[np.int64]
     """The context, numbered from 0."""
     apart: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
-    """Shape (contexts, contexts): whether no memory is used by work of both contexts. Those beyond it are not."""
+    """Shape (streams, streams): whether no memory is used by work of both; of shape (0, 0) if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

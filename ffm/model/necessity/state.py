@@ -96,7 +96,7 @@ class Program(NamedTuple):
     legacy_of: Integers
     """The legacy default stream of each context, or -1."""
     apart: Integers
-    """Shape (contexts, contexts): whether no memory is used by work of both contexts."""
+    """Shape (streams, streams): whether no memory is used by work of both."""
     judged: Integers
     callers: Integers
     """The threads that wait, or put something on the GPU: a program may have many others."""

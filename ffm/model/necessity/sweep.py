@@ -124,8 +124,7 @@ class Sweep:
         legacy = np.flatnonzero(operations.streams.kind == StreamKind.LEGACY)
         legacy_of[operations.streams.context[legacy]] = legacy
         streams = operations.streams
-        apart = np.zeros((contexts, contexts), np.bool_)
-        apart[: len(streams.apart), : len(streams.apart)] = streams.apart
+        apart = streams.apart if len(streams.apart) else np.zeros((self.streams, self.streams), np.bool_)
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
             operations.event, operations.action, streams.kind, streams.context, legacy_of, apart, operations.judged,

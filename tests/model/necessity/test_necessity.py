@@ -135,11 +135,11 @@ def test_a_wait_orders_independent_streams() -> None:
     assert reasons(needed_synchronizations(program(*rows), used())) == [Reason.ORDERS_STREAMS]
 
 
-def test_a_wait_orders_no_work_of_contexts_that_share_no_memory() -> None:
-    """Work of context 0, then of 1, which has no memory in common with it, then of 2, which has with both."""
-    apart = np.zeros((2, 2), np.bool_)
+def test_a_wait_orders_no_work_of_streams_that_share_no_memory() -> None:
+    """Work of stream 0, then of 1, which has no memory in common with it, then of 2, which has with both."""
+    apart = np.zeros((3, 3), np.bool_)
     apart[0, 1] = apart[1, 0] = True
-    streams = Streams(np.full(3, StreamKind.INDEPENDENT, np.uint8), np.arange(3, dtype=np.int64), apart)
+    streams = Streams(np.full(3, StreamKind.INDEPENDENT, np.uint8), np.zeros(3, np.int64), apart)
     rows: list[Row] = [("work", 0, 0), ("stream", 0, 0), ("work", 1, 0), ("stream", 1, 0), ("work", 2, 0)]
     without = replace(program(*rows[:4]), streams=streams)
     behind = replace(program(*rows), streams=streams)

@@ -1,7 +1,7 @@
 // Two workers take jobs in turn from a queue behind a lock, so that each has as many of them in every run. A job
 // computes on a stream of its own, downloads, waits and looks at its own result; or at none; or the caller looks at all
-// results after a count of what is done, behind the lock. Where nobody looks, a wait still orders the work of a
-// worker's next job, on another stream, after it.
+// results after a count of what is done, behind the lock. Where nobody looks, a wait orders nothing: each job has a
+// stream and memory of its own.
 // variants: itself, nobody, caller
 #include "planted.h"
 
@@ -39,7 +39,7 @@ void program()
                 return;
             fill(devices[job], count, job + 1, streams[job]);
             DOWNLOAD_ASYNC(hosts[job], devices[job], bytes, streams[job]);
-            // sync: itself, caller required, nobody required (undecidable) and unnecessary
+            // sync: itself, caller required, nobody unnecessary
             WAIT(ready, cudaStreamSynchronize(streams[job]));
             if (variant("itself"))
                 expect("sum", sum(hosts[job], count), (job + 1) * count);

@@ -7,6 +7,7 @@
 
 #include "blocks.h"
 #include "contexts.h"
+#include "device_code.h"
 #include "device_writes.h"
 #include "guarded.h"
 #include "hashes.h"
@@ -269,10 +270,13 @@ void ffm_contents_gone(uint64_t start, uint64_t end)
     pthread_mutex_unlock(&contents.lock);
 }
 
-void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation,
                          ffm_thread *thread)
 {
     ffm_copy copy;
+    if (function->effect == FFM_EFFECT_LOAD_CODE && function->source >= 0 &&
+        ffm_device_code_lacks_variables((const void *)operation->source))
+        operation->bytes = FFM_CODE_WITHOUT_VARIABLES;
     ffm_device_writes_before(function, arguments, operation);
     if (ffm_context_ends(function))
         ffm_contents_gone(0, UINT64_MAX);

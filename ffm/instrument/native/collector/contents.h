@@ -6,8 +6,9 @@
 #include "catalogue.h"
 #include "thread.h"
 
-/* Before a call: hash what an upload sends, and what destinations contain. */
-void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+/* Before a call: hash what an upload sends, and what destinations contain. Note in a launch what its parameters lead
+ * to, and in a call that loads code whether that has variables. */
+void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation,
                          ffm_thread *thread);
 
 /* After a call: hash the downloads that it has waited for. */

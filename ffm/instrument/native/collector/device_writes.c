@@ -9,6 +9,7 @@
 #include "graphs.h"
 #include "intervals.h"
 #include "launches.h"
+#include "sink.h"
 
 enum { CAPACITY = 1 << 15 };
 
@@ -28,6 +29,7 @@ static struct {
     uint64_t launched;  /* the last kernel */
     bool unknown;       /* any kernel may have written everything */
     bool shared;        /* other processes may write at any time */
+    ffm_stream records;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
 /* Numbers start at 1; there is a group for each, and ANYONES. */
@@ -114,10 +116,21 @@ static void join(uint32_t to, uint32_t from)
         device.written[to] = device.written[from];
 }
 
+static void record(uint32_t one, uint32_t other)
+{
+    ffm_joined *out = ffm_sink_reserve(&device.records, FFM_CHUNK_JOINED, 0, sizeof *out);
+    if (out == NULL)
+        return;
+    *out = (ffm_joined){one == 0 ? 0 : device.tree.nodes[one].start, other == 0 ? 0 : device.tree.nodes[other].start};
+    ffm_sink_commit(&device.records, sizeof *out);
+}
+
 /* What one of them leads to, the other may lead to. */
 static void join_numbers(uint32_t one, uint32_t other)
 {
     const uint32_t first = one == 0 ? ANYONES : device.group[one], second = other == 0 ? ANYONES : device.group[other];
+    if (first != second)
+        record(one, other);
     if (first == ANYONES)
         join(first, second);
     else
@@ -142,6 +155,7 @@ static uint32_t follow(uint64_t address, bool any, uint32_t known)
 typedef struct {
     bool any;
     uint32_t number;
+    uint64_t start;
 } led;
 
 static void parameter(uint64_t word, void *opaque)
@@ -150,6 +164,8 @@ static void parameter(uint64_t word, void *opaque)
     pthread_mutex_lock(&device.lock);
     to->number = follow(word, to->any, to->number);
     to->any = to->number != 0;
+    if (to->any)
+        to->start = device.tree.nodes[to->number].start;
     pthread_mutex_unlock(&device.lock);
 }
 
@@ -160,7 +176,8 @@ static bool beyond(ffm_kernel_reach *reach)
     return reach->all || reach->pageable || ffm_kernel_next(reach, &block);
 }
 
-static void launch(const ffm_function *function, const uint64_t *arguments)
+/* Returns what is recorded as the `destination` of a launch. */
+static uint64_t launch(const ffm_function *function, const uint64_t *arguments)
 {
     led to = {0};
     ffm_kernel_reach reach = {.each = parameter, .context = &to};
@@ -181,6 +198,7 @@ static void launch(const ffm_function *function, const uint64_t *arguments)
             device.written[device.group[to.number]] = now;
     }
     pthread_mutex_unlock(&device.lock);
+    return everything ? 0 : to.any ? to.start : FFM_LEADS_NOWHERE;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -255,11 +273,11 @@ void ffm_device_writes_unknown(void)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation)
 {
     ffm_copy copy;
     if (function->kind == FFM_KIND_LAUNCH)
-        launch(function, arguments);
+        operation->destination = launch(function, arguments);
     else if (function->kind == FFM_KIND_TRANSFER)
         for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++)
             if (!copy.source.host && !copy.destination.host)
@@ -330,4 +348,6 @@ uint64_t ffm_device_writes_last(const ffm_box *box)
 void ffm_device_writes_after_fork(void)
 {
     pthread_mutex_init(&device.lock, NULL);
+    ffm_sink_release(&device.records);
+    device.records = (ffm_stream){0};
 }

@@ -3,7 +3,8 @@
  * Parameters lead to the allocations whose addresses they contain, and to all memory of which these may contain the
  * address: by an upload or a copy on the device, or because an earlier kernel knew both. Where that cannot be followed
  * (graphs, host memory that the GPU uses, parameters or uploads that are not known), every kernel may have written
- * everything from then on. Once memory is shared with another process, everything may have been written just now. */
+ * everything from then on. Which allocations lead to each other is recorded (ffm_joined). Once memory is shared with
+ * another process, everything may have been written just now. */
 #ifndef FFM_DEVICE_WRITES_H
 #define FFM_DEVICE_WRITES_H
 
@@ -13,8 +14,8 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Before a call that will be made. */
-void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
+/* Before a call that will be made: note in a launch what its parameters lead to. */
+void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation);
 
 /* After it. */
 void ffm_device_writes_after(const ffm_function *function, const ffm_operation *operation);

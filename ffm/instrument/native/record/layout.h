@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 13, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 14, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -74,7 +74,8 @@ enum {
     FFM_CHUNK_KERNELS = 18,
     FFM_CHUNK_LOCK_WAITS = 19,
     FFM_CHUNK_FRAMES = 20,
-    FFM_CHUNK_PYTHON_FRAMES = 21
+    FFM_CHUNK_PYTHON_FRAMES = 21,
+    FFM_CHUNK_JOINED = 22
 };
 
 typedef struct {
@@ -108,9 +109,10 @@ enum { FFM_FUNCTION_PRIVATE = 0xFFFF };
 typedef struct {
     uint64_t start;
     uint64_t duration;
-    uint64_t wait; /* part of duration inside the driver's internal wait function */
-    uint64_t bytes;
-    uint64_t destination; /* or the address allocated, freed, set */
+    uint64_t wait;        /* part of duration inside the driver's internal wait function */
+    uint64_t bytes;       /* or, of a call that loads device code, FFM_CODE_WITHOUT_VARIABLES (stage 3) */
+    uint64_t destination; /* or the address allocated, freed, set; of a launch, an allocation on the device that its
+                             parameters lead to, FFM_LEADS_NOWHERE, or 0 if it may use any memory (stage 3) */
     uint64_t source;      /* or the flags of a stream that is made, or the later one of two events */
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
@@ -122,6 +124,12 @@ typedef struct {
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
+
+/* The kernel's parameters contain no address of device memory. No address is this. */
+enum { FFM_LEADS_NOWHERE = 1 };
+
+/* The code has no variables in the device's memory, but for constants. */
+enum { FFM_CODE_WITHOUT_VARIABLES = 1 };
 
 /* A distinct call stack. Its FFM_INNER_FRAMES innermost frames are a chain, and those outside of them another one;
  * likewise those of its Python functions. Stacks differ little in their outer frames, and little in their inner ones:
@@ -424,3 +432,10 @@ typedef struct {
     uint32_t bytes;
     uint32_t reserved;
 } ffm_kernel_name;
+
+/* A kernel that is given the address of the allocation at one place may find that of the other in memory, and the
+ * reverse, from now on (stage 3). If one is 0, any kernel may find the other. */
+typedef struct {
+    uint64_t one;
+    uint64_t other;
+} ffm_joined;

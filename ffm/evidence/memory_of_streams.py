@@ -1,0 +1,261 @@
+"""Which streams' work has no memory in common, so that it does not matter which of it comes first.
+
+A kernel may write the device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`)
+and the variables of its code. What copies and sets use is known from their addresses. All work that a stream does in
+the run counts, and an address means the same memory however often it was freed and allocated again. Wherever one of
+this is not known, the answer is that there may be memory in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, load_catalogue
+from ffm.evidence.common_memory import SIDES, context_number_reused, contexts_apart, has_followed_addresses, plain_shape
+from ffm.instrument.recording.layout import constant
+from ffm.model.necessity.program import Action, Operations
+from ffm.results.columnar.columns import Columns
+
+_ON_DEVICE = (Memory.DEVICE, Memory.ASYNCHRONOUS)
+_FOLLOWED = (*_ON_DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED)
+"""What the program allocates and kernels find only by an address. Memory that is mapped can have several, and arrays
+none.
+"""
+
+
+def streams_apart(
+    columns: Columns, operations: Operations, contexts: NDArray[np.void], joined: NDArray[np.void]
+) -> NDArray[np.bool_]:
+    """Return, of shape (streams, streams), whether no memory is used by work of both.
+
+    Args:
+        columns: the operations of one process, in order of time.
+        operations: what they do.
+        contexts: `ffm_context` rows: the device of each context.
+        joined: `ffm_joined` rows: which device memory leads to which.
+    """
+    context = operations.streams.context
+    apart = contexts_apart(columns, operations, contexts)[np.ix_(context, context)]
+    if len(context) < 2 or _reached_otherwise(columns, operations):
+        return apart
+    uses = _uses(columns, operations, joined)
+    together = np.zeros_like(apart)
+    together[uses.anything] = True
+    together[:, uses.anything] = True
+    together[np.diag_indices(len(together))] = True
+    order = np.argsort(uses.memory, kind="stable")
+    _, first = np.unique(uses.memory[order], return_index=True)
+    for rows in np.split(order, first[1:]):
+        writing = np.unique(uses.stream[rows[uses.writes[rows]]])
+        using = np.unique(uses.stream[rows])
+        together[np.ix_(writing, using)] = True
+        together[np.ix_(using, writing)] = True
+    return apart | ~together
+
+
+def _indices(chosen: Iterable[DriverFunction]) -> list[int]:
+    return [function.index for function in chosen]
+
+
+def _reached_otherwise(columns: Columns, operations: Operations) -> bool:
+    """Return whether work may use memory in ways that are not followed: by descriptions, from other processes, at other
+    addresses, or unseen.
+    """
+    catalogue = load_catalogue()
+    otherwise = [
+        *_indices(catalogue.of_kind(Kind.SHARING, Kind.VIEW)),
+        *_indices(f for f in catalogue.of_kind(Kind.ALLOCATION) if f.memory not in _FOLLOWED),
+    ]
+    done, functions = columns["result"] == 0, columns["function"]
+    private = functions == constant("FFM_FUNCTION_PRIVATE")
+    return bool((done & np.isin(functions, otherwise)).any() or private.any()) or context_number_reused(
+        columns, operations
+    )
+
+
+_Part = tuple[NDArray[np.int64], NDArray[np.int64], bool]
+"""Places among rows, the numbers of the memory that they use, and whether they write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """Which memory the work of streams uses. Columns of equal length, but for `anything`."""
+
+    stream: NDArray[np.int64]
+    memory: NDArray[np.int64]
+    """A number that memory has in common with what leads to it or overlaps it."""
+    writes: NDArray[np.bool_]
+    anything: NDArray[np.int64]
+    """Streams whose work may use any memory."""
+
+
+def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void]) -> _Uses:
+    catalogue = load_catalogue()
+    rows = np.flatnonzero(np.isin(operations.action, (Action.WORK, Action.HOLD)))
+    functions, flags = columns["function"][rows], columns["flags"][rows]
+    launches = np.isin(functions, _indices(catalogue.with_effect(Effect.LAUNCH_KERNEL)))
+    followed = np.isin(functions, _indices(f for f in catalogue.functions if has_followed_addresses(f)))
+    frees = np.isin(functions, _indices(f for f in catalogue.of_kind(Kind.FREE) if f.memory in _ON_DEVICE))
+    plain = np.isin(functions, _indices(f for f in catalogue.functions if plain_shape(f)))
+    transfers = np.isin(functions, _indices(catalogue.of_kind(Kind.TRANSFER)))
+    destination = columns["destination"][rows].astype(np.int64)
+    known = (launches & (destination != 0)) | followed | frees
+
+    device, host = _DeviceMemory.of(columns, joined), _Places()
+    found = _of_kernels(columns, rows, np.flatnonzero(launches & known), device)
+    for side, flag in SIDES:
+        has = (followed & transfers) if side == "source" else followed | frees
+        address, on_host = columns[side][rows].astype(np.int64), (flags & constant(flag)) != 0
+        known &= ~(has & on_host & ~plain)
+        mine = np.flatnonzero(has & ~on_host)
+        found.append((mine, device.memory_at(address[mine]), side == "destination"))
+        mine = np.flatnonzero(has & on_host & plain)
+        host.add(mine, address[mine], columns["bytes"][rows[mine]].astype(np.int64), side == "destination")
+    found += host.numbered(device.count)
+    row = np.concatenate([part[0] for part in found])
+    memory = np.concatenate([part[1] for part in found])
+    writes = np.repeat([part[2] for part in found], [len(part[0]) for part in found])
+    known[row[memory < 0]] = False
+    stream = operations.stream[rows]
+    return _Uses(stream[row], memory, writes, np.unique(stream[~known]))
+
+
+def _of_kernels(
+    columns: Columns, rows: NDArray[np.int64], launches: NDArray[np.int64], device: _DeviceMemory
+) -> list[_Part]:
+    """Return what launches use of which it is known, given as places among `rows`."""
+    destination = columns["destination"][rows[launches]].astype(np.int64)
+    led = destination != constant("FFM_LEADS_NOWHERE")
+    variables = _use_variables(columns, rows[launches])
+    device.lead_to_variables(destination[led & variables])
+    found = [(launches[led], device.memory_at(destination[led]), True)]
+    for using, of in ((variables, device.variables), (np.full(len(launches), device.anyones_used), device.anyones)):
+        found.append((launches[using], np.full(int(using.sum()), device.root(of)), True))
+    return found
+
+
+def _use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which launches may use variables in device memory: of their code, or by an address that the program asked
+    for.
+
+    Code is known to have none if that was seen when it was loaded, and its handles since the last code was unloaded.
+    """
+    catalogue = load_catalogue()
+    done, functions = columns["result"] == 0, columns["function"]
+    loads = np.isin(functions, _indices(catalogue.with_effect(Effect.LOAD_CODE)))
+    asks = done & np.isin(functions, _indices(catalogue.with_effect(Effect.FIND_VARIABLE)))
+    named = [f for f in catalogue.of_kind(Kind.MODULE) if f.effect is not Effect.FIND_VARIABLE]
+    named_by_call = done & np.isin(functions, _indices(named)) & (columns["destination"] != 0)
+    without: dict[int, bool] = {}
+    since: dict[int, int] = {}
+    for row in np.flatnonzero(named_by_call).tolist():
+        made, of = int(columns["destination"][row]), int(columns["handle"][row])
+        lacks = (
+            columns["bytes"][row] == constant("FFM_CODE_WITHOUT_VARIABLES") if loads[row] else without.get(of, False)
+        )
+        without[made] = bool(lacks) and without.get(made, True)
+        since.setdefault(made, int(columns["start"][row]))
+    if any(not without.get(handle, False) for handle in columns["handle"][asks].tolist()):
+        return np.ones(len(launches), np.bool_)
+    unloads = done & np.isin(functions, _indices(catalogue.with_effect(Effect.UNLOAD_CODE)))
+    unloaded = np.sort(columns["start"][unloads])
+    handle, each = np.unique(columns["handle"][launches], return_inverse=True)
+    lacks = np.array([without.get(one, False) for one in handle.tolist()], np.bool_)[each]
+    seen = np.array([since.get(one, 0) for one in handle.tolist()], np.int64)[each]
+    start = columns["start"][launches]
+    before = np.searchsorted(unloaded, start), np.searchsorted(unloaded, seen)
+    found: NDArray[np.bool_] = ~(lacks & (before[0] == before[1]))
+    return found
+
+
+class _Places:
+    """Ranges of host memory that rows use."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]] = []
+
+    def add(self, row: NDArray[np.int64], begin: NDArray[np.int64], size: NDArray[np.int64], writes: bool) -> None:
+        """Note that rows use so many bytes from an address on."""
+        self._parts.append((row, begin, begin + size, writes))
+
+    def numbered(self, first: int) -> list[_Part]:
+        """Return the rows and numbers, from `first` on, of what they use: equal ones for ranges that overlap."""
+        begin = np.concatenate([part[1] for part in self._parts])
+        end = np.concatenate([part[2] for part in self._parts])
+        start = _starts_of_merged(begin, end)
+        return [
+            (row, first + np.searchsorted(start, begins, side="right") - 1, writes)
+            for row, begins, _, writes in self._parts
+        ]
+
+
+class _DeviceMemory:
+    """The allocations of a run by address, and numbers that those have in common that lead to each other."""
+
+    def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> None:
+        self._start = _starts_of_merged(begin, end)
+        self._end = np.zeros(len(self._start), np.int64)
+        np.maximum.at(self._end, np.searchsorted(self._start, begin, side="right") - 1, end)
+        self.anyones, self.variables = len(self._start), len(self._start) + 1
+        self.count = self.variables + 1
+        self._leads_to = np.arange(self.count)
+        self.anyones_used = False
+        """Whether any kernel may find some memory."""
+
+    @classmethod
+    def of(cls, columns: Columns, joined: NDArray[np.void]) -> _DeviceMemory:
+        """Return what a run allocated, joined as its kernels, copies and uploads did."""
+        allocations = [f for f in load_catalogue().of_kind(Kind.ALLOCATION) if f.memory in _ON_DEVICE]
+        rows = (columns["result"] == 0) & np.isin(columns["function"], _indices(allocations))
+        begin = columns["destination"][rows].astype(np.int64)
+        memory = cls(begin, begin + columns["bytes"][rows].astype(np.int64))
+        both = np.column_stack([joined["one"], joined["other"]]).astype(np.int64)
+        pairs = memory._place_or_anyones(both.reshape(-1)).reshape(both.shape)
+        for one, other in np.unique(pairs, axis=0).tolist():
+            memory._join(one, other)
+        return memory
+
+    def _place(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the allocation at each address; -1 if there is none."""
+        place = np.searchsorted(self._start, address, side="right") - 1
+        inside = (place >= 0) & (address < np.append(self._end, 0)[place])
+        return np.where(inside, place, -1)
+
+    def _place_or_anyones(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the same, but what is not known may be found by any kernel."""
+        place = self._place(address)
+        self.anyones_used |= bool((place < 0).any())
+        return np.where(place < 0, self.anyones, place)
+
+    def root(self, one: int) -> int:
+        """Return the number that an allocation, or what has a number like one, has in common with what leads to it."""
+        while self._leads_to[one] != one:
+            self._leads_to[one] = self._leads_to[self._leads_to[one]]
+            one = int(self._leads_to[one])
+        return one
+
+    def _join(self, one: int, other: int) -> None:
+        self._leads_to[self.root(one)] = self.root(other)
+
+    def lead_to_variables(self, address: NDArray[np.int64]) -> None:
+        """Note that kernels know these allocations and may use variables, so that each may lead to the other."""
+        for place in np.unique(self._place_or_anyones(address)).tolist():
+            self._join(self.variables, place)
+        if self.anyones_used:
+            self._join(self.variables, self.anyones)
+
+    def memory_at(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number that the memory at each address has in common with others; -1 if it is not known."""
+        place, each = np.unique(self._place(address), return_inverse=True)
+        return np.array([self.root(one) if one >= 0 else -1 for one in place.tolist()], np.int64)[each]
+
+
+def _starts_of_merged(begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, ascending, where ranges begin that overlap no earlier one. Ranges that only touch do not overlap."""
+    order = np.argsort(begin, kind="stable")
+    begin, until = begin[order], np.maximum.accumulate(end[order])
+    return begin[np.append(True, begin[1:] >= until[:-1])] if len(begin) else begin

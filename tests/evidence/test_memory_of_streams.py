@@ -1,0 +1,142 @@
+"""Which streams' work has memory in common, from the recorded calls of a process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ffm.driver.catalogue import load_catalogue
+from ffm.evidence.handles import NON_BLOCKING
+from ffm.evidence.memory_of_streams import streams_apart
+from ffm.evidence.program_order import operations_of
+from ffm.instrument.recording.layout import constant, record_type
+
+FIRST, SECOND, THIRD = 0x10000, 0x20000, 0x21000
+"""Allocations of 4096 bytes; the last two touch."""
+
+HOST = 0x800000
+STREAMS = (0x111, 0x222)
+CODE, KERNEL = 0xC0, 0xC1
+"""Handles of code without variables, and of a kernel of it."""
+
+NAMES = (
+    "start", "duration", "wait", "waits", "destination", "source", "stream", "handle", "bytes", "flags", "result",
+    "process", "thread", "stack", "function",
+)  # fmt: skip
+
+
+def call(function: str, stream: int = 0, **fields: int) -> dict[str, int]:
+    """A call on one of the streams, with the fields that differ from zero."""
+    return {"function": load_catalogue()[function].index, "stream": STREAMS[stream], **fields}
+
+
+def kernel(stream: int, led: int, handle: int = KERNEL) -> dict[str, int]:
+    return call("cuLaunchKernel", stream, destination=led, handle=handle)
+
+
+def upload(stream: int, device: int, host: int = HOST) -> dict[str, int]:
+    flags = constant("FFM_OPERATION_HOST_SOURCE")
+    return call("cuMemcpyHtoDAsync_v2", stream, source=host, destination=device, bytes=4096, flags=flags)
+
+
+def download(stream: int, device: int, host: int = HOST) -> dict[str, int]:
+    flags = constant("FFM_OPERATION_HOST_DESTINATION")
+    return call("cuMemcpyDtoHAsync_v2", stream, source=device, destination=host, bytes=4096, flags=flags)
+
+
+def load(bytes: int, code: int = CODE, made: int = KERNEL) -> list[dict[str, int]]:
+    return [
+        call("cuLibraryLoadData", destination=code, bytes=bytes),
+        call("cuLibraryGetKernel", destination=made, handle=code),
+    ]
+
+
+def apart(*calls: dict[str, int], joined: tuple[tuple[int, int], ...] = (), variables: bool = False) -> bool:
+    """Return whether the two streams are apart, after code was loaded and memory allocated."""
+    before: list[dict[str, Any]] = [
+        *(call("cuStreamCreate", place, destination=STREAMS[place], source=NON_BLOCKING) for place in (0, 1)),
+        *load(0 if variables else constant("FFM_CODE_WITHOUT_VARIABLES")),
+        *(call("cuMemAlloc_v2", destination=address, bytes=4096) for address in (FIRST, SECOND, THIRD)),
+    ]
+    rows = [{"start": 1_000 * place, "stack": place, **row} for place, row in enumerate([*before, *calls])]
+    columns = {name: np.array([row.get(name, 0) for row in rows]) for name in NAMES}
+    for name in ("destination", "source", "stream", "handle", "bytes"):
+        columns[name] = columns[name].astype(np.uint64)
+    contexts = np.zeros(1, record_type("ffm_context"))
+    operations = operations_of(columns)
+    mine = [operations.stream[np.flatnonzero(columns["stream"] == handle)[-1]] for handle in STREAMS]
+    found = streams_apart(columns, operations, contexts, np.array(list(joined), record_type("ffm_joined")))
+    assert (found == found.T).all()
+    assert not found.diagonal().any()
+    return bool(found[mine[0], mine[1]])
+
+
+def test_kernels_use_what_their_parameters_lead_to() -> None:
+    assert apart(kernel(0, FIRST), kernel(1, SECOND))
+    assert not apart(kernel(0, FIRST), kernel(1, FIRST))
+    assert not apart(kernel(0, FIRST), kernel(1, SECOND), joined=((FIRST, SECOND),))
+    assert not apart(kernel(0, FIRST), kernel(1, SECOND), joined=((FIRST, THIRD), (SECOND, THIRD)))
+    assert apart(kernel(0, SECOND), kernel(1, THIRD))
+    assert apart(kernel(0, constant("FFM_LEADS_NOWHERE")), kernel(1, FIRST))
+    assert not apart(kernel(0, 0), kernel(1, FIRST))
+
+
+def test_what_any_kernel_may_find_is_in_common() -> None:
+    anyones = ((0, THIRD),)
+    assert not apart(kernel(0, FIRST), kernel(1, SECOND), joined=anyones)
+    assert apart(kernel(0, FIRST), upload(1, SECOND), joined=anyones)
+    assert not apart(kernel(0, FIRST), upload(1, THIRD), joined=anyones)
+
+
+def test_kernels_of_code_with_variables_have_them_in_common_and_what_they_lead_to() -> None:
+    nowhere = constant("FFM_LEADS_NOWHERE")
+    assert not apart(kernel(0, FIRST), kernel(1, SECOND), variables=True)
+    assert not apart(kernel(0, nowhere), kernel(1, nowhere), variables=True)
+    assert apart(kernel(0, FIRST), upload(1, SECOND), variables=True)
+    other = load(0, 0xD0, 0xD1)
+    assert apart(*other, kernel(0, FIRST, 0xD1), kernel(1, SECOND))
+    # A kernel may have left a variable's address where the others find it.
+    assert not apart(*other, kernel(0, FIRST, 0xD1), kernel(0, SECOND, 0xD1), kernel(1, SECOND))
+    assert not apart(
+        *other, call("cuLibraryGetGlobal", destination=0x90000, handle=0xD0), kernel(0, FIRST), kernel(1, SECOND)
+    )
+
+
+def test_handles_of_unknown_or_unloaded_code_may_have_variables() -> None:
+    assert not apart(kernel(0, FIRST, 0xE1), kernel(1, SECOND, 0xE1))
+    unload = call("cuLibraryUnload", handle=CODE)
+    assert not apart(unload, kernel(0, FIRST), kernel(1, SECOND))
+    assert not apart(*load(0), kernel(0, FIRST), kernel(1, SECOND))
+    assert apart(kernel(0, FIRST), kernel(1, SECOND), unload)
+
+
+def test_copies_use_their_addresses() -> None:
+    assert apart(upload(0, FIRST), kernel(1, SECOND))
+    assert not apart(upload(0, FIRST), kernel(1, FIRST))
+    assert not apart(download(0, FIRST), kernel(1, FIRST))
+    assert apart(upload(0, FIRST), upload(1, SECOND))
+    assert apart(download(0, FIRST), download(1, SECOND, HOST + 4096))
+    assert not apart(download(0, FIRST), download(1, SECOND, HOST + 4095))
+    assert not apart(download(0, FIRST), upload(1, SECOND))
+    assert not apart(call("cuMemcpyDtoDAsync_v2", 0, source=FIRST, destination=THIRD, bytes=8), kernel(1, FIRST))
+    assert apart(call("cuMemcpyDtoDAsync_v2", 0, source=FIRST, destination=THIRD, bytes=8), download(1, FIRST))
+    assert not apart(upload(0, 0x90000), kernel(1, FIRST))
+
+
+@pytest.mark.parametrize(
+    "function", ["cuGraphLaunch", "cuLaunchHostFunc", "cuStreamWriteValue32_v2", "cuMemcpyBatchAsync"]
+)
+def test_what_a_call_is_not_known_to_use_is_in_common(function: str) -> None:
+    assert not apart(kernel(0, FIRST), call(function, 1))
+
+
+@pytest.mark.parametrize("function", ["cuMemMap", "cuArrayCreate_v2", "cuIpcGetMemHandle", "cuTexObjectCreate"])
+def test_memory_that_is_reached_otherwise_is_in_common(function: str) -> None:
+    assert not apart(kernel(0, FIRST), kernel(1, SECOND), call(function, destination=0x90000, source=FIRST))
+
+
+def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> None:
+    again = [call("cuMemFree_v2", destination=FIRST), call("cuMemAlloc_v2", destination=FIRST - 64, bytes=128)]
+    assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))
