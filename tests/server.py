@@ -39,6 +39,7 @@ IMPORTED = (
     "ffm.cli.view",
     "ffm.driver.device_code",
     "ffm.model.transfers",
+    "ffm.report.formats.html",
     "ffm.stages.analysis",
     "ffm.stages.quick",
     "ffm.stages.registry",
@@ -73,9 +74,10 @@ class _Later(ModuleType):
 class Server:
     """Runs `ffm` in forks of one process; one command at a time."""
 
-    def __init__(self, scratch: Path) -> None:
-        """Keep what a command prints in the folder `scratch` until it has ended."""
+    def __init__(self, scratch: Path, preload: Path | None = None) -> None:
+        """Keep what a command prints in the folder `scratch` until it has ended; `preload` a library before ffm."""
         self._output, self._errors = scratch / "output", scratch / "errors"
+        self._environment = os.environ if preload is None else {**os.environ, "LD_PRELOAD": str(preload)}
         self._process: subprocess.Popen[str] | None = None
         self._running = 0
 
@@ -83,6 +85,7 @@ class Server:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.server"],
             cwd=Path(__file__).parents[1],
+            env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

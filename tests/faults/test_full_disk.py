@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,12 @@ from command_line import write_small_results
 from ffm.results.folder.lock import LOCK_FILE, writing_to
 from tests.conftest import Finished
 from tests.faults.injected import build_full_disk, failing_disk
-from tests.processes import run_to_end
+from tests.server import Server
 
 OUTPUTS = {"page": ("report", "--html"), "sarif": ("remedies", "--sarif"), "json": ("export", "--output")}
+
+
+Run = Callable[[Sequence[str | Path], Mapping[str, str]], Finished]
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +29,23 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def run(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Run ffm with the library, which looks at the environment at each operation and counts only if that says so."""
+    with Server(tmp_path_factory.mktemp("server"), preload=library) as server:
+
+        def run_one(words: Sequence[str | Path], environment: Mapping[str, str]) -> Finished:
+            done = server.run([*map(str, words)], Path.cwd(), {**environment}, 60)
+            assert not done.hung, done.errors
+            return Finished(done.code, done.output, done.errors)
+
+        yield run_one
+
+
+@pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     write_small_results(folder)
     return folder
-
-
-def run(words: Sequence[str | Path], environment: dict[str, str]) -> Finished:
-    done = run_to_end([sys.executable, "-m", "ffm", *words], seconds=60, environment=environment)
-    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 def refused(finished: Finished) -> str:
@@ -45,7 +56,7 @@ def refused(finished: Finished) -> str:
 
 
 @pytest.mark.parametrize("words", OUTPUTS.values(), ids=OUTPUTS)
-def test_no_output_is_cut(library: Path, results: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_no_output_is_cut(run: Run, library: Path, results: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     """Creation, first write, last write and renaming fail in turn."""
     output = tmp_path / "output"
     output.write_text("from before")
@@ -66,7 +77,7 @@ def test_no_output_is_cut(library: Path, results: Path, tmp_path: Path, words: t
     [(errno.EACCES, "permission"), (errno.EROFS, "another place"), (errno.EIO, "dmesg"), (errno.EMFILE, "ulimit -n")],
 )
 def test_every_cause_is_told_with_what_to_do(
-    library: Path, results: Path, tmp_path: Path, number: int, advice: str
+    run: Run, library: Path, results: Path, tmp_path: Path, number: int, advice: str
 ) -> None:
     output = tmp_path / "all.json"
     done = run(["export", "-o", output, "--results", results], failing_disk(library, tmp_path, 1, number))
