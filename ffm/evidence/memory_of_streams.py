@@ -1,9 +1,9 @@
 """Which streams' work has no memory in common, so that it does not matter which of it comes first.
 
-A kernel may write the device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`)
-and the variables of its code. What copies and sets use is known from their addresses. All work that a stream does in
-the run counts, and an address means the same memory however often it was freed and allocated again. Wherever one of
-this is not known, the answer is that there may be memory in common.
+A kernel may write the device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`) and
+the variables of its code. What copies, sets, and allocations and frees of a pool use is known from their addresses. All
+work that a stream does in the run counts, and an address means the same memory however often it was freed and allocated
+again. Wherever one of this is not known, the answer is that there may be memory in common.
 """
 
 from __future__ import annotations
@@ -99,16 +99,17 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void]) ->
     functions, flags = columns["function"][rows], columns["flags"][rows]
     launches = np.isin(functions, _indices(catalogue.with_effect(Effect.LAUNCH_KERNEL)))
     followed = np.isin(functions, _indices(f for f in catalogue.functions if has_followed_addresses(f)))
-    frees = np.isin(functions, _indices(f for f in catalogue.of_kind(Kind.FREE) if f.memory in _ON_DEVICE))
+    pools = [f for f in catalogue.of_kind(Kind.ALLOCATION, Kind.FREE) if f.memory is Memory.ASYNCHRONOUS]
+    pooled = np.isin(functions, _indices(f for f in pools if f.asynchronous))
     plain = np.isin(functions, _indices(f for f in catalogue.functions if plain_shape(f)))
     transfers = np.isin(functions, _indices(catalogue.of_kind(Kind.TRANSFER)))
     destination = columns["destination"][rows].astype(np.int64)
-    known = (launches & (destination != 0)) | followed | frees
+    known = (launches & (destination != 0)) | followed | pooled
 
     device, host = _DeviceMemory.of(columns, joined), _Places()
     found = _of_kernels(columns, rows, np.flatnonzero(launches & known), device)
     for side, flag in SIDES:
-        has = (followed & transfers) if side == "source" else followed | frees
+        has = (followed & transfers) if side == "source" else followed | pooled
         address, on_host = columns[side][rows].astype(np.int64), (flags & constant(flag)) != 0
         known &= ~(has & on_host & ~plain)
         mine = np.flatnonzero(has & ~on_host)

@@ -104,7 +104,8 @@ def _actions(calls: _Calls) -> NDArray[np.uint8]:
     order = kind[Kind.ORDER] & beyond_order & calls.on_stream
     frees = kind[Kind.FREE] & done
     copied = calls.copies & ~calls.flagged("FFM_OPERATION_ON_CPU")
-    works = copied | kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION] | order | (frees & calls.asynchronous)
+    pooled = (frees | kind[Kind.ALLOCATION]) & calls.asynchronous
+    works = copied | kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION] | order | pooled
     action[works & done] = Action.WORK
     held = kind[Kind.HOST_FUNCTION] | effect[Effect.HOLD] | calls.flagged("FFM_OPERATION_HOLDS")
     action[works & done & held] = Action.HOLD

@@ -137,6 +137,13 @@ def test_memory_that_is_reached_otherwise_is_in_common(function: str) -> None:
     assert not apart(kernel(0, FIRST), kernel(1, SECOND), call(function, destination=0x90000, source=FIRST))
 
 
+def test_memory_of_a_pool_is_used_where_it_is_allocated_and_freed() -> None:
+    allocation = call("cuMemAllocAsync", 0, destination=0x30000, bytes=64)
+    assert apart(allocation, kernel(0, FIRST), kernel(1, SECOND))
+    assert not apart(allocation, kernel(0, FIRST), kernel(1, 0x30000))
+    assert not apart(allocation, kernel(0, 0x30000), call("cuMemFreeAsync", 1, destination=0x30000))
+
+
 def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> None:
     again = [call("cuMemFree_v2", destination=FIRST), call("cuMemAlloc_v2", destination=FIRST - 64, bytes=128)]
     assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))

@@ -1,6 +1,7 @@
 // Memory of a pool goes back in the order of one stream while another one's kernel uses it: only the wait orders the
-// two, and the next owner overwrites it. Or it goes back in the order of the stream that uses it.
-// variants: other, same, event
+// two, and the next owner overwrites it. Or it goes back in the order of the stream that uses it. Or its first use
+// comes after nothing but the allocation, by a wait.
+// variants: other, same, event, fresh
 #include "planted.h"
 
 constexpr int count = 1024;
@@ -14,14 +15,19 @@ void program()
     cudaEvent_t used;
     check(cudaEventCreateWithFlags(&used, cudaEventDisableTiming));
     check(cudaMallocAsync(&memory, bytes, owns));
-    check(cudaMemsetAsync(memory, 0, bytes, owns));
+    if (variant("fresh"))
+        fill(device_integers(count), count, 1, owns);
+    else
+        check(cudaMemsetAsync(memory, 0, bytes, owns));
     check(cudaStreamSynchronize(owns)); // sync: required
+    if (variant("fresh"))
+        check(cudaMemsetAsync(memory, 0, bytes, uses));
     fill(busy, count, 1, uses);
     add_slowly(result, static_cast<int *>(memory), count, uses);
     check(cudaEventRecord(used, uses));
     if (variant("event"))
         check(cudaStreamWaitEvent(owns, used, 0));
-    WAIT(done, cudaStreamSynchronize(uses)); // sync: other required, same, event unnecessary
+    WAIT(done, cudaStreamSynchronize(uses)); // sync: other, fresh required, same, event unnecessary
     cudaStream_t frees = variant("same") ? uses : owns;
     check(cudaFreeAsync(memory, frees));
     check(cudaMallocAsync(&next, bytes, frees));
