@@ -23,7 +23,7 @@ static struct {
     ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
 
-static void (*before_handlers)(void); /* NULL if nobody wants to know */
+static bool (*before_handlers)(void); /* NULL if nobody wants to know */
 static uint64_t entered[SIGNALS + 1]; /* the program's handlers that `enter` continues in, by signal */
 
 /* Those of ours that the program believes to be blocked. */
@@ -80,12 +80,18 @@ static bool is_function(const ffm_signal_action *action)
     return action->handler != (uint64_t)SIG_DFL && action->handler != (uint64_t)SIG_IGN;
 }
 
+static uint64_t *mask_of(ucontext_t *interrupted)
+{
+    return (uint64_t *)&interrupted->uc_sigmask;
+}
+
 /* The program's handler is jumped to (the compiler does this at -O2), and finds the stack as without us. The kernel
  * gives all three arguments to any handler. */
 static void enter(int number, siginfo_t *info, void *context)
 {
     const uint64_t handler = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
-    before_handlers();
+    if (before_handlers())
+        *mask_of(context) |= withheld; /* until ffm_signals_program_returns */
     ((ffm_signal_handler)(uintptr_t)handler)(number, info, context);
 }
 
@@ -113,7 +119,7 @@ static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_
     return before == NULL || ffm_guarded_write((uint64_t)before, &replaced, sizeof replaced) ? 0 : -EFAULT;
 }
 
-void ffm_signals_before_handlers(void (*before)(void))
+void ffm_signals_before_handlers(bool (*before)(void))
 {
     before_handlers = before;
     for (int number = 1; number <= SIGNALS; number++) {
@@ -228,14 +234,14 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
         before_handlers();
     if (action.flags & SA_RESETHAND)
         *wanted = (ffm_signal_action){.handler = (uint64_t)SIG_DFL};
-    const ucontext_t *interrupted = context;
-    uint64_t during = *(const uint64_t *)&interrupted->uc_sigmask | action.mask;
-    ffm_signals_set_mask(during & ~FFM_SIGNALS_OURS);
+    uint64_t *mask = mask_of(context); /* the kernel restores it */
+    ffm_signals_set_mask((*mask | action.mask) & ~FFM_SIGNALS_OURS);
+    *mask |= withheld;
     if (action.flags & SA_SIGINFO)
         ((ffm_signal_handler)action.handler)(number, info, context);
     else
         ((void (*)(int))action.handler)(number);
-    /* The kernel restores the interrupted thread's mask. */
+    ffm_signals_withhold(mask);
 }
 
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
@@ -289,4 +295,38 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
     withheld = wanted & FFM_SIGNALS_OURS;
     *mask = wanted & ~FFM_SIGNALS_OURS;
     return 0;
+}
+
+static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
+
+void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask)
+{
+    *call = (ffm_signals_call){.mask = mask, .at_start = *mask, .before = interruptible};
+    interruptible = call;
+}
+
+void ffm_signals_call_over(const ffm_signals_call *call)
+{
+    interruptible = call->before;
+}
+
+/* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
+static bool is_made_at(const ffm_signals_call *call, uint64_t stack)
+{
+    enum { DEPTH = 4096 }; /* more than what makes the call needs */
+    return call != NULL && stack < (uint64_t)call && (uint64_t)call - stack < DEPTH;
+}
+
+void ffm_signals_program_returns(uint64_t frame)
+{
+    ucontext_t context; /* the frame begins with it */
+    if (!ffm_guarded_read(&context, frame, offsetof(ucontext_t, uc_sigmask) + SET_BYTES))
+        return;
+    uint64_t mask = *mask_of(&context);
+    ffm_signals_withhold(&mask);
+    ffm_guarded_write(frame + offsetof(ucontext_t, uc_sigmask), &mask, sizeof mask);
+    if (!is_made_at(interruptible, (uint64_t)context.uc_mcontext.gregs[REG_RSP]))
+        return;
+    const uint64_t changed = mask ^ interruptible->at_start;
+    *interruptible->mask = (*interruptible->mask & ~changed) | (mask & changed);
 }

@@ -20,8 +20,9 @@ typedef struct {
 /* Take over these signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
-/* Call a function, on the thread that is interrupted, before each handler of the program. */
-void ffm_signals_before_handlers(void (*before)(void));
+/* Call a function, on the thread that is interrupted, before each handler of the program. It returns whether the
+ * handler's end will be told (ffm_signals_program_returns). */
+void ffm_signals_before_handlers(bool (*before)(void));
 
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
@@ -84,5 +85,18 @@ void ffm_signals_release(void);
  * thread's, which takes effect when the handler of the system call returns. */
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before);
 int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask);
+
+/* A system call of the program that a handler of ours makes. The program's handlers that interrupt it may change the
+ * mask that they return to: that is the thread's, which takes effect when ours returns. */
+typedef struct ffm_signals_call {
+    uint64_t *mask, at_start;
+    struct ffm_signals_call *before;
+} ffm_signals_call;
+
+void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask);
+void ffm_signals_call_over(const ffm_signals_call *call);
+
+/* A handler of the program is about to return, to a mask that it may have changed: `frame` is its stack pointer. */
+void ffm_signals_program_returns(uint64_t frame);
 
 #endif

@@ -192,10 +192,11 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     return ours || try_again(address, changes);
 }
 
-static void before_handler(void)
+static bool before_handler(void)
 {
     ffm_keys_enter();
     ffm_resting_wake();
+    return ffm_dispatch_intercepts();
 }
 
 static void on_fault(int number, siginfo_t *info, void *opaque)

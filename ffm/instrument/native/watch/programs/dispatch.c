@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -20,6 +19,7 @@
 #include "handovers.h"
 #include "kernel.h"
 #include "keys.h"
+#include "masked_calls.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"
@@ -44,6 +44,11 @@ static struct {
 
 static __thread volatile char selector __attribute__((tls_model("initial-exec")));
 static __thread bool joined __attribute__((tls_model("initial-exec")));
+
+bool ffm_dispatch_intercepts(void)
+{
+    return selector == INTERCEPT;
+}
 
 bool ffm_dispatch_pause(void)
 {
@@ -141,18 +146,6 @@ static uint64_t control_block_here(void)
 
 /* ---- all others -------------------------------------------------------------------------------------------------- */
 
-/* Calls that install a signal mask while they wait: handlers run under it. */
-static int64_t with_mask(uint64_t call, const uint64_t *arguments, uint32_t place)
-{
-    uint64_t lenient, changed[6];
-    if (!ffm_guarded_read(&lenient, arguments[place], sizeof lenient))
-        return ffm_kernel_call(call, arguments);
-    memcpy(changed, arguments, sizeof changed);
-    lenient &= ~FFM_SIGNALS_OURS;
-    changed[place] = (uint64_t)&lenient;
-    return ffm_kernel_call(call, changed);
-}
-
 /* To let its parent trace it. The first process's parent is ffm, which does not: each signal, also those of the watch,
  * would stop the program for ever. So it only gets the answers. */
 static int64_t trace_me(const uint64_t *arguments)
@@ -177,15 +170,8 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
         return ffm_signal_stack_program(a, context);
     case SYS_pkey_alloc:
         return ffm_keys_program(a, context);
-    case SYS_rt_sigsuspend:
-        return with_mask(call, a, 0);
-    case SYS_ppoll:
-        return with_mask(call, a, 3);
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-        return with_mask(call, a, 4);
     default:
-        return ffm_kernel_call(call, a);
+        return ffm_masked_call_is(call) ? ffm_masked_call(call, a) : ffm_kernel_call(call, a);
     }
 }
 
@@ -243,6 +229,7 @@ static bool intercepted(ucontext_t *context)
     }
     switch (call) {
     case SYS_rt_sigreturn:
+        ffm_signals_program_returns((uint64_t)registers[REG_RSP]);
         registers[REG_RIP] = (greg_t)ffm_signals_return;
         return true;
     case SYS_clone:
@@ -271,9 +258,12 @@ static bool intercepted(ucontext_t *context)
     ffm_system_call_before(call, arguments, &from);
     if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
         ffm_threads_sleep();
+    ffm_signals_call made;
+    ffm_signals_call_begins(&made, (uint64_t *)&context->uc_sigmask);
     selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
     selector = LET_THROUGH;
+    ffm_signals_call_over(&made);
     ffm_system_call_after();
     ffm_resting_wake();
     registers[REG_RAX] = result;

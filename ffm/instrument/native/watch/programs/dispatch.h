@@ -21,6 +21,9 @@ void ffm_dispatch_join(void);
 /* In a forked child, in which this is off. */
 void ffm_dispatch_after_fork(void);
 
+/* Whether the calling thread's system calls are intercepted now. */
+bool ffm_dispatch_intercepts(void);
+
 /* Let the calling thread's system calls through; resume restores the previous state. */
 bool ffm_dispatch_pause(void);
 void ffm_dispatch_resume(bool before);
