@@ -56,32 +56,34 @@ static page_access wanted_at(const ffm_range *ranges, const ffm_nearby *nearby, 
     return wanted;
 }
 
-static bool protect(uint64_t start, uint64_t bytes, page_access wanted)
+static int64_t protect(uint64_t start, uint64_t bytes, page_access wanted)
 {
     const uint64_t arguments[6] = {start, bytes, (uint64_t)wanted.rights, wanted.key};
-    return ffm_kernel_call(ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments) == 0;
+    return ffm_kernel_call(ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments);
 }
 
-bool ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t first, uint64_t last)
+int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t first, uint64_t last)
 {
     if (marking != NULL) {
         marking();
-        return true;
+        return 0;
     }
-    bool done = true;
+    int64_t error = 0;
     changes++;
     for (uint64_t until; first < last; first = until) {
         until = last;
         const page_access wanted = wanted_at(ranges, nearby, first, &until);
-        done = protect(first, until - first, wanted) && done;
+        const int64_t result = protect(first, until - first, wanted);
+        if (error == 0)
+            error = result;
     }
-    return done;
+    return error;
 }
 
 bool ffm_protection_lift(uint64_t start, uint64_t bytes)
 {
     changes++;
-    return protect(start, bytes, (page_access){.rights = PROT_READ | PROT_WRITE});
+    return protect(start, bytes, (page_access){.rights = PROT_READ | PROT_WRITE}) == 0;
 }
 
 uint64_t ffm_protection_changes(void)

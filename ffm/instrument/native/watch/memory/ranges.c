@@ -1,5 +1,6 @@
 #include "ranges.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -154,7 +155,8 @@ ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
     return nearby;
 }
 
-static bool apply(uint64_t first, uint64_t last)
+/* 0, or the error with which the kernel refuses some of it. */
+static int64_t apply(uint64_t first, uint64_t last)
 {
     const ffm_nearby nearby = ffm_ranges_nearby(first, last);
     return ffm_protection_renew(watched.ranges, &nearby, first, last);
@@ -255,6 +257,19 @@ void ffm_ranges_hold_open(bool hold)
     }
 }
 
+/* Only where the kernel demands whole huge pages: elsewhere they contain memory that is not the range's, and what the
+ * kernel has protected before it refuses the rest stays protected. */
+static int64_t arm_huge(ffm_range *range)
+{
+    begin_change();
+    set_page(range, HUGE_PAGE);
+    const int64_t error = apply(ffm_range_first_page(range), ffm_range_last_page(range));
+    if (error != 0)
+        set_page(range, PAGE);
+    end_change();
+    return error;
+}
+
 bool ffm_ranges_arm(ffm_range *range)
 {
     if (watched.held_open) {
@@ -264,18 +279,12 @@ bool ffm_ranges_arm(ffm_range *range)
     }
     const bool prepared = range->state == FFM_RANGE_PREPARED;
     set_state(range, FFM_RANGE_ARMED);
-    if (prepared || apply(ffm_range_first_page(range), ffm_range_last_page(range)))
-        return true;
-    begin_change();
-    set_page(range, HUGE_PAGE); /* as the system's pool of huge pages requires */
-    const bool done = apply(ffm_range_first_page(range), ffm_range_last_page(range));
-    if (!done)
-        set_page(range, PAGE);
-    end_change();
-    if (done)
-        return true;
-    ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
-    return false;
+    int64_t error = prepared ? 0 : apply(ffm_range_first_page(range), ffm_range_last_page(range));
+    if (error == -EINVAL) /* a part of a huge page from the system's pool */
+        error = arm_huge(range);
+    if (error != 0)
+        ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+    return error == 0;
 }
 
 void ffm_ranges_unsettle(const ffm_range *range)

@@ -32,6 +32,9 @@ enum { IO_EVENT = 32 };                            /* bytes of a struct io_event
 enum { STRUCTURE = 64 };                           /* words of a structure that are looked at */
 enum { WAITED = 24 };                              /* bytes of a struct futex_waitv (linux/futex.h) */
 
+#ifndef SYS_mseal /* Linux 6.10 */
+#define SYS_mseal 462
+#endif
 #ifndef SYS_futex_waitv /* Linux 5.16 */
 #define SYS_futex_waitv 449
 #endif
@@ -280,6 +283,7 @@ static word control_bytes(word request)
     X(madvise, advised(a))                                                                                             \
     X(mprotect, changed(a[0], a[1]))                                                                                   \
     X(pkey_mprotect, changed(a[0], a[1]))                                                                              \
+    X(mseal, changed(a[0], a[1]))                                                                                      \
     X(mlock, visited(a[0], a[1]))                                                                                      \
     X(mlock2, visited(a[0], a[1]))                                                                                     \
     X(munlock, (void)0)                                                                                                \
