@@ -2,11 +2,11 @@
 
 #include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,15 +23,18 @@
 #include "mappings.h"
 #include "neighbours.h"
 #include "resting.h"
+#include "structures.h"
 #include "watched.h"
 
 typedef uint64_t word;
 
-enum { VECTORS = 1024, PAGE = 4096, CALLS = 512 }; /* the kernel accepts no more vectors (UIO_MAXIOV) */
-enum { IO_EVENT = 32 };                            /* bytes of a struct io_event (linux/aio_abi.h) */
-enum { STRUCTURE = 64 };                           /* words of a structure that are looked at */
-enum { WAITED = 24 };                              /* bytes of a struct futex_waitv (linux/futex.h) */
+enum { PAGE = 4096, CALLS = 512 };
+enum { IO_EVENT = 32 }; /* bytes of a struct io_event (linux/aio_abi.h) */
+enum { WAITED = 24 };   /* bytes of a struct futex_waitv (linux/futex.h) */
 
+#ifndef SYS_epoll_pwait2 /* Linux 5.11 */
+#define SYS_epoll_pwait2 441
+#endif
 #ifndef SYS_mseal /* Linux 6.10 */
 #define SYS_mseal 462
 #endif
@@ -49,52 +52,9 @@ static void writes(word start, word bytes)
     ffm_aside_system_call(start, bytes, true);
 }
 
-/* Where the system would answer EFAULT, nothing is read here either. */
 static void text(word start)
 {
-    const word bytes = ffm_guarded_text(start);
-    if (bytes != 0)
-        reads(start, bytes);
-}
-
-static void vectors(word start, word count, bool writing)
-{
-    struct iovec vector;
-    if (count == 0 || count > VECTORS)
-        return;
-    reads(start, count * sizeof vector);
-    for (word i = 0; i < count && ffm_guarded_read(&vector, start + i * sizeof vector, sizeof vector); i++)
-        ffm_aside_system_call((word)vector.iov_base, vector.iov_len, writing);
-}
-
-static void message(word start, bool writing)
-{
-    struct msghdr header;
-    ffm_aside_system_call(start, sizeof header, writing);
-    if (!ffm_guarded_read(&header, start, sizeof header))
-        return;
-    ffm_aside_system_call((word)header.msg_name, header.msg_namelen, writing);
-    ffm_aside_system_call((word)header.msg_control, header.msg_controllen, writing);
-    vectors((word)header.msg_iov, header.msg_iovlen, writing);
-}
-
-static void messages(word start, word count, bool writing)
-{
-    if (count > VECTORS)
-        return;
-    writes(start, count * sizeof(struct mmsghdr));
-    for (word i = 0; i < count; i++)
-        message(start + i * sizeof(struct mmsghdr) + offsetof(struct mmsghdr, msg_hdr), writing);
-}
-
-/* What a process does to its own memory through this call. */
-static void other_process(const word *a, bool writing)
-{
-    vectors(a[1], a[2], !writing);
-    if (a[0] == (word)getpid())
-        vectors(a[3], a[4], writing);
-    else
-        reads(a[3], a[4] * sizeof(struct iovec));
+    ffm_structure_text(start);
 }
 
 static void gone(word start, word bytes)
@@ -145,14 +105,6 @@ static void advised(const word *a)
         gone(a[0], a[1]);
 }
 
-/* Three sets of `count` files, and a time. */
-static void file_sets(const word *a, word time_bytes)
-{
-    for (int i = 1; i <= 3; i++)
-        writes(a[i], (a[0] + 63) / 64 * sizeof(word));
-    writes(a[4], time_bytes);
-}
-
 static void heap_end(word wanted)
 {
     const word now = (word)sbrk(0);
@@ -160,61 +112,10 @@ static void heap_end(word wanted)
         gone(wanted, now - wanted);
 }
 
-/* The arguments of another program, or its environment. */
-static void texts(word start)
-{
-    word each;
-    for (; ffm_guarded_read(&each, start, sizeof each) && each != 0; start += sizeof each) {
-        reads(start, sizeof each);
-        text(each);
-    }
-}
-
-static void executes(word path, word arguments, word environment)
-{
-    text(path);
-    texts(arguments);
-    texts(environment);
-}
-
 void ffm_system_call_starts(word path, word arguments, word environment)
 {
-    executes(path, arguments, environment);
+    ffm_structure_executes(path, arguments, environment);
     ffm_aside_over();
-}
-
-/* An unknown call: any argument may be an address, of something smaller than a page. */
-static void unknown(const word *a)
-{
-    for (int i = 0; i < 6; i++) {
-        if (a[i] < PAGE || !ffm_ranges_overlap(a[i], a[i] + PAGE))
-            continue;
-        writes(a[i], 1);
-        ffm_aside(a[i], a[i] + PAGE);
-    }
-}
-
-/* Also, any word of a structure may be an address, where the kernel reads or writes as much as it likes. */
-static void addresses(const word *a, word start, word bytes)
-{
-    word words[STRUCTURE];
-    const word count = bytes / sizeof *words < STRUCTURE ? bytes / sizeof *words : STRUCTURE;
-    unknown(a);
-    if (!ffm_guarded_read(words, start, count * sizeof *words))
-        return;
-    for (word i = 0; i < count; i++)
-        if (words[i] >= PAGE && ffm_ranges_overlap(words[i], words[i] + PAGE))
-            unseen();
-}
-
-/* Bytes of the structure of an `ioctl`. Old requests do not say: those of terminals hold no addresses, that of SCSI is
- * the largest (struct sg_io_hdr). */
-static word control_bytes(word request)
-{
-    enum { UNSAID = 88, TERMINALS = 'T' };
-    if (_IOC_SIZE(request) != 0)
-        return _IOC_SIZE(request);
-    return _IOC_TYPE(request) == TERMINALS ? 0 : UNSAID;
 }
 
 /* X(name, what it touches), with its arguments in the words a[]. Calls that are not listed are `unknown`. */
@@ -223,27 +124,27 @@ static word control_bytes(word request)
     X(write, reads(a[1], a[2]))                                                                                        \
     X(pread64, writes(a[1], a[2]))                                                                                     \
     X(pwrite64, reads(a[1], a[2]))                                                                                     \
-    X(readv, vectors(a[1], a[2], true))                                                                                \
-    X(writev, vectors(a[1], a[2], false))                                                                              \
-    X(preadv, vectors(a[1], a[2], true))                                                                               \
-    X(pwritev, vectors(a[1], a[2], false))                                                                             \
-    X(preadv2, vectors(a[1], a[2], true))                                                                              \
-    X(pwritev2, vectors(a[1], a[2], false))                                                                            \
-    X(vmsplice, vectors(a[1], a[2], false))                                                                            \
-    X(process_vm_readv, other_process(a, false))                                                                       \
-    X(process_vm_writev, other_process(a, true))                                                                       \
+    X(readv, ffm_structure_vectors(a[1], a[2], true))                                                                  \
+    X(writev, ffm_structure_vectors(a[1], a[2], false))                                                                \
+    X(preadv, ffm_structure_vectors(a[1], a[2], true))                                                                 \
+    X(pwritev, ffm_structure_vectors(a[1], a[2], false))                                                               \
+    X(preadv2, ffm_structure_vectors(a[1], a[2], true))                                                                \
+    X(pwritev2, ffm_structure_vectors(a[1], a[2], false))                                                              \
+    X(vmsplice, ffm_structure_vectors(a[1], a[2], false))                                                              \
+    X(process_vm_readv, ffm_structure_other_process(a, false))                                                         \
+    X(process_vm_writev, ffm_structure_other_process(a, true))                                                         \
     X(sendto, (reads(a[1], a[2]), reads(a[4], a[5])))                                                                  \
     X(recvfrom, (writes(a[1], a[2]), writes(a[4], sizeof(struct sockaddr_storage)), writes(a[5], sizeof(socklen_t))))  \
-    X(sendmsg, message(a[1], false))                                                                                   \
-    X(recvmsg, message(a[1], true))                                                                                    \
-    X(sendmmsg, messages(a[1], a[2], false))                                                                           \
-    X(recvmmsg, messages(a[1], a[2], true))                                                                            \
+    X(sendmsg, ffm_structure_message(a[1], false))                                                                     \
+    X(recvmsg, ffm_structure_message(a[1], true))                                                                      \
+    X(sendmmsg, ffm_structure_messages(a[1], a[2], false))                                                             \
+    X(recvmmsg, (ffm_structure_messages(a[1], a[2], true), writes(a[4], sizeof(struct timespec))))                     \
     X(msgsnd, reads(a[1], sizeof(long) + a[2]))                                                                        \
     X(msgrcv, writes(a[1], sizeof(long) + a[2]))                                                                       \
     X(mq_timedsend, (reads(a[1], a[2]), reads(a[4], sizeof(struct timespec))))                                         \
     X(mq_timedreceive, (writes(a[1], a[2]), writes(a[3], sizeof(int)), reads(a[4], sizeof(struct timespec))))          \
-    X(select, file_sets(a, sizeof(struct timeval)))                                                                    \
-    X(pselect6, (file_sets(a, sizeof(struct timespec)), reads(a[5], 2 * sizeof(word))))                                \
+    X(select, ffm_structure_file_sets(a, sizeof(struct timeval)))                                                      \
+    X(pselect6, (ffm_structure_file_sets(a, sizeof(struct timespec)), ffm_structure_mask(a[5])))                       \
     X(io_getevents, (writes(a[3], a[2] * IO_EVENT), reads(a[4], sizeof(struct timespec))))                             \
     X(getxattr, (text(a[0]), text(a[1]), writes(a[2], a[3])))                                                          \
     X(setxattr, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                           \
@@ -251,6 +152,26 @@ static word control_bytes(word request)
     X(fsetxattr, (text(a[1]), reads(a[2], a[3])))                                                                      \
     X(add_key, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                            \
     X(getrandom, writes(a[0], a[1]))                                                                                   \
+    X(io_pgetevents, (writes(a[3], a[2] * IO_EVENT), reads(a[4], sizeof(struct timespec)), ffm_structure_mask(a[5])))  \
+    X(epoll_pwait2, (writes(a[1], (uint32_t)a[2] * sizeof(struct epoll_event)), reads(a[3], sizeof(struct timespec)),  \
+                     reads(a[4], a[5])))                                                                               \
+    X(lgetxattr, (text(a[0]), text(a[1]), writes(a[2], a[3])))                                                         \
+    X(lsetxattr, (text(a[0]), text(a[1]), reads(a[2], a[3])))                                                          \
+    X(listxattr, (text(a[0]), writes(a[1], a[2])))                                                                     \
+    X(llistxattr, (text(a[0]), writes(a[1], a[2])))                                                                    \
+    X(flistxattr, writes(a[1], a[2]))                                                                                  \
+    X(keyctl, (ffm_structure_unknown(a), writes(a[2], a[3])))                                                          \
+    X(getgroups, writes(a[1], (uint32_t)a[0] * sizeof(gid_t)))                                                         \
+    X(setgroups, reads(a[1], (uint32_t)a[0] * sizeof(gid_t)))                                                          \
+    X(sched_getaffinity, writes(a[2], a[1]))                                                                           \
+    X(sched_setaffinity, reads(a[2], a[1]))                                                                            \
+    X(semop, reads(a[1], a[2] * sizeof(struct sembuf)))                                                                \
+    X(semtimedop, (reads(a[1], a[2] * sizeof(struct sembuf)), reads(a[3], sizeof(struct timespec))))                   \
+    X(semctl, ffm_structure_semaphores(a))                                                                             \
+    X(syslog, writes(a[1], a[2]))                                                                                      \
+    X(modify_ldt, writes(a[1], a[2]))                                                                                  \
+    X(prctl, (ffm_structure_unknown(a), ffm_structure_filter(a[0] == PR_SET_SECCOMP ? a[2] : 0)))                      \
+    X(getdents, writes(a[1], a[2]))                                                                                    \
     X(getdents64, writes(a[1], a[2]))                                                                                  \
     X(getcwd, writes(a[0], a[1]))                                                                                      \
     X(poll, writes(a[0], a[1] * sizeof(struct pollfd)))                                                                \
@@ -291,13 +212,15 @@ static word control_bytes(word request)
     X(move_pages,                                                                                                      \
       (reads(a[2], a[1] * sizeof(word)), reads(a[3], a[1] * sizeof(int)), writes(a[4], a[1] * sizeof(int))))           \
     X(brk, heap_end(a[0]))                                                                                             \
-    X(execve, executes(a[0], a[1], a[2]))                                                                              \
-    X(execveat, executes(a[1], a[2], a[3]))                                                                            \
-    X(ioctl, addresses(a, a[2], control_bytes(a[1])))                                                                  \
-    X(setsockopt, addresses(a, a[3], a[4]))                                                                            \
-    X(bpf, addresses(a, a[1], a[2]))                                                                                   \
-    X(futex_waitv, addresses(a, a[0], a[1] * WAITED))                                                                  \
-    X(io_uring_register, addresses(a, a[2], a[3] * sizeof(struct iovec)))                                              \
+    X(execve, ffm_structure_executes(a[0], a[1], a[2]))                                                                \
+    X(execveat, ffm_structure_executes(a[1], a[2], a[3]))                                                              \
+    X(ioctl, ffm_structure_control(a))                                                                                 \
+    X(setsockopt, ffm_structure_option(a, false))                                                                      \
+    X(getsockopt, ffm_structure_option(a, true))                                                                       \
+    X(seccomp, (ffm_structure_unknown(a), ffm_structure_filter(a[2])))                                                 \
+    X(bpf, ffm_structure_addresses(a, a[1], a[2]))                                                                     \
+    X(futex_waitv, ffm_structure_addresses(a, a[0], a[1] * WAITED))                                                    \
+    X(io_uring_register, unseen())                                                                                     \
     X(io_submit, unseen())                                                                                             \
     X(io_uring_enter, unseen())                                                                                        \
     X(close, (void)0)                                                                                                  \
@@ -387,7 +310,7 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
     switch (number < CALLS ? places[number] : PLACE_unknown) {
         SYSTEM_CALLS(CASE)
     default:
-        unknown(a);
+        ffm_structure_unknown(a);
     }
 }
 
