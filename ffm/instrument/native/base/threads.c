@@ -119,17 +119,18 @@ static bool settle(uint32_t place, pid_t thread)
     return true;
 }
 
-static __thread bool answered __attribute__((tls_model("initial-exec")));
-
 bool ffm_threads_is_asked(void)
 {
-    return !answered && was_asked(gettid());
+    const pid_t self = gettid();
+    for (uint32_t i = __atomic_load_n(&threads.asked, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (__atomic_load_n(&threads.threads[i - 1], __ATOMIC_RELAXED) == self)
+            return true;
+    return false;
 }
 
 void ffm_threads_answer(ucontext_t *interrupted)
 {
     const pid_t self = gettid();
-    answered = true;
     for (uint32_t i = __atomic_load_n(&threads.asked, __ATOMIC_ACQUIRE); i > 0; i--)
         if (settle(i - 1, self)) {
             ffm_blocked_call_again(&threads.calls[i - 1], interrupted);

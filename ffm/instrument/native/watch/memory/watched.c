@@ -148,14 +148,19 @@ static bool is_watched(const ffm_range *range)
            range->state == FFM_RANGE_KEYED;
 }
 
-void ffm_watch_give_up(void)
+static void give_up(bool all)
 {
     const uint64_t now = ffm_now();
     ffm_ranges_lock();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
-        if (is_watched(ffm_ranges_at(i - 1)))
+        if (all || is_watched(ffm_ranges_at(i - 1)))
             ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();
+}
+
+void ffm_watch_give_up(void)
+{
+    give_up(false);
 }
 
 void ffm_watch_forget(void)
@@ -174,7 +179,7 @@ void ffm_watch_lose(void)
 {
     ffm_threads_lose();
     ffm_trace_lose();
-    ffm_watch_give_up();
+    give_up(true); /* also what a later wait would arm */
 }
 
 void ffm_watch_after_fork(void)

@@ -44,7 +44,7 @@ static bool in_library(uint64_t address)
 }
 
 /* Its functions for threads and for other programs call clone. The return address is at the top of the stack there. */
-static bool by_library(const ffm_registers *from)
+bool ffm_births_by_library(const ffm_registers *from)
 {
     uint64_t caller;
     return in_library(from->instruction) && ffm_guarded_read(&caller, from->stack, sizeof caller) && in_library(caller);
@@ -100,11 +100,9 @@ static bool is_seen(uint64_t number, const uint64_t *arguments)
 void ffm_births_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from)
 {
     if ((number != SYS_clone && number != SYS_clone3 && number != SYS_fork && number != SYS_vfork) ||
-        ffm_forks_here() || is_seen(number, arguments) || (by_library(from) && !ffm_signals_in_child()))
+        ffm_forks_here() || is_seen(number, arguments) || (ffm_births_by_library(from) && !ffm_signals_in_child()))
         return;
     const uint64_t flags = flags_of(number, arguments);
-    if (flags & CLONE_THREAD && !ffm_trace_on())
-        return; /* the page watch joins it */
     if (flags & CLONE_VM && !(flags & CLONE_VFORK))
         ffm_watch_lose(); /* it continues alongside this one */
     else

@@ -11,6 +11,10 @@
 /* Find the C library. */
 void ffm_births_open(void);
 
+/* Whether it is the C library that starts a thread or a process, at these registers: such a thread has the variables
+ * that the collector uses, and joins. */
+bool ffm_births_by_library(const ffm_registers *from);
+
 /* Whether a system call starts a process that runs in the program's memory, while the calling thread waits for it: what
  * that touches is seen as what the thread touches. Not if it is such a process itself that makes the call. */
 bool ffm_births_share(uint64_t number, const uint64_t *arguments);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <linux/sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -26,6 +25,7 @@
 #include "signals.h"
 #include "system_calls.h"
 #include "thread_memory.h"
+#include "thread_words.h"
 #include "threads.h"
 #include "watched.h"
 
@@ -43,7 +43,7 @@ static struct {
 } dispatch;
 
 static __thread volatile char selector __attribute__((tls_model("initial-exec")));
-static __thread bool joined __attribute__((tls_model("initial-exec")));
+static __thread pid_t joined __attribute__((tls_model("initial-exec")));
 
 bool ffm_dispatch_intercepts(void)
 {
@@ -113,6 +113,8 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
     const ffm_registers from = ffm_registers_in(context);
     ffm_births_before(call, arguments, &from);
     if (begins_thread(call, arguments)) {
+        if (!ffm_births_by_library(&from)) /* it has other thread-local variables than ours, or those of this one */
+            return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         ffm_handovers_starts(control_block_of(call, arguments));
         ffm_threads_begin();
         ffm_resting_end();
@@ -183,38 +185,6 @@ static void note_alternate(uint64_t given)
         run_on(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
-/* The lowest bit of an entry of a robust list says that its mutex inherits priority. */
-static uint64_t links_of(uint64_t entry)
-{
-    return entry & ~UINT64_C(1);
-}
-
-/* A robust mutex that a thread holds when it ends: the kernel marks it and wakes the next owner, who would sleep for
- * ever if the kernel could not write there. */
-static void spare_robust(const struct robust_list_head *of, uint64_t entry)
-{
-    const uint64_t links = links_of(entry), word = links + (uint64_t)of->futex_offset;
-    ffm_watch_spare(links, links + sizeof(struct robust_list));
-    ffm_watch_spare(word, word + sizeof(uint32_t));
-}
-
-static void spare_all_robust(void)
-{
-    struct robust_list_head of;
-    uint64_t head = 0, bytes = 0, entry;
-    if (!ffm_watch_active() || ffm_kernel(SYS_get_robust_list, 0, (uint64_t)&head, (uint64_t)&bytes, 0) != 0 ||
-        !ffm_guarded_read(&of, head, sizeof of))
-        return;
-    entry = (uint64_t)of.list.next;
-    for (uint32_t i = 0; i < ROBUST_LIST_LIMIT && entry != head; i++) {
-        spare_robust(&of, entry);
-        if (!ffm_guarded_read(&entry, links_of(entry), sizeof entry))
-            break;
-    }
-    if (of.list_op_pending != NULL)
-        spare_robust(&of, (uint64_t)of.list_op_pending);
-}
-
 /* Whether the thread's next system call should be intercepted. */
 static bool intercepted(ucontext_t *context)
 {
@@ -237,6 +207,9 @@ static bool intercepted(ucontext_t *context)
     case SYS_fork:
     case SYS_vfork:
         return begins(context, call, arguments);
+    case SYS_set_tid_address:
+        ffm_thread_words_cleared(arguments[0]);
+        break;
     case SYS_sigaltstack:
         note_alternate(arguments[0]);
         if (!ffm_signal_stack_is_ours(context))
@@ -245,7 +218,7 @@ static bool intercepted(ucontext_t *context)
     case SYS_exit:
         if (ffm_signals_in_child())
             break;
-        spare_all_robust();
+        ffm_thread_words_end();
         ffm_thread_memory_gone(control_block_here());
         ffm_signal_stack_release();
         ffm_resting_thread_ends();
@@ -274,6 +247,11 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_TKILL && info->si_pid == getpid() && ffm_threads_is_asked()) {
         ucontext_t *interrupted = context;
+        if (joined != 0 && joined != gettid()) { /* cloned with the variables of another thread, and it stays unseen */
+            ffm_threads_lose();
+            ffm_threads_answer(interrupted);
+            return;
+        }
         ffm_thread_memory_in_handler((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP]);
         ffm_dispatch_join();
         ffm_signal_stack_give_in_handler(interrupted);
@@ -303,12 +281,13 @@ static bool turn_on(void)
 
 void ffm_dispatch_join(void)
 {
-    if (!dispatch.open || joined)
+    if (!dispatch.open || joined != 0)
         return;
     ffm_signals_unblock();
     if (!turn_on())
         return;
-    joined = true;
+    joined = gettid();
+    ffm_thread_words_here();
     ffm_keys_join();
     ffm_threads_join();
     selector = INTERCEPT;
@@ -349,7 +328,7 @@ void ffm_dispatch_child_over(void)
 void ffm_dispatch_after_fork(void)
 {
     ffm_signals_after_fork();
-    joined = false;
+    joined = 0;
     dispatch.forked = true;
     ffm_threads_after_fork();
     ffm_signal_stacks_after_fork();
@@ -380,7 +359,7 @@ bool ffm_dispatch_open(void)
         return false;
     dispatch.open = true;
     ffm_dispatch_join();
-    if (!joined) {
+    if (joined == 0) {
         dispatch.open = false;
         return false;
     }
