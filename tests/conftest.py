@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
-import pkgutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
 
-import ffm as package
 from tests.examples import register_profiles
 from tests.server import Server
 
@@ -71,41 +67,14 @@ LONGEST = (
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Look for garbage neither while tests are collected nor, later, among what was collected: it all stays.
-
-    Coverage counts what ffm's modules do when they are imported, and rests while tests are collected, which it would
-    make three times as slow.
-    """
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage neither while tests are collected nor, later, among what was collected: it all stays."""
     gc.disable()
     try:
-        with _uncounted(session.config):
-            return (yield)
+        return (yield)
     finally:
         gc.freeze()
         gc.enable()
-
-
-@contextmanager
-def _uncounted(config: pytest.Config) -> Iterator[None]:
-    """Let coverage, if it runs in this process, rest after it has seen all modules that can be imported anywhere."""
-    plugin = config.pluginmanager.getplugin("_cov")
-    coverage = getattr(plugin, "cov_controller", None)
-    if coverage is None or not coverage.started:
-        yield
-        return
-    for module in pkgutil.walk_packages(package.__path__, "ffm."):
-        if module.name not in PROGRAMS:
-            importlib.import_module(module.name)
-    coverage.pause()
-    try:
-        yield
-    finally:
-        coverage.resume()
-
-
-PROGRAMS = {"ffm.__main__", "ffm.workflow.logger_plugin"}
-"""Modules that run when they are imported, or that only Snakemake can import."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
