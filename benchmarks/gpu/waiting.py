@@ -192,7 +192,7 @@ def cases(gpu: Measured) -> Iterator[tuple[str, bool, Callable[[], Call]]]:
     yield "cuGraphExecDestroy", False, lambda: ("cuGraphExecDestroy", (gpu.executable_graph(),))
     yield "cuStreamSynchronize, other stream", False, lambda: ("cuStreamSynchronize", (other_stream,))
     yield "cuMemcpyPeer", False, lambda: ("cuMemcpyPeer", (device, here.context, other, here.context, size))
-    yield "cuCtxSetLimit", False, lambda: ("cuCtxSetLimit", (ctypes.c_uint(0), ctypes.c_size_t(2048)))
+    yield "cuCtxSetLimit, stack size", True, lambda: ("cuCtxSetLimit", (ctypes.c_uint(0), ctypes.c_size_t(2048)))
     yield "cuEventRecord", False, lambda: ("cuEventRecord", (event, stream))
     yield "cuStreamWaitEvent", False, lambda: ("cuStreamWaitEvent", (stream, event, flags))
 

@@ -59,6 +59,9 @@ CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN = 1, 2, 4, 16, 32, 64
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""
 
+ENOUGH_EVENTS = 8
+"""So many pairs of events with nothing between them must be seen before their median counts."""
+
 
 def run_memory(request: Request) -> Memory:
     """Run the program with host memory watched, transfers hashed and the GPU's work timed; write `memory.json` and its
@@ -347,8 +350,15 @@ def _gpu_time_table(columns: Columns, recording: Recording) -> Columns:
     """Return rows for the operations whose GPU work was timed by events."""
     times = recording.gpu_times
     rows = access_rows(columns, times)
-    found = {name: times[name][rows >= 0].astype(np.int64) for name in ("nanoseconds", "arriving")}
-    return {**_identity(columns, rows[rows >= 0]), **found}
+    took, arriving = (times[name][rows >= 0].astype(np.int64) for name in ("nanoseconds", "arriving"))
+    left = np.maximum(took - _between_events(times), np.minimum(took, 1))
+    return {**_identity(columns, rows[rows >= 0]), "nanoseconds": np.maximum(left, arriving), "arriving": arriving}
+
+
+def _between_events(times: NDArray[np.void]) -> int:
+    """Return how many nanoseconds a GPU takes from one event to the next, which is part of each time between two."""
+    alone = times["nanoseconds"][times["operation"] == constant("FFM_EVENTS_ALONE")]
+    return int(np.median(alone)) if len(alone) >= ENOUGH_EVENTS else 0
 
 
 def _roles(uses: RecordedUses, use: NDArray[np.int64]) -> NDArray[np.uint8]:

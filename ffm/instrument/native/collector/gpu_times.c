@@ -24,6 +24,9 @@ static const uint64_t known_for = 1000 * 1000 * 1000;
  * because the others may take long to finish. */
 enum { TIMED_CONTEXTS = 8, UNDER_WAY = 2048, LOOKED_AT = 32, STREAMS = 1 << 10 };
 
+/* So often in each context, a third event follows the second at once: the GPU takes a while from one to the next. */
+enum { ALONE = 64, ERROR_NOT_READY = 600 };
+
 typedef uint64_t event;
 typedef int (*create_function)(event *, uint64_t);
 typedef int (*record_function)(event, uint64_t);
@@ -36,6 +39,7 @@ typedef enum { FREE, BEGUN, LOST, ENQUEUED, OVER } state;
 
 typedef struct {
     event begin, end;
+    event alone; /* behind `end`, with nothing between them; 0 for none */
     uint64_t operation;
     uint64_t begun, arrived; /* when the first event had been enqueued, and when the work surely had (ffm_now) */
     uint32_t thread;
@@ -47,8 +51,9 @@ typedef struct {
 typedef struct {
     timing timings[UNDER_WAY];
     uint64_t first, next;
-    event known; /* an event that an idle GPU passed, */
-    uint64_t at; /* and when (ffm_now): events that are timed from it have times of that clock. 0: there is none */
+    uint32_t alone; /* how often a third event was recorded */
+    event known;    /* an event that an idle GPU passed, */
+    uint64_t at;    /* and when (ffm_now): events that are timed from it have times of that clock. 0: there is none */
 } ring;
 
 static struct {
@@ -135,6 +140,20 @@ static void record(const ring *here, ffm_thread *thread, const timing *one, floa
     ffm_pack_record(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, 0, &found);
 }
 
+/* Of two events that were both queued behind work. */
+static void record_alone(ffm_thread *thread, const timing *one)
+{
+    float milliseconds;
+    if (one->alone == 0 || times.query(one->alone) != 0 || times.elapsed(&milliseconds, one->end, one->alone) != 0)
+        return;
+    const ffm_gpu_time found = {
+        .operation = FFM_EVENTS_ALONE,
+        .nanoseconds = (uint64_t)(milliseconds * 1e6f + 0.5f),
+        .operation_thread = one->thread,
+    };
+    ffm_pack_record(&thread->gpu_times, FFM_CHUNK_GPU_TIMES, thread->number, 0, &found);
+}
+
 /* Record the times of what has finished in the current context. */
 static void collect(ring *here, ffm_thread *thread)
 {
@@ -144,8 +163,10 @@ static void collect(ring *here, ffm_thread *thread)
         float milliseconds;
         if (__atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == ENQUEUED && times.query(one->end) == 0) {
             one->state = OVER;
-            if (times.elapsed(&milliseconds, one->begin, one->end) == 0)
+            if (times.elapsed(&milliseconds, one->begin, one->end) == 0) {
                 record(here, thread, one, milliseconds);
+                record_alone(thread, one);
+            }
         }
         if (place == here->first && __atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == OVER) {
             here->first++;
@@ -238,6 +259,18 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     thread->timing = one;
 }
 
+/* A third event, if the GPU comes to the second only later; 0 for none. It is never used twice. */
+static event alone_behind(const timing *one, uint64_t stream)
+{
+    event found = 0;
+    const uint32_t context = ffm_context_number();
+    if (context >= TIMED_CONTEXTS || __atomic_load_n(&times.rings[context].alone, __ATOMIC_RELAXED) >= ALONE ||
+        times.query(one->end) != ERROR_NOT_READY || times.create(&found, DEFAULT_FLAGS) != 0)
+        return 0;
+    __atomic_add_fetch(&times.rings[context].alone, 1, __ATOMIC_RELAXED);
+    return times.record(found, stream) == 0 && times.query(one->end) == ERROR_NOT_READY ? found : 0;
+}
+
 /* The second event. Nothing is learned from calls that waited themselves, were refused, or mixed with other threads'
  * work. */
 static void enqueued(const ffm_function *function, const ffm_operation *operation, uint64_t number, ffm_thread *thread)
@@ -247,8 +280,10 @@ static void enqueued(const ffm_function *function, const ffm_operation *operatio
     one->thread = thread->number;
     one->arrived = operation->start + operation->duration;
     bool alone = __atomic_load_n(latest_of(function, operation, thread), __ATOMIC_RELAXED) == thread->enqueued;
+    const uint64_t stream = ffm_stream_handle(function, operation);
     bool timed = operation->result == 0 && operation->waits == 0 && !ffm_capturing() &&
-                 times.record(one->end, ffm_stream_handle(function, operation)) == 0 && alone;
+                 times.record(one->end, stream) == 0 && alone;
+    one->alone = timed ? alone_behind(one, stream) : 0;
     end_turn(one, timed ? ENQUEUED : OVER);
     thread->timing = NULL;
 }

@@ -311,9 +311,12 @@ typedef struct {
     uint32_t kind;
 } ffm_extent;
 
+/* Instead of an operation's number: nothing lay between the two events. What they are apart is part of each time. */
+enum { FFM_EVENTS_ALONE = 0x7FFFFFFF };
+
 /* How long the GPU worked at an operation (stage 3). */
 typedef struct {
-    uint64_t operation;   /* number within its thread */
+    uint64_t operation;   /* number within its thread, or FFM_EVENTS_ALONE */
     uint64_t nanoseconds; /* between the events around it */
     uint32_t operation_thread;
     uint32_t arriving; /* of these, how many passed until its call was over, if the GPU was idle; 0 if it was not */

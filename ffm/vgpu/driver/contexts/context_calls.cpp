@@ -278,6 +278,8 @@ DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value)
         return result;
     if (limit < 0 || limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (limit == CU_LIMIT_STACK_SIZE) // an H200 was seen to wait
+        wait_for_context(*context);
     context->limits[limit] = value;
     return CUDA_SUCCESS;
 }

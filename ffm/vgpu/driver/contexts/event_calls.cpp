@@ -36,6 +36,7 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
     if (stream->capture)
         return stream->capture->usable ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     event->recorded = std::make_shared<Operation>();
+    event->recorded->duration = microseconds(configuration().event_time);
     enqueue(*stream, event->recorded);
     return CUDA_SUCCESS;
 }

@@ -70,6 +70,7 @@ struct Configuration {
     double call_set = 2.0;
     double call_synchronize = 1.0;
     double call_event = 0.6;
+    double event_time = 0; /* of the GPU, from one event to the next */
     double call_allocate = 25;
     double call_free = 25;
     double call_allocate_host = 250;
