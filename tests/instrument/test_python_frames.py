@@ -81,9 +81,10 @@ class Measured:
     waits: dict[int, list[list[Function]]]
 
     def stacks(self, thread: int) -> list[RecordedStack]:
-        """Return the stacks of a thread's waits, in order."""
+        """Return the stacks of a thread's waits, in order; not of that for the context, whose creation is no hook's."""
         operations = self.recording.operations
-        return [self.recording.stacks[number] for number in operations["stack"][operations["thread_id"] == thread]]
+        mine = (operations["thread_id"] == thread) & (operations["function"] != constant("FFM_FUNCTION_PRIVATE"))
+        return [self.recording.stacks[number] for number in operations["stack"][mine]]
 
 
 def measure(interpreter: str, folder: Path, program: Path = PROGRAM) -> Measured:
