@@ -16,10 +16,12 @@ static handler handlers[NSIG]; /* the program's */
 static void handle(int number, siginfo_t *info, void *context)
 {
     const int error = errno;
+    ffm_trace_handler_begins();
     if (ffm_watch_active())
         ffm_watch_give_up();
     errno = error;
     __atomic_load_n(&handlers[number], __ATOMIC_ACQUIRE)(number, info, context);
+    ffm_trace_handler_over();
 }
 
 static bool is_function(const struct sigaction *action)

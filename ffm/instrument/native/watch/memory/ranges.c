@@ -277,6 +277,8 @@ bool ffm_ranges_arm(ffm_range *range)
         set_state(range, FFM_RANGE_OPEN);
         return true;
     }
+    if (ffm_trace_on() && !ffm_trace_complete())
+        return false;
     const bool prepared = range->state == FFM_RANGE_PREPARED;
     set_state(range, FFM_RANGE_ARMED);
     int64_t error = prepared ? 0 : apply(ffm_range_first_page(range), ffm_range_last_page(range));

@@ -54,7 +54,7 @@ void ffm_ranges_hold_open(bool hold);
 /* What a thread has done to a range may matter to the next wait (unsettled.h). */
 void ffm_ranges_unsettle(const ffm_range *range);
 
-/* Protect a range, or open its pages. False if its pages cannot be protected. */
+/* Protect a range, or open its pages. False if its pages cannot be protected, or the trace does not see all threads. */
 bool ffm_ranges_arm(ffm_range *range);
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
