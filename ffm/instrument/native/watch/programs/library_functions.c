@@ -1,8 +1,12 @@
 #include "library_functions.h"
 
 #include <errno.h>
+#include <linux/limits.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <sys/types.h>
 
+#include "guarded.h"
 #include "ranges.h"
 #include "system_calls.h"
 #include "thread.h"
@@ -13,7 +17,7 @@ typedef uint64_t word;
 typedef void (*release_function)(void *);
 typedef word (*spawn_function)(word, word, word, word, word, word);
 
-enum { FREE, SPAWN, SPAWN_BY_NAME };
+enum { FREE, SPAWN, SPAWN_BY_NAME, GROUPS };
 
 static void wrap_free(void *block)
 {
@@ -49,7 +53,30 @@ static word wrap_posix_spawnp(word a, word b, word c, word d, word e, word f)
     return spawn(SPAWN_BY_NAME, a, b, c, d, e, f);
 }
 
+static bool pages_on(void)
+{
+    return !ffm_trace_on();
+}
+
+/* The C library makes each thread set its groups, also those of the instruments, and ends the program if they differ. A
+ * page is open to the system calls of one thread only: all get a copy. */
+static word wrap_setgroups(word count, word list, word c, word d)
+{
+    typedef word (*function)(word, word, word, word);
+    const function original = (function)ffm_followed_original(&ffm_library_functions[GROUPS]);
+    static gid_t copy[NGROUPS_MAX];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (count > NGROUPS_MAX || !ffm_ranges_overlap(list, list + count * sizeof *copy))
+        return original(count, list, c, d);
+    pthread_mutex_lock(&lock);
+    const bool read = ffm_guarded_read(copy, list, count * sizeof *copy);
+    const word result = original(count, read ? (word)copy : list, c, d);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 ffm_followed ffm_library_functions[] = {[FREE] = {FFM_FOLLOWED(free)},
                                         [SPAWN] = {FFM_FOLLOWED(posix_spawn), .wanted = ffm_trace_on},
                                         [SPAWN_BY_NAME] = {FFM_FOLLOWED(posix_spawnp), .wanted = ffm_trace_on},
+                                        [GROUPS] = {FFM_FOLLOWED(setgroups), .wanted = pages_on},
                                         {.name = NULL}};
