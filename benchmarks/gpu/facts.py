@@ -32,7 +32,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def protect(address: int, size: int, protection: int) -> None:
-    """Change the protection of pages. Raises `OSError`."""
+    """Change the protection of the pages that hold `size` bytes. Raises `OSError`."""
+    before = address % PAGE  # the driver's pinned blocks need not start on a page of their own
+    address, size = address - before, size + before
     if _libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_int(protection)) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"mprotect: {os.strerror(code)}")
