@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mappings.h"
+
 enum { CAPACITY = 1 << 16 };
 
 static struct {
@@ -79,7 +81,7 @@ static bool find(uint64_t address, uint32_t *place)
 void ffm_blocks_add_variable(uint64_t start, uint64_t bytes)
 {
     const ffm_block block = {
-        .start = start, .bytes = bytes, .device = start, .own_pages = true, .managed = true, .handed = true};
+        .start = start, .bytes = bytes, .device = start, .allocated = true, .managed = true, .handed = true};
     bool known = false;
     pthread_mutex_lock(&blocks.lock);
     for (uint32_t i = 0; i < blocks.places && !known; i++)
@@ -103,18 +105,34 @@ static void hand_over(uint64_t address)
     pthread_mutex_unlock(&blocks.lock);
 }
 
+/* Whether nothing else is on the pages of what was allocated. An H200's driver puts pinned blocks at multiples of 512
+ * bytes into mappings of 2 MiB. */
+static bool fills_pages(const ffm_operation *operation)
+{
+    enum { PAGE = 4096 };
+    const uint64_t start = operation->destination, end = start + operation->bytes;
+    uint64_t first, last;
+    if (start % PAGE == 0 && end % PAGE == 0)
+        return true;
+    return ffm_mappings_around(start, &first, &last) && first == start / PAGE * PAGE &&
+           last == (end + PAGE - 1) / PAGE * PAGE;
+}
+
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
 {
     if (operation->result == 0 && function->kind == FFM_KIND_VIEW)
         hand_over(operation->source);
     if (operation->result != 0 || !of_host(function))
         return;
+    const bool allocated = function->memory != FFM_MEMORY_REGISTERED;
+    const bool alone = function->kind == FFM_KIND_ALLOCATION && allocated && fills_pages(operation);
     pthread_mutex_lock(&blocks.lock);
     if (function->kind == FFM_KIND_ALLOCATION) {
         const ffm_block block = {.start = operation->destination,
                                  .bytes = operation->bytes,
                                  .device = operation->destination,
-                                 .own_pages = function->memory != FFM_MEMORY_REGISTERED,
+                                 .allocated = allocated,
+                                 .alone = alone,
                                  .managed = function->memory == FFM_MEMORY_MANAGED};
         add(&block);
     } else if (function->kind == FFM_KIND_MAPPING) {
@@ -175,9 +193,14 @@ bool ffm_blocks_hold(uint64_t address)
     return block_of(address).bytes != 0;
 }
 
-bool ffm_blocks_own_pages(uint64_t address)
+bool ffm_blocks_allocated(uint64_t address)
 {
-    return block_of(address).own_pages;
+    return block_of(address).allocated;
+}
+
+bool ffm_blocks_alone(uint64_t address)
+{
+    return block_of(address).alone;
 }
 
 bool ffm_blocks_managed(uint64_t address)

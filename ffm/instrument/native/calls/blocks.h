@@ -12,9 +12,11 @@
 typedef struct {
     uint64_t start, bytes;
     uint64_t device; /* where the GPU sees it; the same under unified addressing */
-    bool own_pages;  /* the driver allocated it; otherwise it is the program's own memory, registered */
-    bool managed;    /* it moves between the host and the device */
-    bool handed;     /* its address is in memory that the GPU reads, or a view shows it: any kernel may find it */
+    bool allocated;  /* by the driver; otherwise it is the program's own memory, registered */
+    bool alone; /* nothing else is on its pages: drivers put several pinned blocks, and their own data, into one mapping
+                 */
+    bool managed; /* it moves between the host and the device */
+    bool handed;  /* its address is in memory that the GPU reads, or a view shows it: any kernel may find it */
 } ffm_block;
 
 /* Note what a call allocated or registered, which device address it requested, or of what it made a texture or a tensor
@@ -33,8 +35,11 @@ uint64_t ffm_blocks_remove(uint64_t start);
 /* Whether an address is in a block. Memory outside all blocks is pageable. */
 bool ffm_blocks_hold(uint64_t address);
 
-/* Whether an address is in a block that the driver allocated, so that nothing else is on its pages. */
-bool ffm_blocks_own_pages(uint64_t address);
+/* Whether an address is in a block that the driver allocated. */
+bool ffm_blocks_allocated(uint64_t address);
+
+/* Whether it is in a block that the driver allocated on pages of its own. */
+bool ffm_blocks_alone(uint64_t address);
 
 /* Whether an address is in managed memory. */
 bool ffm_blocks_managed(uint64_t address);

@@ -70,7 +70,8 @@ struct Configuration {
     double call_set = 2.0;
     double call_synchronize = 1.0;
     double call_event = 0.6;
-    double event_time = 0; /* of the GPU, from one event to the next */
+    double pinned_offset = 0; /* bytes of other data on the pages of pinned memory, before and behind each block */
+    double event_time = 0;    /* of the GPU, from one event to the next */
     double call_allocate = 25;
     double call_free = 25;
     double call_allocate_host = 250;

@@ -32,9 +32,12 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     allocation.flags = flags;
     allocation.context = reinterpret_cast<CUcontext>(context);
     allocation.device = context->device;
-    result = map_twice(size, allocation.address, allocation.gpu_view);
+    allocation.before = allocation.behind = static_cast<std::size_t>(configuration().pinned_offset);
+    result = map_twice(allocation.before + size + allocation.behind, allocation.address, allocation.gpu_view);
     if (result != CUDA_SUCCESS)
         return result;
+    allocation.address += allocation.before;
+    allocation.gpu_view += allocation.before;
     add_allocation(allocation);
     *pointer = reinterpret_cast<void *>(allocation.address);
     return CUDA_SUCCESS;

@@ -23,6 +23,8 @@ struct Allocation {
     std::size_t size = 0;
     MemoryKind kind = MemoryKind::pageable;
     char *gpu_view = nullptr; /* where GPU threads can access it; null: through /proc/self/mem */
+    std::size_t before = 0;   /* bytes of its mapping before it, */
+    std::size_t behind = 0;   /* and behind it */
     unsigned flags = 0;       /* the flags it was allocated with */
     std::uint64_t id = 0;
     CUcontext context = nullptr;

@@ -223,8 +223,9 @@ CUresult map_twice(std::size_t size, std::uintptr_t &program_address, char *&gpu
 
 void unmap_twice(const Allocation &allocation)
 {
-    munmap(reinterpret_cast<void *>(allocation.address), allocation.size);
-    munmap(allocation.gpu_view, allocation.size);
+    const std::size_t size = allocation.before + allocation.size + allocation.behind;
+    munmap(reinterpret_cast<void *>(allocation.address - allocation.before), size);
+    munmap(allocation.gpu_view - allocation.before, size);
 }
 
 char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset)

@@ -39,7 +39,7 @@ static bool has_own_pages(const download *it)
 static bool can_be_closed(const download *it)
 {
     uint64_t first = ffm_page_of(it->to), last = ffm_page_after(it->to + it->bytes);
-    if (it->direct && ffm_blocks_own_pages(it->to))
+    if (it->direct && ffm_blocks_alone(it->to))
         return true;
     if (!ffm_maps_beside_stack(first, last))
         return false;

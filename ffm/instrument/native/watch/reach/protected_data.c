@@ -76,7 +76,7 @@ static bool unwatchable(const ffm_box *box)
     uint64_t end = ffm_box_end(box);
     return (ffm_trace_on() ? !ffm_trace_complete() : !ffm_threads_known()) ||
            ffm_thread_memory_holds(box->address, end) ||
-           (!ffm_blocks_own_pages(box->address) && ffm_mappings_shared(box->address, end));
+           (!ffm_blocks_allocated(box->address) && ffm_mappings_shared(box->address, end));
 }
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
