@@ -37,7 +37,7 @@ INCLUDES = ROOT / "ffm" / "vgpu" / "include"
 KEPT = ROOT / "build" / "planted"
 """Where test runs keep what they compiled for the next one: two thirds of a minute of the processor."""
 
-LIKE_DRIVERS = "memory.pinned_offset = 512\n"
+LIKE_DRIVERS = "memory.pinned_offset = 4608\n"
 """As NVIDIA's drivers have it, other data lie on the pages of pinned blocks."""
 
 BRIEF = f"devices = 4\nkernel.slow_fill = 3000\nkernel.slow_add_one = 750\n{LIKE_DRIVERS}"

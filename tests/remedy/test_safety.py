@@ -295,6 +295,18 @@ def test_a_program_with_system_calls_of_its_own_keeps_its_downloads(
     assert corrected.counts["waits_destination"] == 1
 
 
+@pytest.mark.parametrize("offset", [0, 4096 + 512])
+def test_pages_that_pinned_memory_shares_with_other_data_stay_open(
+    offset: int, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(f"{CONFIGURATION}memory.pinned_offset = {offset}\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    corrected = correct([str(build_program(PROGRAMS / "edges.cu")), "results_share_pages"], tmp_path)
+    assert corrected.differences == []
+    assert (corrected.counts["waits_destination"] >= 20) == (offset > 0)
+
+
 def test_a_result_comes_however_long_it_takes_and_whoever_reads_it(
     build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
