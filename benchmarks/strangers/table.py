@@ -14,7 +14,7 @@ def show(records: list[dict[str, Any]]) -> None:
     headers = (
         "program", "built", "bare", "own check", "stages", "memory x", "estimate", "saved", "output", "cause",
     )  # fmt: skip
-    table = Table(title="Programs of others on the virtual GPU: seconds, and what went wrong")
+    table = Table(title="Programs of others: seconds, and what went wrong")
     for header in headers:
         table.add_column(header, justify="right" if header in ("bare", "memory x", "estimate", "saved") else "left")
     for record in records:

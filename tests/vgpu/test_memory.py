@@ -121,6 +121,21 @@ def test_registering_memory_twice_or_not_at_all() -> None:
         assert gone == RESULT.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
 
 
+def test_pinned_memory_is_told_apart_from_registered_memory_as_on_an_h200() -> None:
+    with context():
+        assert int(checked(driver.cuMemAllocHost(0)) or 0) == 0
+        pinned = int(checked(driver.cuMemHostAlloc(PAGE, driver.CU_MEMHOSTALLOC_PORTABLE)))
+        combined = int(checked(driver.cuMemHostAlloc(PAGE, driver.CU_MEMHOSTALLOC_WRITECOMBINED)))
+        assert driver.cuMemHostUnregister(pinned)[0] == RESULT.CUDA_ERROR_INVALID_VALUE
+        assert driver.cuMemHostRegister(pinned, PAGE, 0)[0] == RESULT.CUDA_ERROR_INVALID_VALUE
+        mapping = mmap.mmap(-1, PAGE)
+        registered = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+        checked(driver.cuMemHostRegister(registered, PAGE, 3))
+        flags = [checked(driver.cuMemHostGetFlags(address)) for address in (pinned, combined, registered)]
+        assert flags == [2, 6, 3]
+        checked(driver.cuMemHostUnregister(registered))
+
+
 def test_pool_reuses_a_block_in_the_stream_that_freed_it() -> None:
     with context():
         stream, other = checked(driver.cuStreamCreate(1)), checked(driver.cuStreamCreate(1))

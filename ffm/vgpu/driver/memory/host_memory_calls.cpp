@@ -23,8 +23,12 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     if (result != CUDA_SUCCESS)
         return result;
     constexpr unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    if (!pointer || size == 0 || (flags & ~known) != 0)
+    if (!pointer || (flags & ~known) != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    if (size == 0) {
+        *pointer = nullptr;
+        return CUDA_SUCCESS;
+    }
     CallCost cost(microseconds(configuration().call_allocate_host));
     Allocation allocation;
     allocation.size = size;
@@ -74,7 +78,8 @@ CUresult register_host(void *pointer, std::size_t size, unsigned flags)
     std::uintptr_t address = reinterpret_cast<std::uintptr_t>(pointer);
     Allocation existing;
     if (find_allocation(address, existing) || find_allocation(address + size - 1, existing))
-        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+        return existing.kind == MemoryKind::pinned ? CUDA_ERROR_INVALID_VALUE
+                                                   : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     std::uintptr_t first = address / page * page;
     std::uintptr_t behind = (address + size + page - 1) / page * page;
@@ -142,9 +147,10 @@ DRIVER_CALL(cuMemHostUnregister)(void *pointer)
         return result;
     std::uintptr_t address = reinterpret_cast<std::uintptr_t>(pointer);
     Allocation allocation;
-    if (!find_allocation(address, allocation) || allocation.address != address ||
-        allocation.kind != MemoryKind::registered)
+    if (!find_allocation(address, allocation) || allocation.address != address)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    if (allocation.kind != MemoryKind::registered)
+        return allocation.kind == MemoryKind::pinned ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     wait_for_context(*context);
     CallCost cost(microseconds(configuration().call_register_host));
     remove_allocation(address, MemoryKind::registered, allocation);
@@ -173,8 +179,11 @@ DRIVER_CALL(cuMemHostGetFlags)(unsigned int *flags, void *host)
         return result;
     Allocation allocation;
     if (!flags || !find_allocation(reinterpret_cast<std::uintptr_t>(host), allocation) ||
-        allocation.kind != MemoryKind::pinned)
+        (allocation.kind != MemoryKind::pinned && allocation.kind != MemoryKind::registered))
         return CUDA_ERROR_INVALID_VALUE;
-    *flags = allocation.flags;
+    /* As an H200's driver: of its own memory, it does not tell that all contexts can use it. */
+    *flags = allocation.kind == MemoryKind::registered
+                 ? allocation.flags
+                 : CU_MEMHOSTALLOC_DEVICEMAP | (allocation.flags & CU_MEMHOSTALLOC_WRITECOMBINED);
     return CUDA_SUCCESS;
 }
