@@ -177,9 +177,13 @@ def _uses(step: Step, transfer: Step) -> bool:
     return step.operation == "read" and transfer.operation.startswith("download")
 
 
-def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
-    """Return what the script relies on but does not hold if only the waits in `kept` remain; nothing if all holds."""
+def broken(script: Script, kept: Collection[int], *, by_memory: bool = False) -> list[Reliance]:
+    """Return what the script relies on but does not hold if only the waits in `kept` remain; nothing if all holds.
+
+    With `by_memory`, it does not rely on the order of streams whose work has no memory in common.
+    """
     whole, left = orders(script, range(len(script))), orders(script, kept)
+    together = _streams_together(script) if by_memory else None
     found = [one for one in reliances(script) if one.access and one.earlier not in left.over[one.later]]
     for later, step in enumerate(script):
         if step.operation in WORKS:
@@ -187,8 +191,29 @@ def broken(script: Script, kept: Collection[int]) -> list[Reliance]:
                 Reliance(earlier, later, access=False)
                 for earlier in whole.before[later] - left.before[later]
                 if script[earlier].operation in WORKS
+                and (together is None or (script[earlier].stream, step.stream) in together)
             ]
     return found
+
+
+def _streams_together(script: Script) -> set[tuple[int, int]]:
+    """Return the pairs of streams with memory that one writes and the other uses."""
+    uses: set[tuple[str, int, bool]] = set()
+    for step in script:
+        device = f"scratch {step.stream}" if step.operation == "launch" else f"down {step.buffer}"
+        if step.operation.startswith("upload"):
+            device = f"up {step.stream} {step.buffer}"
+        if step.operation in WORKS:
+            uses.add((device, step.stream, not step.operation.startswith("download")))
+        if step.operation in WORKS - {"launch"}:
+            uses.add((f"host {step.buffer}", step.stream, step.operation.startswith("download")))
+    return {
+        pair
+        for memory, stream, writes in uses
+        for other, user, _ in uses
+        if memory == other and writes
+        for pair in ((stream, user), (user, stream))
+    } | {(stream, stream) for _, stream, _ in uses}
 
 
 def last_covers(script: Script) -> frozenset[int]:

@@ -35,11 +35,13 @@ def waits_of(script: Script) -> list[int]:
     return [row for row, step in enumerate(script) if step.operation in WAITS]
 
 
-def check_verdicts(script: Script, needed: Collection[int]) -> None:
+def check_verdicts(script: Script, needed: Collection[int], *, by_memory: bool = False) -> None:
     """What is reported as needed must be sufficient, and nothing may be reported as needed without a cause."""
     note(text_of(script))
     note(f"said to be needed: {sorted(needed)}")
-    assert broken(script, needed) == [], "without the waits that are said to be spare the program is wrong"
+    assert broken(script, needed, by_memory=by_memory) == [], (
+        "without the waits that are said to be spare the program is wrong"
+    )
     assert set(needed) <= last_covers(script), "a wait is said to be needed though nothing relies on it last"
 
 
@@ -166,4 +168,5 @@ def test_verdicts_end_to_end(interpreter: Path, tmp_path: Path, script: Script) 
     note(text_of(script))
     note(f"reasons: {[Reason(reason).name for reason in table['reason'].tolist()]}")
     assert len(table["reason"]) == len(waits), "each wait of the script is one synchronization, in its order"
-    check_verdicts(script, [row for row, reason in zip(waits, table["reason"], strict=True) if reason in REQUIRED])
+    needed = [row for row, reason in zip(waits, table["reason"], strict=True) if reason in REQUIRED]
+    check_verdicts(script, needed, by_memory=True)

@@ -49,7 +49,7 @@ def train():
 
 
 check(cuda.cuInit(0))
-context = check(cuda.cuDevicePrimaryCtxRetain(check(cuda.cuDeviceGet(0))))  # cuDevicePrimaryCtxRetain: needed
+context = check(cuda.cuDevicePrimaryCtxRetain(check(cuda.cuDeviceGet(0))))
 check(cuda.cuCtxSetCurrent(context))
 if train() != sum(range(STEPS)):
     raise SystemExit("wrong losses")

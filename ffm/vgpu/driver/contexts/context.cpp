@@ -289,7 +289,8 @@ Context *primary_context(CUdevice device, bool create)
             return nullptr;
     }
     CallCost cost(microseconds(configuration().call_create_context));
-    wait_for_gpu({}); // as an H200's driver does while it sets a context up
+    if (configuration().context_waits != 0)
+        wait_for_gpu({});
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Context *&context = handles().primary[device];
     if (!context) {

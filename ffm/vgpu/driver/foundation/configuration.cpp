@@ -58,6 +58,7 @@ const Number numbers[] = {
     {"call.synchronize", &Configuration::call_synchronize, 0},
     {"call.event", &Configuration::call_event, 0},
     {"memory.pinned_offset", &Configuration::pinned_offset, 0},
+    {"context.waits", &Configuration::context_waits, 0},
     {"event.time", &Configuration::event_time, 0},
     {"call.allocate", &Configuration::call_allocate, 0},
     {"call.free", &Configuration::call_free, 0},
