@@ -80,75 +80,9 @@ static bool is_function(const ffm_signal_action *action)
     return action->handler != (uint64_t)SIG_DFL && action->handler != (uint64_t)SIG_IGN;
 }
 
-static ffm_signals_mover move_frame; /* NULL if frames stay where they are */
-static uint64_t on_stack;            /* one bit for each signal whose handler asks for an alternate stack */
-
-/* Continue in a handler, with a stack pointer, its arguments, and an alternate stack for others. */
-_Noreturn void ffm_signals_continue(uint64_t stack, uint64_t handler, uint64_t number, uint64_t info, uint64_t context,
-                                    const stack_t *rest) __attribute__((visibility("hidden")));
-__asm__(".text\n"
-        ".globl ffm_signals_continue\n"
-        ".hidden ffm_signals_continue\n"
-        ".type ffm_signals_continue, @function\n"
-        "ffm_signals_continue:\n"
-        "mov %rdi, %rsp\n"
-        "mov %rsi, %rbx\n"
-        "mov %rdx, %rbp\n"
-        "mov %rcx, %r12\n"
-        "mov %r8, %r13\n"
-        "mov %r9, %rdi\n"
-        "xor %esi, %esi\n"
-        "mov $131, %eax\n" /* sigaltstack */
-        "syscall\n"
-        "mov %rbp, %rdi\n"
-        "mov %r12, %rsi\n"
-        "mov %r13, %rdx\n"
-        "xor %eax, %eax\n"
-        "jmp *%rbx\n"
-        ".size ffm_signals_continue, . - ffm_signals_continue\n");
-
-void ffm_signals_move_frames(ffm_signals_mover mover)
-{
-    move_frame = mover;
-}
-
 static uint64_t *mask_of(ucontext_t *interrupted)
 {
     return (uint64_t *)&interrupted->uc_sigmask;
-}
-
-static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
-
-void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted)
-{
-    *call = (ffm_signals_call){.interrupted = interrupted, .at_start = *mask_of(interrupted), .before = interruptible};
-    interruptible = call;
-}
-
-void ffm_signals_call_over(const ffm_signals_call *call)
-{
-    interruptible = call->before;
-}
-
-/* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
-static bool is_made_at(const ffm_signals_call *call, uint64_t stack)
-{
-    enum { DEPTH = 4096 }; /* more than what makes the call needs */
-    return call != NULL && stack < (uint64_t)call && (uint64_t)call - stack < DEPTH;
-}
-
-/* Go on in the program's handler on its own alternate stack, if it has one. */
-static void continue_moved(int number, uint64_t handler, const siginfo_t *info, const ucontext_t *context)
-{
-    stack_t rest;
-    const uint64_t interrupted = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
-    const ucontext_t *of_program = is_made_at(interruptible, interrupted) ? interruptible->interrupted : context;
-    const uint64_t program = (uint64_t)of_program->uc_mcontext.gregs[REG_RSP];
-    const uint64_t moved = move_frame == NULL ? 0 : move_frame(context, program, &rest);
-    const uint64_t shift = moved - ((uint64_t)context - sizeof(uint64_t));
-    if (moved != 0)
-        ffm_signals_continue(moved, handler, (uint64_t)number, (uint64_t)info + shift, (uint64_t)context + shift,
-                             &rest);
 }
 
 /* The program's handler is jumped to (the compiler does this at -O2), and finds the stack as without us. The kernel
@@ -158,8 +92,6 @@ static void enter(int number, siginfo_t *info, void *context)
     const uint64_t handler = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
     if (before_handlers())
         *mask_of(context) |= withheld; /* until ffm_signals_program_returns */
-    if (__atomic_load_n(&on_stack, __ATOMIC_RELAXED) & 1ULL << (number - 1))
-        continue_moved(number, handler, info, context);
     ((ffm_signal_handler)(uintptr_t)handler)(number, info, context);
 }
 
@@ -175,10 +107,6 @@ static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_
         ours = *wanted;
         __atomic_store_n(&entered[number], wanted->handler, __ATOMIC_RELEASE);
         ours.handler = (uint64_t)(uintptr_t)enter;
-        if (ours.flags & SA_ONSTACK)
-            __atomic_or_fetch(&on_stack, 1ULL << (number - 1), __ATOMIC_RELAXED);
-        else
-            __atomic_and_fetch(&on_stack, ~(1ULL << (number - 1)), __ATOMIC_RELAXED);
         wanted = &ours;
     }
     const int64_t result = install(number, wanted, &replaced);
@@ -302,19 +230,12 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
         let_go(number, sent);
         return;
     }
-    const bool told = before_handlers != NULL && before_handlers() && action.restorer != 0;
+    if (before_handlers != NULL)
+        before_handlers();
     if (action.flags & SA_RESETHAND)
         *wanted = (ffm_signal_action){.handler = (uint64_t)SIG_DFL};
     uint64_t *mask = mask_of(context); /* the kernel restores it */
     ffm_signals_set_mask((*mask | action.mask) & ~FFM_SIGNALS_OURS);
-    if (action.flags & SA_ONSTACK) {
-        uint64_t *return_to = (uint64_t *)context - 1;
-        const uint64_t ours = *return_to;
-        *mask |= told ? withheld : 0;
-        *return_to = told ? action.restorer : ours;
-        continue_moved(number, action.handler, info, context);
-        *return_to = ours;
-    }
     *mask |= withheld;
     if (action.flags & SA_SIGINFO)
         ((ffm_signal_handler)action.handler)(number, info, context);
@@ -376,6 +297,26 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
     return 0;
 }
 
+static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
+
+void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask)
+{
+    *call = (ffm_signals_call){.mask = mask, .at_start = *mask, .before = interruptible};
+    interruptible = call;
+}
+
+void ffm_signals_call_over(const ffm_signals_call *call)
+{
+    interruptible = call->before;
+}
+
+/* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
+static bool is_made_at(const ffm_signals_call *call, uint64_t stack)
+{
+    enum { DEPTH = 4096 }; /* more than what makes the call needs */
+    return call != NULL && stack < (uint64_t)call && (uint64_t)call - stack < DEPTH;
+}
+
 void ffm_signals_program_returns(uint64_t frame)
 {
     ucontext_t context; /* the frame begins with it */
@@ -387,6 +328,5 @@ void ffm_signals_program_returns(uint64_t frame)
     if (!is_made_at(interruptible, (uint64_t)context.uc_mcontext.gregs[REG_RSP]))
         return;
     const uint64_t changed = mask ^ interruptible->at_start;
-    uint64_t *of_thread = mask_of(interruptible->interrupted);
-    *of_thread = (*of_thread & ~changed) | (mask & changed);
+    *interruptible->mask = (*interruptible->mask & ~changed) | (mask & changed);
 }

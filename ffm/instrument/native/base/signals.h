@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 
 #include "kernel.h"
 
@@ -24,12 +23,6 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
 /* Call a function, on the thread that is interrupted, before each handler of the program. It returns whether the
  * handler's end will be told (ffm_signals_program_returns). */
 void ffm_signals_before_handlers(bool (*before)(void));
-
-/* Handlers that ask for an alternate stack go on where this function moves the kernel's frame; 0 is where they are.
- * Then the kernel is given `rest` as the alternate stack. `program` is the stack pointer of the program's own code,
- * which a handler of ours may have interrupted before. */
-typedef uint64_t (*ffm_signals_mover)(const ucontext_t *frame, uint64_t program, stack_t *rest);
-void ffm_signals_move_frames(ffm_signals_mover mover);
 
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
@@ -96,12 +89,11 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
 /* A system call of the program that a handler of ours makes. The program's handlers that interrupt it may change the
  * mask that they return to: that is the thread's, which takes effect when ours returns. */
 typedef struct ffm_signals_call {
-    ucontext_t *interrupted;
-    uint64_t at_start;
+    uint64_t *mask, at_start;
     struct ffm_signals_call *before;
 } ffm_signals_call;
 
-void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted);
+void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask);
 void ffm_signals_call_over(const ffm_signals_call *call);
 
 /* A handler of the program is about to return, to a mask that it may have changed: `frame` is its stack pointer. */

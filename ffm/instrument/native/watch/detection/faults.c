@@ -17,7 +17,6 @@
 #include "protection.h"
 #include "ranges.h"
 #include "resting.h"
-#include "signal_stacks.h"
 #include "signals.h"
 #include "sink.h"
 #include "stacks.h"
@@ -284,7 +283,6 @@ bool ffm_faults_open(void)
     cost = fault_cost();
     ffm_sink_set_fault_cost(cost);
     ffm_keys_open();
-    ffm_signals_move_frames(ffm_signal_stack_moved);
     ffm_signals_before_handlers(before_handler);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

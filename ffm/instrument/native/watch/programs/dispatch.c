@@ -212,7 +212,7 @@ static bool intercepted(ucontext_t *context)
         break;
     case SYS_sigaltstack:
         note_alternate(arguments[0]);
-        if (!ffm_signal_stack_known())
+        if (!ffm_signal_stack_is_ours(context))
             return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         break;
     case SYS_exit:
@@ -232,7 +232,7 @@ static bool intercepted(ucontext_t *context)
     if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
         ffm_threads_sleep();
     ffm_signals_call made;
-    ffm_signals_call_begins(&made, context);
+    ffm_signals_call_begins(&made, (uint64_t *)&context->uc_sigmask);
     selector = INTERCEPT; /* for a handler of the program that interrupts it */
     const int64_t result = make(call, arguments, context);
     selector = LET_THROUGH;
