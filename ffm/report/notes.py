@@ -116,7 +116,8 @@ def sentence(note: Note) -> str:
 
 
 def _share(note: LoadedCode | CompiledCode) -> str:
-    return f"{note.seconds:.2f} s" + (f", {note.seconds / note.wall_s:.0%} of the run" if note.wall_s > 0 else "")
+    share = f", {100 * note.seconds / note.wall_s:.0f} % of the run" if note.wall_s > 0 else ""
+    return f"{note.seconds:.2f} s{share}"
 
 
 def _compiled(note: CompiledCode) -> str:

@@ -49,7 +49,7 @@ def test_the_note_says_how_long_and_what_to_build_for(tmp_path: Path) -> None:
     library = library_with(tmp_path, container((CUBIN, 75), (PTX, 75)))
     (note,) = map(sentence, compilation_notes(tracing(library, 90), TABLE, 5.0))
     assert "libdevice_code.so" in note
-    assert "0.50 s, 10% of the run" in note
+    assert "0.50 s, 10 % of the run" in note
     assert "machine code for sm_75 only" in note
     assert "nvcc -arch=sm_90" in note
 

@@ -63,17 +63,17 @@ def test_plurals() -> None:
         (Basis(measured=None), "the CPU's times alone: carry and bound"),
         (
             Basis(measured=0.5, differs=0.1, differs_s=0.0012),
-            "the GPU's times (50 % measured by events, the rest inferred from the ends of waits) and 10 % and 1.2 ms "
-            "for differences between runs",
+            "the GPU's times (50 % measured by events, the rest inferred from the ends of waits) and allows for "
+            "runs that differ by 10 % of the saving and 1.2 ms",
         ),
         (
             Basis(measured=1.0, differs=0.1, pinned_bytes=2_500_000, pinning_s=0.0004),
-            "the GPU's times, measured by events, and 10 % for differences between runs, less 0.0004 s for pinning "
-            "2.5 MB",
+            "the GPU's times, measured by events, and allows for runs that differ by 10 % of the saving, less 0.0004 s "
+            "for pinning 2.38 MiB",
         ),
         (
-            Basis(measured=0.0, differs=0.1),
-            "the GPU's times, inferred from the ends of waits, and 10 % for differences between runs",
+            Basis(measured=0.0, differs=1.0),
+            "the GPU's times, inferred from the ends of waits, and allows for runs that differ by as much as is saved",
         ),
     ],
 )

@@ -293,6 +293,8 @@ def _only_when_changed(problem: ProblemSite) -> list[str]:
         steps.append("Download again only after work that may have written the data.")
     else:
         steps.append("Note where the host writes the data, and upload it again only then.")
+        if problem.changed > 1:
+            steps.append("If the same bytes come back after others, keep each of them in a buffer on the device.")
     if problem.repeat and not problem.downloads:
         steps.append(
             "Its destination was written or reallocated in between: keep the unchanged data in a second buffer on the "

@@ -26,9 +26,8 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     """Lay out all remedies for a terminal, largest benefit first."""
     del width  # paragraphs wrap by themselves
     scale = Scale(view.wall_s)
-    parts: list[RenderableType] = [
-        Text(f"Remedies for {view.application}: {plural(len(view.remedies), 'place')} to change", style="bold")
-    ]
+    places = plural(len(view.remedies) + view.hidden, "place")
+    parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
     for remedy in view.remedies:
         parts += _remedy(remedy, scale, view.estimator, view.results)
     if not view.remedies and not view.hidden:
