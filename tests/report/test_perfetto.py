@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
@@ -96,16 +96,29 @@ Slices = dict[str, list[tuple[str, int, int, dict[str, Any]]]]
 
 
 def slices(content: bytes) -> Slices:
-    """Name, begin, end and arguments of each slice, by the name of its track; events without length end at -1."""
+    """Name, begin, end and arguments of each slice, by the name of its track; events without length end at -1.
+
+    Read as Perfetto does: tracks are described before, each once; events come in the order of their times, and as
+    written at equal ones; an end closes what began last on its track; an arrow leads from one event to a later one.
+    """
     trace = Trace()
     trace.ParseFromString(content)
     names: dict[int, str] = {}
+    events: list[TracePacket] = []
+    for packet in trace.packet:
+        described = packet.track_descriptor
+        if packet.HasField("track_descriptor"):
+            assert described.uuid not in names
+            assert not described.HasField("parent_uuid") or described.parent_uuid in names
+            names[described.uuid] = described.name
+        else:
+            assert packet.track_event.track_uuid in names
+            assert packet.timestamp >= 0
+            events.append(packet)
     found: Slices = defaultdict(list)
     begun: dict[int, list[tuple[str, int, dict[str, Any]]]] = defaultdict(list)
-    for packet in trace.packet:
-        if packet.HasField("track_descriptor"):
-            names[packet.track_descriptor.uuid] = packet.track_descriptor.name
-            continue
+    arrows: list[int] = []
+    for packet in sorted(events, key=lambda packet: packet.timestamp):
         event, time = packet.track_event, packet.timestamp
         arguments = {note.name: getattr(note, str(note.WhichOneof("value"))) for note in event.debug_annotations}
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
@@ -115,7 +128,12 @@ def slices(content: bytes) -> Slices:
             found[names[event.track_uuid]].append((name, begin, time, arguments))
         else:
             found[names[event.track_uuid]].append((event.name, time, -1, arguments))
+        assert not set(event.flow_ids) & set(arrows)
+        arrows += event.flow_ids
+        for arrow in event.terminating_flow_ids:
+            arrows.remove(arrow)
     assert not any(begun.values()), "a slice has no end"
+    assert not arrows, "an arrow leads nowhere"
     return found
 
 
@@ -200,18 +218,20 @@ def test_waits_name_the_work_that_they_were_for(tmp_path: Path) -> None:
     assert second["until it was over"] == "0.030 ms"
 
 
-def test_a_wait_for_another_thread_lies_between_calls(tmp_path: Path) -> None:
-    """The first thread waits from 12 to 40 us, when the second one, which works from 10 to 50, lets it go."""
-    rows = [(start, 10_000, 0, Action.NONE, -1, -1) for start in (0, 60_000, 0, 50_000)]
+@pytest.mark.parametrize(("released", "until"), [(30_000, 40_000), (45_000, 50_000)])
+def test_a_wait_for_another_thread_lies_between_calls(tmp_path: Path, released: int, until: int) -> None:
+    """The first thread waits from 12 us on, until the second one lets it go, or until its next call at 50 us."""
+    rows = [(start, 10_000, 0, Action.NONE, -1, -1) for start in (0, 50_000, 0, 60_000)]
     timeline, work = run(rows, streams=1)
     timeline = replace(
-        timeline, thread=np.array([0, 0, 1, 1], np.int32), gap=np.array([50_000, 0, 40_000, 0], np.int64)
+        timeline, thread=np.array([0, 0, 1, 1], np.int32), gap=np.array([40_000, 0, 50_000, 0], np.int64)
     )
-    locks = LockWaits(*(np.array([one], np.int64) for one in (0, 2_000, 2, 30_000)))
+    locks = LockWaits(*(np.array([one], np.int64) for one in (0, 2_000, 2, released)))
     work = replace(work, process_of_thread=np.zeros(2, np.int32), locks=locks)
     found = slices(b"".join(perfetto_chunks(results_of(tmp_path, timeline, work), "carry")))
-    [wait] = [slice for slice in found["CPU thread 1"] if slice[0] == WAIT_FOR_THREAD]
-    assert wait[1:] == (12_000, 40_000, {"waited for": "CPU thread 2"})
+    waits = [row for row in found["CPU thread 1"] if row[0] == WAIT_FOR_THREAD]
+    assert waits == [(WAIT_FOR_THREAD, 12_000, until, {"waited for": "CPU thread 2"})]
+    assert [row[1:3] for row in found["CPU thread 1"] if row[0] != WAIT_FOR_THREAD] == [(0, 10_000), (50_000, 60_000)]
 
 
 def test_imported_totals_are_no_trace(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ idle. Idle slices and waits are named after, and list, what is to blame for them
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -74,7 +75,6 @@ def _packets(results: Results, work: DeviceWork, estimator: Estimator) -> Iterat
     run = run_path(results)
     found = find_regions(results.document, run)
     yield from _calls(results, run, found, writer)
-    yield from _waits_for_threads(run, writer)
     yield from _problems(results, writer, estimator)
     yield from _streams(results, run, writer)
     yield from _path(results, run, writer)
@@ -177,8 +177,9 @@ def _path(results: Results, run: RunPath, writer: _Writer) -> Iterator[TracePack
 
 
 def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> Iterator[TracePacket]:
-    """Yield each operation, with its wait inside."""
+    """Yield each operation, with its wait inside, and what its thread waits for after it."""
     analysis, timeline, work = results.document, results.timeline, run.work
+    between = _waits_for_threads(run, writer)
     where = [place(analysis, index) for index in range(len(analysis.sites))]
     waits_first = work.waits_first
     of_threads = work.action == Action.WAIT_THREAD
@@ -188,7 +189,8 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
         end, wait = start + int(timeline.duration[row]), int(timeline.wait[row])
         site = int(timeline.site[row])
         packet = writer.slice(start, track, where[site].call, "problem" if timeline.problem[row] else "call")
-        packet.track_event.flow_ids.append(row + 1)
+        if run.graph.works[row]:
+            packet.track_event.flow_ids.append(row + 1)
         _annotate(packet, site=site + 1, place=where[site].place)
         yield packet
         if wait > 0:
@@ -203,13 +205,18 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
             yield packet
             yield writer.end(begin + wait, track)
         yield writer.end(end, track)
+        yield from between.get(row, ())
 
 
-def _waits_for_threads(run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
-    """Yield the waits of threads between their calls for what other threads let go."""
+def _waits_for_threads(run: RunPath, writer: _Writer) -> dict[int, list[TracePacket]]:
+    """Return the waits of threads between their calls for what other threads let go, by the call that they come after.
+
+    Where one ends as the next call begins, Perfetto closes the slice that was written first: the order matters.
+    """
+    packets: dict[int, list[TracePacket]] = defaultdict(list)
     locks, timeline = run.work.locks, run.timeline
     if locks is None:
-        return
+        return packets
     since, released = lock_moments(timeline, locks)
     thread, other = timeline.thread[locks.row], timeline.thread[locks.by]
     until = np.minimum(released, (timeline.start + timeline.duration + timeline.gap)[locks.row])
@@ -217,10 +224,11 @@ def _waits_for_threads(run: RunPath, writer: _Writer) -> Iterator[TracePacket]:
     same = thread[order[1:]] == thread[order[:-1]]
     until[order[:-1]] = np.where(same, np.minimum(until[order[:-1]], since[order[1:]]), until[order[:-1]])
     for number in order[until[order] > since[order]].tolist():
-        packet = writer.slice(int(since[number]), _THREAD + int(thread[number]), WAIT_FOR_THREAD, "wait")
+        track = _THREAD + int(thread[number])
+        packet = writer.slice(int(since[number]), track, WAIT_FOR_THREAD, "wait")
         _annotate(packet, waited_for=f"CPU thread {other[number] + 1}")
-        yield packet
-        yield writer.end(int(until[number]), _THREAD + int(thread[number]))
+        packets[int(locks.row[number])] += [packet, writer.end(int(until[number]), track)]
+    return packets
 
 
 def _problems(results: Results, writer: _Writer, estimator: Estimator) -> Iterator[TracePacket]:

@@ -100,7 +100,8 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
         recoverable = min(recoverable, _seconds(analysis.everything, estimator))
     value = f"{scale.seconds(recoverable)} recoverable ({percent(scale.share(recoverable))})"
     if not analysis.proves:
-        value = f"{scale.seconds(waiting)} waiting ({percent(scale.share(waiting))})"
+        several = calls > analysis.wall_s  # a share of the run would say nothing, and may exceed it
+        value = f"{scale.seconds(waiting)} waiting ({'all threads' if several else percent(scale.share(waiting))})"
     return _draw([_Row("whole run", None, shares, recoverable, value)], scale)
 
 

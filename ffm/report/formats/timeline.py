@@ -99,7 +99,7 @@ def timeline_data(results: Results) -> TimelineData | None:
     length = max(run.path.length, 1)
     drawn, hidden = _lanes(_calls(run, found), _gpu(run, found, threads))
     spans = _bounded(drawn, length, MOST_SPANS)
-    path = _bounded(_path(run, found), length, MOST_PIECES)
+    path = _bounded(_path(run, found), length, MOST_PIECES, in_lanes=False)
     order = np.unique(drawn.lane)
     place = {lane: number for number, lane in enumerate(order.tolist())}
     names, numbers = np.unique(np.concatenate((spans.name, path.name)), return_inverse=True)
@@ -184,16 +184,21 @@ def _lanes(calls: _Spans, gpu: _Spans) -> tuple[_Spans, int]:
     return spans.chosen(np.isin(spans.lane, most)), len(used) - len(most)
 
 
-def _bounded(spans: _Spans, length: int, most: int) -> _Spans:
-    """Join spans that are shorter than some time with those of the same lane in the same stretch of that time, which
-    is the shortest that leaves about as many as wanted.
+def _bounded(spans: _Spans, length: int, most: int, *, in_lanes: bool = True) -> _Spans:
+    """Join spans that are shorter than some time with those in the same stretch of that time, which is the shortest
+    that leaves about as many as wanted.
+
+    Those of one lane are joined, or, unless `in_lanes`, pieces that follow each other in whatever lanes: as no longer
+    piece can lie between those that begin in one stretch, the joined ones follow each other, too.
     """
     if len(spans) <= most:
         return spans.chosen(np.argsort(spans.begin, kind="stable"))
     stretch = max(length // most, 1)
     while True:
         short = spans.end - spans.begin < stretch
-        group = spans.lane[short] * (length // stretch + 2) + (spans.begin[short] - spans.begin.min()) // stretch
+        group = (spans.begin[short] - spans.begin.min()) // stretch
+        if in_lanes:
+            group += spans.lane[short] * (length // stretch + 2)
         groups, which = np.unique(group, return_inverse=True)
         if int((~short).sum()) + len(groups) <= most or stretch > length:
             break
@@ -204,7 +209,9 @@ def _bounded(spans: _Spans, length: int, most: int) -> _Spans:
 
 
 def _joined(spans: _Spans, which: Times, groups: int) -> _Spans:
-    """Return one span for each group: of the kind that takes most of it, and without a name if it has several."""
+    """Return one span for each group: in the lane and of the kind that take most of it, and without a name if it has
+    several.
+    """
     begin = np.full(groups, np.iinfo(np.int64).max)
     end = np.zeros(groups, np.int64)
     np.minimum.at(begin, which, spans.begin)
@@ -215,7 +222,10 @@ def _joined(spans: _Spans, which: Times, groups: int) -> _Spans:
     np.minimum.at(least, which, spans.name)
     np.maximum.at(most, which, spans.name)
     lane = np.zeros(groups, np.int64)
-    lane[which] = spans.lane
+    lanes = int(spans.lane.max(initial=0)) + 1
+    parts, part = np.unique(which * lanes + spans.lane, return_inverse=True)
+    longest = np.argsort(np.bincount(part.reshape(-1), weights=spans.end - spans.begin), kind="stable")
+    lane[parts[longest] // lanes] = parts[longest] % lanes  # of each group, the last one is the longest
     count = np.zeros(groups, np.int64)
     np.add.at(count, which, spans.count)
     return _Spans(lane, begin, end, taken.argmax(axis=1), np.where(least == most, most, _MIXED), count)
