@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "driver_blocks.h"
+
 /* Smaller blocks would cost more memory than it is worth: at this size at most half as much again. */
 enum { PAGE = 4096, LEAST = 4 * PAGE, EARLY = 1 << 16 };
 
@@ -58,6 +60,15 @@ static int find_next(void)
 extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
 extern int ffm_marks_room(void) __attribute__((weak));
 
+/* Likewise (driver_blocks.c). */
+#pragma weak ffm_driver_block
+
+/* A block of the driver; NULL if it comes from the program's allocator. */
+static void *of_driver(size_t alignment, size_t bytes, const void *caller)
+{
+    return ffm_driver_block == NULL ? NULL : ffm_driver_block(alignment, bytes, caller);
+}
+
 static int gets_own_pages(size_t bytes)
 {
     return bytes >= LEAST && bytes <= (size_t)PTRDIFF_MAX - 2 * PAGE && (ffm_marks_room == NULL || ffm_marks_room());
@@ -74,7 +85,10 @@ EXPORT void *malloc(size_t bytes)
 {
     if (!find_next())
         return from_early(bytes);
-    return gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : NEXT(malloc)(bytes);
+    if (gets_own_pages(bytes))
+        return on_own_pages(PAGE, bytes);
+    void *block = of_driver(1, bytes, __builtin_return_address(0));
+    return block != NULL ? block : NEXT(malloc)(bytes);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -82,22 +96,30 @@ EXPORT void *calloc(size_t count, size_t size)
     size_t bytes;
     if (!find_next())
         return from_early(count * size);
-    if (__builtin_mul_overflow(count, size, &bytes) || !gets_own_pages(bytes))
+    if (__builtin_mul_overflow(count, size, &bytes))
         return NEXT(calloc)(count, size);
-    void *block = on_own_pages(PAGE, bytes);
-    return block == NULL ? NULL : memset(block, 0, bytes);
+    void *block = gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : of_driver(1, bytes, __builtin_return_address(0));
+    return block != NULL ? memset(block, 0, bytes) : NEXT(calloc)(count, size);
+}
+
+static void *aligned(size_t alignment, size_t bytes, const void *caller)
+{
+    if (!find_next())
+        return NULL;
+    if (gets_own_pages(bytes))
+        return on_own_pages(alignment, bytes);
+    void *block = of_driver(alignment, bytes, caller);
+    return block != NULL ? block : NEXT(memalign)(alignment, bytes);
 }
 
 EXPORT void *memalign(size_t alignment, size_t bytes)
 {
-    if (!find_next())
-        return NULL;
-    return gets_own_pages(bytes) ? on_own_pages(alignment, bytes) : NEXT(memalign)(alignment, bytes);
+    return aligned(alignment, bytes, __builtin_return_address(0));
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return memalign(alignment, bytes);
+    return aligned(alignment, bytes, __builtin_return_address(0));
 }
 
 EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
@@ -105,7 +127,7 @@ EXPORT int posix_memalign(void **block, size_t alignment, size_t bytes)
     if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
         return EINVAL;
     const int error = errno;
-    void *start = memalign(alignment, bytes);
+    void *start = aligned(alignment, bytes, __builtin_return_address(0));
     errno = error;
     if (start == NULL)
         return ENOMEM;

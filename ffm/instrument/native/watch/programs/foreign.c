@@ -1,5 +1,8 @@
 #include "foreign.h"
 
+#include <dlfcn.h>
+#include <stddef.h>
+
 #include "stacks.h"
 
 enum { STRETCHES = 32 };
@@ -17,6 +20,15 @@ static uint32_t known(void)
     return __atomic_load_n(&foreign.count, __ATOMIC_ACQUIRE);
 }
 
+/* Its heap blocks shall share no page with watched memory. */
+static void separate(uint64_t start, uint64_t end)
+{
+    typedef void (*noting)(uint64_t, uint64_t);
+    const noting note = (noting)(uintptr_t)dlsym(RTLD_DEFAULT, "ffm_driver_blocks_code");
+    if (note != NULL) /* the library that provides it is preloaded if memory is watched by page */
+        note(start, end);
+}
+
 void ffm_foreign_add(uint64_t start, uint64_t end, bool driver)
 {
     for (uint32_t i = 0; i < foreign.count; i++)
@@ -28,6 +40,8 @@ void ffm_foreign_add(uint64_t start, uint64_t end, bool driver)
     foreign.code[foreign.count].end = end;
     foreign.code[foreign.count].driver = driver;
     __atomic_store_n(&foreign.count, foreign.count + 1, __ATOMIC_RELEASE);
+    if (driver)
+        separate(start, end);
 }
 
 static bool holds(uint64_t address, bool driver_only)
