@@ -3,7 +3,7 @@
  *
  * Preloaded if memory is watched by page. System calls of the driver are not intercepted, and the kernel refuses those
  * that use a protected page: a thread of the driver that goes to sleep on a lock beside a small result would end the
- * program. So small blocks that the driver's code requests come from slabs that hold nothing else; large ones have pages of
+ * program. So small blocks that such code requests come from slabs that hold nothing else; large ones have pages of
  * their own. A slab has blocks of one size. */
 #include "driver_blocks.h"
 
@@ -188,7 +188,7 @@ __attribute__((constructor)) static void open_blocks(void)
     pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* ---- what the program's allocator need not see -------------------------------------------------------------------- */
+/* ---- what the program's allocator need not see ------------------------------------------------------------------- */
 
 /* Looked up on first use. While a thread looks up the allocator, the dynamic linker frees nothing that must be. */
 #define NEXT(type, name)                                                                                               \

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "accesses.h"
+#include "calls_in_progress.h"
 #include "clock.h"
 #include "kernel.h"
 #include "ranges.h"
@@ -91,7 +92,10 @@ static void set(uint64_t start, uint64_t end, bool writing)
 
 void ffm_aside_system_call(uint64_t start, uint64_t bytes, bool writing)
 {
-    if (bytes == 0 || start == 0 || !ffm_ranges_overlap(start, start + bytes))
+    if (bytes == 0 || start == 0)
+        return;
+    ffm_call_in_progress_uses(start, start + bytes, writing);
+    if (!ffm_ranges_overlap(start, start + bytes))
         return;
     ffm_ranges_lock();
     ffm_access_unseen(start, start + bytes, writing, FFM_ACCESS_SYSTEM_CALL, 0);

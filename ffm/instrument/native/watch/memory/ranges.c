@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "calls_in_progress.h"
 #include "intervals.h"
 #include "protection.h"
 #include "signals.h"
@@ -270,6 +271,13 @@ static int64_t arm_huge(ffm_range *range)
     return error;
 }
 
+/* Whether the kernel would refuse a call that another thread is making. */
+static bool disturbs(const ffm_range *range)
+{
+    return !ffm_trace_on() &&
+           ffm_calls_in_progress_use(ffm_range_first_page(range), ffm_range_last_page(range), range->writes_only);
+}
+
 bool ffm_ranges_arm(ffm_range *range)
 {
     if (watched.held_open) {
@@ -284,6 +292,8 @@ bool ffm_ranges_arm(ffm_range *range)
     int64_t error = prepared ? 0 : apply(ffm_range_first_page(range), ffm_range_last_page(range));
     if (error == -EINVAL) /* a part of a huge page from the system's pool */
         error = arm_huge(range);
+    if (error == 0 && disturbs(range))
+        error = -EBUSY;
     if (error != 0)
         ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
     return error == 0;

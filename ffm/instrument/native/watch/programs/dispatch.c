@@ -12,6 +12,7 @@
 
 #include "births.h"
 #include "blocked_calls.h"
+#include "calls_in_progress.h"
 #include "dispatch_places.h"
 #include "guarded.h"
 #include "handlers.h"
@@ -185,6 +186,32 @@ static void note_alternate(uint64_t given)
         run_on(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
+/* The kernel's answer to a call. What it uses is open meanwhile, or the call is made again. */
+static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *context)
+{
+    const ffm_registers from = ffm_registers_in(context);
+    ffm_call_in_progress progress;
+    int64_t result;
+    bool again;
+    do {
+        ffm_call_in_progress_begins(&progress, call);
+        ffm_system_call_before(call, arguments, &from);
+        if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
+            ffm_threads_sleep();
+        ffm_signals_call made;
+        ffm_signals_call_begins(&made, (uint64_t *)&context->uc_sigmask);
+        selector = INTERCEPT; /* for a handler of the program that interrupts it */
+        result = make(call, arguments, context);
+        selector = LET_THROUGH;
+        ffm_signals_call_over(&made);
+        ffm_system_call_after();
+        ffm_resting_wake();
+        again = result == -EFAULT && ffm_call_in_progress_again(&progress, ffm_ranges_overlap);
+        ffm_call_in_progress_over(&progress);
+    } while (again);
+    return result;
+}
+
 /* Whether the thread's next system call should be intercepted. */
 static bool intercepted(ucontext_t *context)
 {
@@ -227,19 +254,7 @@ static bool intercepted(ucontext_t *context)
     default:
         break;
     }
-    const ffm_registers from = ffm_registers_in(context);
-    ffm_system_call_before(call, arguments, &from);
-    if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
-        ffm_threads_sleep();
-    ffm_signals_call made;
-    ffm_signals_call_begins(&made, (uint64_t *)&context->uc_sigmask);
-    selector = INTERCEPT; /* for a handler of the program that interrupts it */
-    const int64_t result = make(call, arguments, context);
-    selector = LET_THROUGH;
-    ffm_signals_call_over(&made);
-    ffm_system_call_after();
-    ffm_resting_wake();
-    registers[REG_RAX] = result;
+    registers[REG_RAX] = answer(call, arguments, context);
     return true;
 }
 
@@ -321,6 +336,7 @@ void ffm_dispatch_child_over(void)
     if (unseen)
         ffm_watch_forked();
     unseen = false;
+    ffm_calls_in_progress_child_over();
     ffm_system_call_after();
     selector = INTERCEPT;
 }
@@ -331,6 +347,7 @@ void ffm_dispatch_after_fork(void)
     joined = 0;
     dispatch.forked = true;
     ffm_threads_after_fork();
+    ffm_calls_in_progress_after_fork();
     ffm_signal_stacks_after_fork();
     ffm_dispatch_join();
 }

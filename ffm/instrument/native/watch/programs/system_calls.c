@@ -18,12 +18,14 @@
 
 #include "aside.h"
 #include "births.h"
+#include "calls_in_progress.h"
 #include "clock_reads.h"
 #include "guarded.h"
 #include "mappings.h"
 #include "neighbours.h"
 #include "resting.h"
 #include "structures.h"
+#include "traced.h"
 #include "watched.h"
 
 typedef uint64_t word;
@@ -59,12 +61,16 @@ static void text(word start)
 
 static void gone(word start, word bytes)
 {
+    if (!ffm_watch_active())
+        return;
     ffm_watch_gone(start, start + bytes);
     ffm_watch_released(start, bytes, true);
 }
 
 static void changed(word start, word bytes)
 {
+    if (!ffm_watch_active())
+        return;
     ffm_watch_gone(start, start + bytes);
     ffm_watch_released(start, bytes, false);
 }
@@ -72,7 +78,8 @@ static void changed(word start, word bytes)
 /* The kernel works on pages at an arbitrary later time, or lets others do so. */
 static void unseen(void)
 {
-    ffm_watch_give_up();
+    if (ffm_watch_active())
+        ffm_watch_give_up();
 }
 
 static void mapped(const word *a)
@@ -93,6 +100,7 @@ static void remapped(const word *a)
 /* The system examines the pages, but does not use their content. */
 static void visited(word start, word bytes)
 {
+    ffm_call_in_progress_uses(start, start + bytes, true);
     ffm_aside(start, start + bytes);
 }
 
@@ -301,8 +309,8 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         ffm_watch_shared();
     if (number == SYS_munmap || number == SYS_mremap || (number == SYS_mmap && (a[3] & MAP_FIXED)))
         ffm_mappings_changed();
-    if (!ffm_watch_active())
-        return;
+    if (!ffm_watch_active() && ffm_trace_on())
+        return; /* nothing is protected */
 #define CASE(name, touch)                                                                                              \
     case PLACE_##name:                                                                                                 \
         touch;                                                                                                         \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "aside.h"
+#include "calls_in_progress.h"
 #include "guarded.h"
 #include "kernel.h"
 #include "ranges.h"
@@ -111,7 +112,10 @@ void ffm_structure_executes(word path, word arguments, word environment)
 void ffm_structure_unknown(const word *a)
 {
     for (int i = 0; i < 6; i++) {
-        if (a[i] < PAGE || !ffm_ranges_overlap(a[i], a[i] + PAGE))
+        if (a[i] < PAGE)
+            continue;
+        ffm_call_in_progress_uses(a[i], a[i] + PAGE, true);
+        if (!ffm_ranges_overlap(a[i], a[i] + PAGE))
             continue;
         writes(a[i], 1);
         ffm_aside(a[i], a[i] + PAGE);
@@ -122,6 +126,8 @@ void ffm_structure_addresses(const word *a, word start, word bytes)
 {
     word words[STRUCTURE];
     ffm_structure_unknown(a);
+    if (!ffm_watch_active())
+        return;
     for (word left = bytes / sizeof *words, count; left > 0; left -= count, start += count * sizeof *words) {
         count = left < STRUCTURE ? left : STRUCTURE;
         if (!ffm_guarded_read(words, start, count * sizeof *words))

@@ -1,0 +1,192 @@
+#include "calls_in_progress.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "kernel.h"
+
+#ifndef SYS_epoll_pwait2 /* Linux 5.11 */
+#define SYS_epoll_pwait2 441
+#endif
+#ifndef SYS_futex_waitv /* Linux 5.16 */
+#define SYS_futex_waitv 449
+#endif
+
+enum { PARTS = 20, ROOM = 1 << 16 };
+
+/* What the calls of one thread use. */
+typedef struct used {
+    struct used *next;
+    bool taken;
+    uint32_t count;
+    struct {
+        uint64_t start, end, call; /* the address of the latter, on the stack of the thread */
+        bool writing, again;
+    } parts[PARTS];
+} used;
+
+static used *all; /* only grows */
+
+static __thread struct {
+    used *used;    /* NULL before the thread's first call, and without memory */
+    uint64_t call; /* that is being prepared; 0 if none is */
+    bool again;    /* it may be made again */
+} own __attribute__((tls_model("initial-exec")));
+
+static used *free_one(void)
+{
+    for (used *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
+        if (!__atomic_test_and_set(&one->taken, __ATOMIC_ACQUIRE))
+            return one;
+    return NULL;
+}
+
+/* Add the places of many threads. They are found one after the other from the last. */
+static void add_room(void)
+{
+    const uint64_t arguments[6] = {0, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+    const int64_t room = ffm_kernel_call(SYS_mmap, arguments);
+    if (room < 0)
+        return;
+    used *made = (used *)room; // NOLINT(performance-no-int-to-ptr)
+    const size_t count = ROOM / sizeof *made;
+    for (size_t i = 0; i + 1 < count; i++)
+        made[i].next = &made[i + 1];
+    used *before = __atomic_load_n(&all, __ATOMIC_RELAXED);
+    do
+        made[count - 1].next = before;
+    while (!__atomic_compare_exchange_n(&all, &before, made, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void find_place(void)
+{
+    own.used = free_one();
+    if (own.used != NULL)
+        return;
+    add_room();
+    own.used = free_one();
+}
+
+/* Those that often sleep, so that what they use cannot stay open, and of which nothing is lost when the kernel refuses
+ * them. */
+static bool may_be_made_again(uint64_t number)
+{
+    switch (number) {
+    case SYS_futex:
+    case SYS_futex_waitv:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void leave(used *place)
+{
+    __atomic_store_n(&place->count, 0, __ATOMIC_RELEASE);
+    __atomic_clear(&place->taken, __ATOMIC_RELEASE);
+}
+
+void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
+{
+    call->first = 0;
+    if (number == SYS_exit) { /* the thread's last */
+        if (own.used != NULL)
+            leave(own.used);
+        own.used = NULL;
+        return;
+    }
+    if (own.used == NULL)
+        find_place();
+    if (own.used == NULL)
+        return;
+    used *used = own.used;
+    uint32_t count = used->count;
+    while (count > 0 && used->parts[count - 1].call < (uint64_t)call) /* left by a jump out of a handler */
+        count--;
+    __atomic_store_n(&used->count, count, __ATOMIC_RELEASE);
+    call->first = count;
+    own.call = (uint64_t)call;
+    own.again = may_be_made_again(number);
+}
+
+void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing)
+{
+    used *used = own.used;
+    if (used == NULL || own.call == 0)
+        return;
+    const uint32_t count = used->count;
+    if (count == PARTS) { /* the last one grows */
+        if (used->parts[PARTS - 1].call != own.call)
+            return;
+        if (start < used->parts[PARTS - 1].start)
+            used->parts[PARTS - 1].start = start;
+        if (end > used->parts[PARTS - 1].end)
+            used->parts[PARTS - 1].end = end;
+        used->parts[PARTS - 1].writing |= writing;
+    } else {
+        used->parts[count].start = start;
+        used->parts[count].end = end;
+        used->parts[count].call = own.call;
+        used->parts[count].writing = writing;
+        used->parts[count].again = own.again;
+        __atomic_store_n(&used->count, count + 1, __ATOMIC_RELEASE);
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool ffm_call_in_progress_again(const ffm_call_in_progress *call, bool (*is_closed)(uint64_t start, uint64_t end))
+{
+    for (uint32_t i = call->first; own.used != NULL && i < own.used->count; i++)
+        if (own.used->parts[i].again && is_closed(own.used->parts[i].start, own.used->parts[i].end))
+            return true;
+    return false;
+}
+
+void ffm_call_in_progress_over(const ffm_call_in_progress *call)
+{
+    own.call = 0;
+    if (own.used != NULL && own.used->count > call->first)
+        __atomic_store_n(&own.used->count, call->first, __ATOMIC_RELEASE);
+}
+
+static bool uses(const used *of_thread, uint64_t start, uint64_t end, bool writing_only)
+{
+    for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (of_thread->parts[i - 1].start < end && start < of_thread->parts[i - 1].end &&
+            !of_thread->parts[i - 1].again && (of_thread->parts[i - 1].writing || !writing_only))
+            return true;
+    return false;
+}
+
+bool ffm_calls_in_progress_use(uint64_t start, uint64_t end, bool writing_only)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (const used *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
+        if (one != own.used && uses(one, start, end, writing_only))
+            return true;
+    return false;
+}
+
+void ffm_calls_in_progress_child_over(void)
+{
+    own.call = 0;
+    if (own.used != NULL)
+        __atomic_store_n(&own.used->count, 0, __ATOMIC_RELEASE);
+}
+
+void ffm_calls_in_progress_after_fork(void)
+{
+    for (used *one = all; one != NULL; one = one->next)
+        if (one != own.used)
+            leave(one);
+}
