@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.expected_work import EqualWork, Expected, enqueues, expect_times, find_equal_work
 from ffm.model.gpu_times.fitting import fit_times
-from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, Shown, find_segment_lengths
+from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference
 from ffm.model.gpu_times.unseen_work import by_segment, guess_unseen
 from ffm.model.grouping import parts
@@ -164,11 +164,12 @@ def _fast(
     allowed = _allowed(work, shown, expected)
     before_last = by_segment((shown.size - 1).clip(0))
     brief = by_segment(shown.brief)
+    late = by_segment(np.zeros_like(shown.size) if shown.shows_latency else WAKING_NS // shown.size.clip(1))
     for part in parts(len(timeline)):
         measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
         queued = before_last[shown.segment[part]]
         passing = np.where(queued > 0, max(shown.least - shown.pause, 0), shown.least - shown.hidden)
-        shorter = np.where(measured >= 0, measured, (likely - passing).clip(0))
+        shorter = np.where(measured >= 0, measured, (likely - passing - late[shown.segment[part]]).clip(0))
         shorter[brief[shown.segment[part]] & (measured < 0)] = 0
         unseen = (likely < 0) | expected.seldom[part]
         gpu[part] = np.where(unseen, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))

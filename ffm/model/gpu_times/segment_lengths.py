@@ -41,7 +41,7 @@ the waiting threads came late to a CPU.
 
 WAKING_NS = 50_000
 """At most this counts as usual latency when segments are compared: waking a thread on a busy virtual machine takes this
-long. If segments differ by more, their work differs.
+long. If segments differ by more, their work differs. Where none can be compared, any wait may be late by it.
 """
 
 
@@ -66,11 +66,13 @@ class Shown:
     """The least latency of a wait for an idle GPU."""
     pause: int
     """The usual pause between queued operations."""
+    shows_latency: bool
+    """Whether work was measured or done repeatedly, so that what waits last beyond it is known."""
 
     @property
     def most(self) -> int:
         """The most latency, unless a thread comes late to a CPU."""
-        return ALIKE_TIMES * self.same.usual + self.least
+        return self.least + (ALIKE_TIMES * self.same.usual if self.shows_latency else WAKING_NS)
 
     @property
     def likely_length(self) -> NDArray[np.int64]:
@@ -98,14 +100,16 @@ def find_segment_lengths(timeline: Timeline, work: DeviceWork, latency_ns: int) 
     same = _compare(length, key)
     pause = usual_pause(timeline, work, segment, length, latency_ns)
     left = _latencies(length - (size - 1) * pause, size, segment, work.measured, latency_ns)
-    if len(left) >= max(OFTEN, SEEN_SHARE * len(length)):
+    measured = len(left) >= max(OFTEN, SEEN_SHARE * len(length))
+    if measured:
         hidden = latency_ns = int(np.quantile(left, FEW))
         usual = int(np.median(left))
     else:
         hidden = int(HIDDEN_SHARE * latency_ns)
         usual = same.usual + hidden
     brief = brief_transfers(segment, size, work)
-    return Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns, pause), room
+    known = measured or bool(same.often.any())
+    return Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns, pause, known), room
 
 
 def _latencies(

@@ -82,7 +82,7 @@ class TimelineData:
     json: Markup
     """Without `<`, so that it ends no element of the page."""
     inferred: bool
-    """Whether the GPU's times are."""
+    """Whether the GPU's times are; False if it did nothing."""
     hidden_lanes: int
     key: list[tuple[str, str]]
     """The colours that occur, and what they stand for."""
@@ -118,7 +118,8 @@ def timeline_data(results: Results) -> TimelineData | None:
     text = orjson.dumps(content).replace(b"<", b"\\u003c").decode()
     occurring = np.union1d(spans.kind, path.kind).tolist()
     key = [(KINDS[kind], NAMES[KINDS[kind]]) for kind in occurring] + [("path", "the critical path")]
-    return TimelineData(Markup(text), run.work.began is None, hidden, key)
+    inferred = run.work.began is None and bool(run.graph.works.any())
+    return TimelineData(Markup(text), inferred, hidden, key)
 
 
 def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int) -> dict[str, list[int]]:

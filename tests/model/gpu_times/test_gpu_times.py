@@ -15,6 +15,7 @@ from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
+from ffm.model.gpu_times.segment_lengths import WAKING_NS
 from ffm.model.gpu_times.timelines import GuessedTotals, Inference
 from ffm.model.timeline import Kind, Problem
 from tests.examples import examples
@@ -230,11 +231,22 @@ def test_a_few_short_segments_do_not_say_what_all_work_needs() -> None:
 
 def test_a_known_latency_is_not_the_work_s() -> None:
     timeline, work, _ = traced([call for _ in range(5) for call in (launch(1000), wait(gap=20))])
+    timeline = dataclasses.replace(timeline, site=timeline.site % 2)
     found = infer_gpu_times(timeline, work, 40_000)
     assert set(found.slow.gpu[::2].tolist()) == {1_000_000}
     assert set(found.likely.gpu[::2].tolist()) == {980_000}
     assert set(found.fast.gpu[::2].tolist()) == {960_000}
     assert set(found.likely.latency[1::2].tolist()) == {20_000}
+
+
+def test_a_wait_that_nothing_compares_with_may_have_ended_late() -> None:
+    """Two launches, each of its own site: a wait for one of them tells nothing of the other's latency."""
+    timeline, work, _ = traced([launch(1000), wait(gap=20), launch(1000), wait()])
+    found = infer_gpu_times(timeline, work, 40_000)
+    assert found.likely.gpu[::2].tolist() == [980_000] * 2
+    assert found.fast.gpu[::2].tolist() == [960_000 - WAKING_NS] * 2
+    measured = dataclasses.replace(work, measured=np.where(timeline.kind == Kind.LAUNCH, 1_000_000, -1))
+    assert infer_gpu_times(timeline, measured, 40_000).fast.gpu[::2].tolist() == [1_000_000] * 2
 
 
 def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
