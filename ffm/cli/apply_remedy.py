@@ -301,7 +301,9 @@ def _apply(
         )
     worth = worthwhile_in(results, fitting, named=named)
     if not worth.planned:
-        raise _no_gain(results, worth.left, [] if named else remedies)
+        # To name fixes does without the cost of correcting the program at all: only some may then pay, or none.
+        pay = [] if named else worthwhile_in(results, fitting, named=True).remedies()
+        raise _no_gain(results, worth.left, pay)
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(
             command,

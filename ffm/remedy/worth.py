@@ -26,7 +26,7 @@ from ffm.instrument import library
 from ffm.instrument.pinning import least_pinning_s, pinning_s
 from ffm.remedy.layout import constant, costs
 from ffm.remedy.reasons import DoesNotPay, Reason
-from ffm.remedy.selection import COMPARE_S, DOWNLOADS, UPLOADS, Planned, late_cost_s
+from ffm.remedy.selection import COMPARE_S, DOWNLOADS, UPLOADS, Planned, Remedy, late_cost_s
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
@@ -67,6 +67,10 @@ class Worth:
     left: dict[int, Reason]
     cost_s: float
     """Seconds that correcting the planned sites takes at most, with getting into the program."""
+
+    def remedies(self) -> list[Remedy]:
+        """Return the remedies of the planned sites, each once, in the order in which they are listed everywhere."""
+        return [remedy for remedy in Remedy if any(remedy in site.remedies for site in self.planned)]
 
 
 Gain = Callable[[Collection[int]], Benefit]

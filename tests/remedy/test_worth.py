@@ -77,8 +77,16 @@ def test_named_corrections_are_applied_to_runs_too_short_to_gain_from_them() -> 
     document = analysis(wait(0, ENTERING_S / 2))
     planned = plan(document, set(Remedy))
     half = certainly(ENTERING_S / 2)
-    assert kept(worthwhile(planned, document, lambda sites: half, MACHINE, entering_s=0.0)) == {0}
+    named = worthwhile(planned, document, lambda sites: half, MACHINE, entering_s=0.0)
+    assert (kept(named), named.remedies()) == ({0}, [Remedy.SKIP])
     assert kept(worthwhile(planned, document, lambda sites: half, MACHINE)) == set()
+
+
+def test_no_remedy_is_worth_naming_that_does_not_pay_even_without_getting_into_the_program() -> None:
+    document = analysis(wait(0, ENTERING_S / 2))
+    nothing = certainly(0.0)
+    planned = plan(document, set(Remedy))
+    assert worthwhile(planned, document, lambda sites: nothing, MACHINE, entering_s=0.0).remedies() == []
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def why_not(reason: Reason) -> str:
 
 def by_hand(document: Analysis, options: Sequence[str]) -> str:
     """Return what changing the source would save where no correction is expected to pay, and how to correct the program
-    all the same: `options` are those of `apply-remedy`, none if the user named some.
+    all the same: `options` are those of `apply-remedy` that it takes if they are named.
     """
     saved_s = 0.0 if document.everything is None else document.everything.expected_s
     advice = (
