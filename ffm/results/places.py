@@ -13,6 +13,9 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
 
+MOST_STEPS = 2
+"""Steps of a call path that tell sites apart: more would be a call stack."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -83,8 +86,8 @@ def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
     """Distinguish sites that share call and place with another one, by where they are called from: ` from
     solver.cu:57`.
 
-    The text names the step of the call path outwards to `main` at which most of them differ. Sites without a path are
-    told apart by number.
+    The text names the step of the call path outwards to `main` at which most of them differ, and one more if it tells
+    apart some that are still alike. Sites without a path are told apart by number.
     """
     alike: dict[tuple[str, str], list[int]] = {}
     for index in dict.fromkeys(indices):
@@ -92,12 +95,26 @@ def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
         alike.setdefault((where.call, where.place), []).append(index)
     found: dict[int, str] = {}
     for (_, own), sites in alike.items():
-        ways = [_way(analysis, index, own) for index in sites]
-        steps = list(zip_longest(*ways, fillvalue=""))
-        most = max(steps, key=lambda step: len(set(step)), default=())
-        if len(set(most)) > 1:
-            found.update({index: f" from {step}" for index, step in zip(sites, most, strict=True) if step})
+        steps = list(zip_longest(*(_way(analysis, index, own) for index in sites), fillvalue=""))
+        told = [steps[step] for step in _telling_steps(steps)]
+        texts = (" < ".join(step[number] for step in told if step[number]) for number in range(len(sites)))
+        found.update({index: f" from {text}" for index, text in zip(sites, texts, strict=True) if text})
     return found
+
+
+def _telling_steps(steps: list[tuple[str, ...]]) -> list[int]:
+    """Return the steps, at most `MOST_STEPS` and in order, that tell most of the ways apart."""
+    told: list[int] = []
+    kinds = 1
+    while len(told) < MOST_STEPS:
+        texts = [steps[step] for step in told]
+        each = {step: len(set(zip(*texts, one, strict=True))) for step, one in enumerate(steps)}
+        best = max(each, key=lambda step: each[step], default=-1)
+        if each.get(best, 1) <= kinds:
+            break
+        kinds = each[best]
+        told = sorted([*told, best])
+    return told
 
 
 def _way(analysis: Analysis, index: int, own: str) -> list[str]:

@@ -274,6 +274,13 @@ def test_sites_at_the_same_place_say_where_they_are_reached_from() -> None:
     assert "1. cudaFree at memory.h:35 from solve.cu:10: " in text_of(render_remedies(remedies_view(analysis)))
     assert told_apart(analysis, [0, 2]) == {}
     assert told_apart(analysis, [0]) == {}
+    stacks = analysis.stacks
+    stacks[2].frames[-1] = msgspec.structs.replace(stacks[2].frames[-1], line=150)
+    assert told_apart(analysis, range(3)) == {
+        0: " from solve.cu:10 < main.cpp:146",
+        1: " from solve.cu:20 < main.cpp:146",
+        2: " from solve.cu:10 < main.cpp:150",
+    }
 
 
 def test_a_file_that_nvcc_made_is_named_as_the_programmer_knows_it() -> None:
