@@ -1,6 +1,7 @@
-/* timed_downloads HOW USE TURNS: downloads what each of its kernels counted, and says whether all of their time passed
- * between two reads of a clock, and what it downloaded. USE says when it looks at that: `before` or `after` the second
- * read, `never`, or `alone`: before, and the clock is read for something else. */
+/* timed_downloads HOW USE TURNS [WORK]: downloads what each of its kernels counted, and says whether all of their time
+ * passed between two reads of a clock, and what it downloaded. USE says when it looks at that: `before` or `after` the
+ * second read, `never`, or `alone`: before, and the clock is read for something else. WORK is how much the CPU does
+ * after each download. */
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -26,11 +27,12 @@ constexpr double kernel_s = 0.0005;
 constexpr std::size_t page = 4096, room = 256 * page; /* so large that no others are beside it */
 
 volatile unsigned long sink;
+int steps = 100000;
 
 /* Some work of the CPU between two downloads, without a look at a clock. */
 void work()
 {
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < steps; i++)
         sink = sink + 1;
 }
 
@@ -154,10 +156,12 @@ void by_two_threads(int *counter, char *results)
 
 } // namespace
 
-int main(int, char **arguments)
+int main(int count, char **arguments)
 {
     const std::string how = arguments[1], use = arguments[2];
     const int turns = std::atoi(arguments[3]);
+    if (count > 4)
+        steps = std::atoi(arguments[4]);
     int *counter = on_device(page);
     REQUIRE(cudaMemset(counter, 0, page));
     REQUIRE(cudaDeviceSynchronize());
