@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
-enum { THREADS = 64, CALLS = 20, DEPTHS = 30, BYTES = 1 << 16 };
+enum { CALLS = 20, DEPTHS = 30, BYTES = 1 << 16 };
 
 __attribute__((noinline)) static int use_gpu(int depth, const int *device)
 {
@@ -20,16 +20,16 @@ __attribute__((noinline)) static int use_gpu(int depth, const int *device)
     return value;
 }
 
-/* The argument is how many rounds of threads there are. */
+/* The arguments are how many rounds of threads there are, and how many threads in each. */
 int main(int, char **arguments)
 {
-    const int rounds = atoi(arguments[1]);
+    const int rounds = atoi(arguments[1]), at_once = atoi(arguments[2]);
     int *device = nullptr;
     cudaMalloc(reinterpret_cast<void **>(&device), sizeof *device);
     cudaMemset(device, 0, sizeof *device);
     for (int round = 0; round < rounds; round++) {
         std::vector<std::thread> threads;
-        for (int thread = 0; thread < THREADS; thread++)
+        for (int thread = 0; thread < at_once; thread++)
             threads.emplace_back([=] {
                 for (int call = 0; call < CALLS; call++)
                     use_gpu((thread * 7 + call) % DEPTHS, device);
