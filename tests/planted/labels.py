@@ -1,7 +1,8 @@
 """The labels of the planted programs, read from the comments at the ends of their lines.
 
-A program names its variants in its first lines, `// variants: read, never`. A label follows a CUDA call, or is on its
-own line above it:
+A program names its variants in its first lines, `// variants: read, never`, and in the next one, `// like: NAME`, a
+program whose behaviour is the same by another call or in another place. A label follows a CUDA call, or is on its own
+line above it:
 
     WAIT(last, cudaStreamSynchronize(stream)); // sync: read required, never unnecessary
     // transfer: no-op (of first)
@@ -35,6 +36,7 @@ SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required",
 TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial", NOT_JUDGED)
 
 _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
+_LIKE = re.compile(r"^// like: (\w+)$", re.MULTILINE)
 _WAIT = re.compile(r"\b(?:WAIT|WAIT_OR|DOWNLOAD|UPLOAD|FREE)\((\w+),")
 _MARK = re.compile(r"(.*?)//\s*((?:sync|transfer):.*)$")
 _VERDICT = re.compile(
@@ -103,6 +105,8 @@ class Case:
     source: Path
     variant: str
     lines: dict[int, Line] = field(hash=False)
+    like: str = ""
+    """The program that states the same; empty for none."""
 
     @property
     def name(self) -> str:
@@ -142,7 +146,8 @@ def cases_of(source: Path) -> list[Case]:
     if named is None:
         raise LabelError(f"{source.name} names no variants")
     variants = [word.strip() for word in named[1].split(",")]
-    cases = [Case(source, variant, {}) for variant in variants]
+    like = _LIKE.search(text)
+    cases = [Case(source, variant, {}, like[1] if like else "") for variant in variants]
     above = ""
     for number, row in enumerate(text.splitlines(), 1):
         mark = _MARK.match(row)

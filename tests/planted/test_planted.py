@@ -13,7 +13,7 @@ from tests.planted.proving import disproved
 from tests.planted.report import disagreements
 
 CASES = planted_cases()
-SELECTED = one_of_each_program(CASES)
+SELECTED = [case for case in one_of_each_program(CASES) if not case.like]
 """`make unit` proves and measures these, and `make thorough` the others: four runs of each take half a second of the
 processor.
 """
@@ -45,8 +45,9 @@ def test_there_are_at_least_sixty_programs() -> None:
     assert len({case.source for case in CASES}) >= 60
 
 
-def test_every_program_is_measured() -> None:
-    assert {case.source for case in SELECTED} == {case.source for case in CASES}
+def test_every_program_is_measured_or_one_that_states_the_same() -> None:
+    measured = {case.source.stem for case in SELECTED}
+    assert {case.like or case.source.stem for case in CASES} == measured
 
 
 # Proving is mostly waiting, so measuring continues in parallel.

@@ -1,5 +1,6 @@
 // One load of eight bytes begins on the page before what came; or it lies on that page.
 // variants: into, before
+// like: access_straddles
 #include "planted.h"
 
 constexpr int count = 64;

@@ -1,5 +1,6 @@
 // As copy_over_page, by a single instruction that repeats itself.
 // variants: into, before
+// like: copy_backwards
 #include "planted.h"
 
 constexpr int count = 64;

@@ -1,5 +1,6 @@
 // The memory of a vector in which a download arrives is freed when the vector goes out of scope; or it stays.
 // variants: gone, stays
+// like: free_destination
 #include "planted.h"
 
 constexpr int count = 1024;

@@ -1,5 +1,6 @@
 // A synchronous download of a matrix into the heap: its last row is read, or the memory after it.
 // variants: row, behind
+// like: download_2d
 #include "planted.h"
 
 constexpr int width = 100, height = 7;

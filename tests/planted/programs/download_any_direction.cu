@@ -1,5 +1,6 @@
 // cudaMemcpyDefault leaves it to the addresses which way the copy goes.
 // variants: read, never
+// like: upload_any_direction_again
 #include "planted.h"
 
 constexpr int count = 1024;

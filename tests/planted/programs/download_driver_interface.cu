@@ -1,5 +1,6 @@
 // The same by the driver interface: cuMemcpyDtoHAsync and cuCtxSynchronize.
 // variants: read, never
+// like: download_async_pinned
 #include "planted.h"
 
 #include <cuda.h>

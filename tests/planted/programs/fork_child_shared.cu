@@ -1,5 +1,6 @@
 // A child reads memory that it shares with its parent, which has downloaded into it; or the child does something else.
 // variants: read, other
+// like: fork_shares_memory
 #include "planted.h"
 
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
 // fread fills the source of an upload in flight, or other memory.
 // variants: source, other
+// like: read_into_source
 #include "planted.h"
 
 constexpr int count = 16 * 1024;

@@ -1,5 +1,6 @@
 // fwrite hands large blocks to write(2) as they are and copies small ones into its buffer; or it writes other memory.
 // variants: large, small, other
+// like: write_from_destination
 #include "planted.h"
 
 constexpr int count = 16 * 1024;

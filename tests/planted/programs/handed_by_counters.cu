@@ -1,6 +1,7 @@
 // A thread waits for a result, hands it over by one of C++20's means, and waits again. Whenever the reader comes, the
 // first wait is enough. Or it hands over only that it is done, and nobody reads the result.
 // variants: atomic, latch, barrier, counting, early, nobody
+// like: handed_by_standard_library
 #include "planted.h"
 
 #include <barrier>

@@ -1,5 +1,6 @@
 // As host_timer, with the older gettimeofday.
 // variants: timed, untimed
+// like: host_timer
 #include "planted.h"
 
 #include <sys/time.h>

@@ -1,5 +1,6 @@
 // As huge_pages, of the system's pool of huge pages; where that is empty the region has ordinary pages.
 // variants: inside, beside
+// like: huge_pages
 #include "planted.h"
 
 constexpr size_t huge = 2 << 20;

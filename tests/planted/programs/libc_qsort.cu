@@ -1,5 +1,6 @@
 // qsort reads and writes the download, or other memory.
 // variants: host, other
+// like: libc_memcpy
 #include "planted.h"
 
 constexpr int count = 512;

@@ -1,5 +1,6 @@
 // strlen looks for the end of a text that came, or of another.
 // variants: host, other
+// like: libc_printf
 #include "planted.h"
 
 constexpr int count = 100;

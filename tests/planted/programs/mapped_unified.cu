@@ -1,5 +1,6 @@
 // With unified addressing a kernel takes the address of any pinned memory as it stands.
 // variants: read, never
+// like: mapped_read
 #include "planted.h"
 
 constexpr int count = 1024;

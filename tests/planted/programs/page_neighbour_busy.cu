@@ -1,5 +1,6 @@
 // Other data on the page is used many thousand times; the downloaded bytes once at the end, or never.
 // variants: end, never
+// like: page_neighbour
 #include "planted.h"
 
 constexpr int count = 16;

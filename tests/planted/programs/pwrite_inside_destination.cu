@@ -1,5 +1,6 @@
 // pwrite(2) of a part of what a download brings, or of the bytes directly after it.
 // variants: inside, behind
+// like: write_from_destination
 #include "planted.h"
 
 constexpr int count = 2000;

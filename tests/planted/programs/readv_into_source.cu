@@ -1,5 +1,6 @@
 // readv(2) scatters into several places, of which the source of an upload in flight is one or none.
 // variants: source, other
+// like: read_into_source
 #include "planted.h"
 
 #include <sys/uio.h>

@@ -1,5 +1,6 @@
 // recv(2) overwrites the source of an upload in flight, or other memory.
 // variants: source, other
+// like: read_into_source
 #include "planted.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 // send(2) over a socket reads what a download brings, or other memory.
 // variants: destination, other
+// like: write_from_destination
 #include "planted.h"
 
 #include <sys/socket.h>

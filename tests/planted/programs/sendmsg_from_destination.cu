@@ -1,5 +1,6 @@
 // sendmsg(2) and recvmsg(2) name their memory in a message header: what a download brings, or other memory.
 // variants: destination, other
+// like: calls_with_structures
 #include "planted.h"
 
 #include <sys/socket.h>

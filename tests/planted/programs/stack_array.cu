@@ -1,6 +1,7 @@
 // A download into a large array on the stack, read in another function; and one that nobody reads, which cannot be
 // seen.
 // variants: read, never
+// like: stack_destination
 #include "planted.h"
 
 constexpr int count = 4096;

@@ -1,5 +1,6 @@
 // A thread that blocks all signals was started before the driver is loaded; it reads the download, or does not.
 // variants: read, never
+// like: signals_blocked
 #include "planted.h"
 
 #include <csignal>

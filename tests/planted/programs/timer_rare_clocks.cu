@@ -1,6 +1,7 @@
 // As timer_clocks, with clocks that few programs use: ticks since the start, a coarse clock, one that goes on while the
 // machine sleeps, and the alarm that is left.
 // variants: ticks, coarse, sleeping, alarm, untimed
+// like: timer_clocks
 #include "planted.h"
 
 #include <algorithm>

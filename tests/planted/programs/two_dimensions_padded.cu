@@ -1,6 +1,7 @@
 // A download of rows leaves the padding between them alone; a three-dimensional one leaves the rest of each slice. The
 // CPU reads a row, or only what no copy writes.
 // variants: row, padding, slice, rest
+// like: download_2d
 #include "planted.h"
 
 constexpr int width = 200, pitch = 1024, rows = 64, slices = 4;

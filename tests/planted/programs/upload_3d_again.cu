@@ -1,5 +1,6 @@
 // A box is sent twice by the driver's cuMemcpy3DAsync; or another box is sent.
 // variants: same, other
+// like: upload_2d_again
 #include "planted.h"
 
 #include <cuda.h>

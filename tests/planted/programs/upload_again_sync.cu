@@ -1,5 +1,6 @@
 // The same by the synchronous call, from pageable memory: the repeated one does not change the GPU's memory.
 // variants: same, other
+// like: upload_again
 #include "planted.h"
 
 constexpr int count = 16 * 1024;

@@ -1,5 +1,6 @@
 // The same by the driver interface: cuMemcpyHtoDAsync twice.
 // variants: same, other
+// like: upload_again
 #include "planted.h"
 
 #include <cuda.h>

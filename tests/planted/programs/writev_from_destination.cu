@@ -1,5 +1,6 @@
 // writev(2) gathers from several places, of which a download's destination is one or none.
 // variants: destination, other
+// like: calls_with_structures
 #include "planted.h"
 
 #include <sys/uio.h>
