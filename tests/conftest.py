@@ -15,7 +15,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 from tests.examples import register_profiles
-from tests.server import Server
+from tests.server import Done, Server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -124,17 +124,70 @@ Ffm = Callable[..., Finished]
 
 
 @pytest.fixture(scope="session")
-def ffm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ffm]:
+def ffm_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Where `ffm` runs."""
+    with Server(tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def ffm(ffm_server: Server) -> Ffm:
     """Run `ffm` with some arguments, in a folder."""
-    with Server(tmp_path_factory.mktemp("server")) as server:
 
-        def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
-            environment = {**os.environ, "COLUMNS": "100"}
-            done = server.run([*map(str, arguments)], folder or Path.cwd(), environment, seconds)
-            assert not done.hung, f"ffm did not end within {seconds} s: {done.errors}"
-            return Finished(done.code, done.output, done.errors)
+    def run(*arguments: str | Path, folder: Path | None = None, seconds: float = 120) -> Finished:
+        environment = {**os.environ, "COLUMNS": "100"}
+        done = ffm_server.run([*map(str, arguments)], folder or Path.cwd(), environment, seconds)
+        assert not done.hung, f"ffm did not end within {seconds} s: {done.errors}"
+        return Finished(done.code, done.output, done.errors)
 
-        yield run
+    return run
+
+
+class Begun:
+    """`ffm` that runs meanwhile; no other one can be run by its server before it was waited for."""
+
+    def __init__(self, server: Server, process: int) -> None:
+        self.process = process
+        self._server = server
+        self._done: Done | None = None
+
+    def ended(self) -> bool:
+        return self._done is not None or self._server.ended()
+
+    def tell(self, number: int) -> None:
+        """Send a signal to ffm alone, unless it has ended."""
+        if self._done is None:
+            os.kill(self.process, number)
+
+    def wait(self, seconds: float) -> Finished:
+        """Wait for the end."""
+        if self._done is None:
+            self._done = self._server.wait(seconds)
+        assert not self._done.hung, f"ffm did not end within {seconds} s: {self._done.errors}"
+        return Finished(self._done.code, self._done.output, self._done.errors)
+
+
+Begin = Callable[..., Begun]
+
+
+@pytest.fixture
+def begin_ffm(ffm_server: Server) -> Iterator[Begin]:
+    """Begin `ffm` with some arguments; a test that fails meanwhile has it killed."""
+    started: list[Begun] = []
+
+    def begin(*arguments: str | Path) -> Begun:
+        process = ffm_server.begin([*map(str, arguments)], Path.cwd(), {**os.environ, "COLUMNS": "100"})
+        started.append(Begun(ffm_server, process))
+        return started[-1]
+
+    yield begin
+    for begun in started:
+        begun.tell(signal.SIGKILL)
+        begun.wait(SECONDS_TO_DIE)
+
+
+SECONDS_TO_DIE = 60.0
+"""More than a killed process takes on a busy machine."""
 
 
 @pytest.fixture(scope="session")

@@ -111,7 +111,7 @@ class Server:
             raise
 
     def begin(self, words: list[str], folder: Path, environment: dict[str, str]) -> int:
-        """Begin a command, and return the number of its process, which leads a session."""
+        """Begin a command, when the one before has been waited for; return its process, which leads a session."""
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
         for file in (self._output, self._errors):
             file.unlink(missing_ok=True)
@@ -129,14 +129,15 @@ class Server:
 
     def wait(self, seconds: float) -> Done:
         """Wait for the command's end; end it when the time is up."""
-        hung = not self._ended(seconds)
+        hung = not self.ended(seconds)
         if hung:
             self._end()
         assert self._process is not None and self._process.stdout is not None
         status = int(self._process.stdout.readline())
         return Done(os.waitstatus_to_exitcode(status), _text(self._output), _text(self._errors), hung)
 
-    def _ended(self, seconds: float) -> bool:
+    def ended(self, seconds: float = 0) -> bool:
+        """Whether the command ends within this time; it must be waited for in any case."""
         assert self._process is not None
         return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
@@ -145,7 +146,7 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._running, number)
-            if self._ended(GRACE):
+            if self.ended(GRACE):
                 return
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,7 +18,7 @@ from ffm.instrument.recording.reader import read_recordings
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.tracing import HOST, LIVES, NAMES, SAMPLES, without_ties
-from tests.conftest import Ffm
+from tests.conftest import Begin, Begun, Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "lives_on.cu"
 PATIENCE = 120.0
@@ -83,10 +81,10 @@ def until(holds: Callable[[], bool]) -> bool:
     return holds()
 
 
-def measured_for_ever(program: Path, told: Told, results: Path) -> subprocess.Popen[bytes]:
+def measured_for_ever(begin_ffm: Begin, program: Path, told: Told, results: Path) -> Begun:
     """Start a measurement whose time is not over soon, and wait until it has recorded something."""
-    words = ["run", "--quick", "--for", "1h", "--detach", "--results", results, program, told.progress, told.end]
-    measuring = subprocess.Popen([sys.executable, "-m", "ffm", *map(str, words)], stdin=subprocess.DEVNULL)
+    words = ("run", "--quick", "--for", "1h", "--detach", "--results", results, program, told.progress, told.end)
+    measuring = begin_ffm(*words)
     folder = results / "recordings" / "tracing"
     assert until(lambda: any(one.operations > 100 for one in progress_of(folder)))
     return measuring
@@ -109,19 +107,19 @@ def test_a_program_that_was_measured_lives_on(ffm: Ffm, program: Path, told: Tol
     assert len(recording.operations) == process["operations"]
 
 
-def test_ctrl_c_leaves_it_running_too(program: Path, told: Told, tmp_path: Path) -> None:
-    measuring = measured_for_ever(program, told, tmp_path / "results")
-    measuring.send_signal(signal.SIGINT)
+def test_ctrl_c_leaves_it_running_too(begin_ffm: Begin, program: Path, told: Told, tmp_path: Path) -> None:
+    measuring = measured_for_ever(begin_ffm, program, told, tmp_path / "results")
+    measuring.tell(signal.SIGINT)
     measuring.wait(PATIENCE)
     run = orjson.loads((tmp_path / "results" / "tracing.json").read_bytes())["run"]
     assert (run["status"]["cut"], run["status"]["left"]) == ("interruption", True)
     told.lives_on()
 
 
-def test_it_lives_on_if_ffm_is_killed(program: Path, told: Told, tmp_path: Path) -> None:
-    measuring = measured_for_ever(program, told, tmp_path / "results")
-    measuring.kill()
-    measuring.wait()
+def test_it_lives_on_if_ffm_is_killed(begin_ffm: Begin, program: Path, told: Told, tmp_path: Path) -> None:
+    measuring = measured_for_ever(begin_ffm, program, told, tmp_path / "results")
+    measuring.tell(signal.SIGKILL)
+    measuring.wait(PATIENCE)
     told.lives_on()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 
 from ffm.instrument.recording.progress import progress_of
 from ffm.instrument.recording.reader import read_recordings
-from tests.conftest import Ffm
+from tests.conftest import Begin, Ffm
 from tests.stage_commands import run_stages
 
 PROGRAM = Path(__file__).parent / "programs" / "server.cu"
@@ -125,26 +123,25 @@ def test_what_is_no_time_is_refused_before_anything_runs(ffm: Ffm, server: Path,
     assert not (tmp_path / "results").exists()
 
 
-def test_what_was_measured_until_ctrl_c_is_kept_for_the_next_stages(ffm: Ffm, server: Path, tmp_path: Path) -> None:
+def test_what_was_measured_until_ctrl_c_is_kept_for_the_next_stages(
+    ffm: Ffm, begin_ffm: Begin, server: Path, tmp_path: Path
+) -> None:
     results = tmp_path / "results"
     for stage in STAGES:
-        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(server), "loop"]
+        command = ("stage", stage, "--results", results, "--", server, "loop")
         if stage in ("memory", "sync-use"):  # they end when they have seen what the traced run did
-            done = ffm(*command[3:])
+            done = ffm(*command)
             assert done.code == 0, done.err
             continue
-        measuring = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-        try:
-            end = time.monotonic() + PATIENCE
-            folder = results / "recordings" / stage
-            while not any(one.operations > 100 for one in progress_of(folder)) and time.monotonic() < end:
-                time.sleep(0.02)
-            measuring.send_signal(signal.SIGINT)
-            _, errors = measuring.communicate(timeout=PATIENCE)
-        finally:
-            measuring.kill()
-        assert measuring.returncode == 128 + signal.SIGINT
-        assert f"stopped in the {stage} run" in errors and str(results / f"{stage}.json") in errors
+        measuring = begin_ffm(*command)
+        end = time.monotonic() + PATIENCE
+        folder = results / "recordings" / stage
+        while not any(one.operations > 100 for one in progress_of(folder)) and time.monotonic() < end:
+            time.sleep(0.02)
+        measuring.tell(signal.SIGINT)
+        done = measuring.wait(PATIENCE)
+        assert done.code == 128 + signal.SIGINT
+        assert f"stopped in the {stage} run" in done.err and str(results / f"{stage}.json") in done.err
         assert run_of(results, stage)["status"]["cut"] == "interruption"
     done = ffm("stage", "analysis", "--results", results)
     assert done.code == 0, done.err

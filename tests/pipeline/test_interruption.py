@@ -15,7 +15,7 @@ import pytest
 
 from ffm.instrument.recording.reader import read_recordings
 from ffm.results.folder.lock import LOCK_FILE, holder
-from tests.conftest import ROOT, Ffm
+from tests.conftest import ROOT, Begin, Begun, Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "ending.cu"
 PROCESSES = 2
@@ -69,23 +69,17 @@ def until(condition: Callable[[], bool]) -> bool:
 
 
 @pytest.fixture
-def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+def measuring(begin_ffm: Begin, ending: Path, results: Path) -> Iterator[Callable[[str], Begun]]:
     """Start measuring a program that forks and never ends; return ffm once the program has used the GPU."""
-    started: list[subprocess.Popen[str]] = []
 
-    def begin(stage: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(results), "--", str(ending), "family"]
-        ffm = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-        started.append(ffm)
+    def begin(stage: str) -> Begun:
+        ffm = begin_ffm("stage", stage, "--results", results, "--", ending, "family")
         log = results / f"{stage}.log"
-        assert until(lambda: ffm.poll() is not None or (log.exists() and log.read_text() == "sum 0\n"))
-        assert until(lambda: ffm.poll() is not None or len(processes_of(ending)) == PROCESSES)
+        assert until(lambda: ffm.ended() or (log.exists() and log.read_text() == "sum 0\n"))
+        assert until(lambda: ffm.ended() or len(processes_of(ending)) == PROCESSES)
         return ffm
 
     yield begin
-    for ffm in started:
-        ffm.kill()
-        ffm.communicate()
     for process in processes_of(ending):
         os.kill(process, signal.SIGKILL)
 
@@ -100,23 +94,23 @@ def measuring(ending: Path, results: Path) -> Iterator[Callable[[str], subproces
     ],
 )
 def test_a_stage_that_is_told_to_end_leaves_no_process(
-    measuring: Callable[[str], subprocess.Popen[str]], ending: Path, results: Path, stage: str, number: int, said: str
+    measuring: Callable[[str], Begun], ending: Path, results: Path, stage: str, number: int, said: str
 ) -> None:
     ffm = measuring(stage)
-    ffm.send_signal(number)
-    _, errors = ffm.communicate(timeout=PATIENCE)
-    assert ffm.returncode == 128 + number
-    (line,) = errors.strip().splitlines()
+    ffm.tell(number)
+    done = ffm.wait(PATIENCE)
+    assert done.code == 128 + number
+    (line,) = done.err.strip().splitlines()
     assert line.startswith(f"ffm: {said}") and f"stopped in the {stage} run" in line
     assert until(lambda: not processes_of(ending))
     recordings = read_recordings(results / "recordings" / stage)
     assert str(results / "recordings" / stage) in line and any(len(one.operations) for one in recordings)
 
 
-def test_the_program_ends_with_ffm_killed(measuring: Callable[[str], subprocess.Popen[str]], ending: Path) -> None:
+def test_the_program_ends_with_ffm_killed(measuring: Callable[[str], Begun], ending: Path) -> None:
     ffm = measuring("baseline")
-    (first,) = (process for process in processes_of(ending) if parent_of(process) == ffm.pid)
-    ffm.kill()
+    (first,) = (process for process in processes_of(ending) if parent_of(process) == ffm.process)
+    ffm.tell(signal.SIGKILL)
     ffm.wait(PATIENCE)
     assert until(lambda: first not in processes_of(ending))
 
