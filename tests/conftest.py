@@ -59,7 +59,6 @@ LONGEST = (
     "pipeline/test_chosen_sites.py",
     "sources/test_pytorch.py",
     "pipeline/test_detaching.py",
-    "pipeline/test_threads.py",
     "driver/test_real_driver_hooks.py",
     "pipeline/test_ranks.py",
 )
