@@ -289,11 +289,13 @@ bool ffm_ranges_arm(ffm_range *range)
         return false;
     const bool prepared = range->state == FFM_RANGE_PREPARED;
     set_state(range, FFM_RANGE_ARMED);
-    int64_t error = prepared ? 0 : apply(ffm_range_first_page(range), ffm_range_last_page(range));
+    int64_t error = 0;
+    if (disturbs(range)) /* one that begins now finds the range armed */
+        error = -EBUSY;
+    else if (!prepared)
+        error = apply(ffm_range_first_page(range), ffm_range_last_page(range));
     if (error == -EINVAL) /* a part of a huge page from the system's pool */
         error = arm_huge(range);
-    if (error == 0 && disturbs(range))
-        error = -EBUSY;
     if (error != 0)
         ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
     return error == 0;

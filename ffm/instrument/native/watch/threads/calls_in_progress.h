@@ -24,7 +24,8 @@ bool ffm_call_in_progress_again(const ffm_call_in_progress *call, bool (*is_clos
 /* The kernel has answered. */
 void ffm_call_in_progress_over(const ffm_call_in_progress *call);
 
-/* Whether calls of other threads use some of [start, end), or write there. Ask when it is protected. */
+/* Whether calls of other threads use some of [start, end), or write there. Ask when calls that begin would find it
+ * protected, before it is. */
 bool ffm_calls_in_progress_use(uint64_t start, uint64_t end, bool writing_only);
 
 /* A child that ran as the calling thread is gone, perhaps within a call. */
