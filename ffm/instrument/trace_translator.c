@@ -2,7 +2,8 @@
  * that every instruction that accesses watched memory calls the collector first.
  *
  * It only translates; the effects of the instructions are the collector's business (native/watch/detection/trace.c).
- * trace_instructions.c is prepended to this text: it tells what an instruction accesses. */
+ * trace_instructions.c and trace_code_checks.c are prepended to this text: they tell what an instruction accesses, and
+ * see to it that no block outlives the code that it was made from. */
 
 extern void ffm_collector_trace_access(GumCpuContext *registers, gpointer operand);
 extern void ffm_collector_trace_lanes(GumCpuContext *registers, gpointer lanes);
@@ -223,10 +224,16 @@ void translate(GumStalkerIterator *iterator, GumStalkerOutput *output, gpointer 
     const cs_insn *instruction;
     guint64 behind = 0; /* the address after the block, if the block goes on there */
     gboolean found = FALSE;
+    code_copy *made_from = NULL;
     while (gum_stalker_iterator_next(iterator, &instruction)) {
+        const gboolean watched = !ffm_collector_trace_skips(instruction->address);
         if (loses_halves(instruction))
             refuse_wide(instruction->address);
-        if (!ffm_collector_trace_skips(instruction->address))
+        if (watched && !found)
+            made_from = put_code_check(iterator, output->writer.x86, instruction->address);
+        if (made_from != NULL)
+            copy_instruction(made_from, instruction);
+        if (watched)
             watch_instruction(iterator, output->writer.x86, instruction);
         behind = continues_elsewhere(instruction) ? 0 : instruction->address + instruction->size;
         found = TRUE;

@@ -26,6 +26,7 @@ PROGRAMS = Path(__file__).parent / "programs"
         "read_by_child.cu",
         "readable_addresses.cu",
         "refused_copies.cu",
+        "rewritten_code.cu",
         "traced_by_parent.cu",
     ],
 )

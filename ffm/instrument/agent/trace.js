@@ -16,7 +16,8 @@ function startTrace(source) {
     }
   }
   const symbols = {};
-  for (const name of ["access", "lanes", "system_call", "counter", "pages", "skips"]) {
+  const watching = ["access", "lanes", "system_call", "counter", "pages", "skips"];
+  for (const name of [...watching, "replaced", "seen", "changes", "anew"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }
   refusals = {
@@ -48,6 +49,8 @@ function libraryCreate() {
 }
 
 function followHere() {
+  // Blocks compare themselves what they were made from. Stalker would write a new one over the code of others.
+  Stalker.trustThreshold = 0;
   Stalker.garbageCollect(); // translations of threads that have ended
   Stalker.follow({ transform: translator.translate });
 }

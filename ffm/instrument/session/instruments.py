@@ -35,6 +35,7 @@ AGENT_PARTS = (
 TRANSLATOR = (
     _ROOM / "native" / "watch" / "detection" / "trace_operand.h",
     _ROOM / "trace_instructions.c",
+    _ROOM / "trace_code_checks.c",
     _ROOM / "trace_translator.c",
 )
 """The trace watch, compiled inside the program."""

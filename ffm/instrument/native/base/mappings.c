@@ -93,13 +93,16 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
 
 enum { SOME = 1024, MORE = 4096 }; /* bytes; the kernel gives no more than a page at once */
 
-typedef enum { START, END, PERMISSIONS, REST } column;
+typedef enum { START, END, PERMISSIONS, OFFSET, DEVICE, FILE_NUMBER, PATH } column;
 
-/* Reads the start of each line, whichever part of the file `text` is. */
+/* Reads the start of each line, whichever part of the file `text` is; of the one that is found, all if `whole`. */
 typedef struct {
     uint64_t address, start, end;
     column at;
-    bool found, readable;
+    uint32_t letter; /* of the permissions */
+    bool whole, found, over;
+    bool readable, writable, is_private, numbered;
+    char last;
     ffm_mapped *all; /* gets each mapping; NULL if only the one at the address is wanted */
 } search;
 
@@ -120,26 +123,63 @@ static uint64_t digit(char letter)
     return (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
 }
 
+/* Permissions are four letters: rwxp, or s for shared memory. */
+static void look_at_permission(search *wanted, char letter)
+{
+    switch (wanted->letter++) {
+    case 0:
+        wanted->readable = letter == 'r';
+        wanted->found = wanted->start <= wanted->address && wanted->address < wanted->end;
+        wanted->over = wanted->found && !wanted->whole;
+        if (wanted->all != NULL)
+            note(wanted->all, wanted->start, wanted->end);
+        break;
+    case 1:
+        wanted->writable = letter == 'w';
+        break;
+    case 3:
+        wanted->is_private = letter == 'p';
+        break;
+    default:
+        break;
+    }
+}
+
+static void look_at_letter(search *wanted, char letter)
+{
+    switch (wanted->at) {
+    case START:
+        wanted->start = wanted->start << 4 | digit(letter);
+        break;
+    case END:
+        wanted->end = wanted->end << 4 | digit(letter);
+        break;
+    case PERMISSIONS:
+        look_at_permission(wanted, letter);
+        break;
+    case FILE_NUMBER:
+        wanted->numbered = wanted->numbered || letter != '0';
+        break;
+    default:
+        break;
+    }
+}
+
 static void look(search *wanted, const char *text, int64_t length)
 {
-    for (int64_t i = 0; i < length && !wanted->found; i++) {
-        if (text[i] == '\n') {
+    for (int64_t i = 0; i < length && !wanted->over; i++) {
+        const bool separates = wanted->at == START ? text[i] == '-' : text[i] == ' ' && wanted->at != PATH;
+        if (text[i] == '\n' && wanted->found) {
+            wanted->over = true;
+        } else if (text[i] == '\n') {
             wanted->at = START;
-            wanted->start = wanted->end = 0;
-        } else if (wanted->at == START && text[i] == '-') {
-            wanted->at = END;
-        } else if (wanted->at == START) {
-            wanted->start = wanted->start << 4 | digit(text[i]);
-        } else if (wanted->at == END && text[i] == ' ') {
-            wanted->at = PERMISSIONS;
-        } else if (wanted->at == PERMISSIONS) {
-            wanted->at = REST;
-            wanted->readable = text[i] == 'r';
-            wanted->found = wanted->start <= wanted->address && wanted->address < wanted->end;
-            if (wanted->all != NULL)
-                note(wanted->all, wanted->start, wanted->end);
-        } else if (wanted->at == END) {
-            wanted->end = wanted->end << 4 | digit(text[i]);
+            wanted->start = wanted->end = wanted->letter = 0;
+            wanted->numbered = false;
+        } else if (separates) {
+            wanted->at++;
+        } else {
+            look_at_letter(wanted, text[i]);
+            wanted->last = text[i];
         }
     }
 }
@@ -155,7 +195,7 @@ static bool read_until_found(search *wanted, char *text, size_t bytes)
     do {
         length = ffm_kernel(SYS_read, (uint64_t)file, (uint64_t)text, bytes, 0);
         look(wanted, text, length);
-    } while (length > 0 && !wanted->found);
+    } while (length > 0 && !wanted->over);
     ffm_kernel(SYS_close, (uint64_t)file, 0, 0, 0);
     return length >= 0;
 }
@@ -166,6 +206,19 @@ static search mapping_of(uint64_t address)
     search wanted = {.address = address};
     read_until_found(&wanted, text, sizeof text);
     return wanted;
+}
+
+ffm_mapping ffm_mappings_at(uint64_t address)
+{
+    char text[SOME];
+    search wanted = {.address = address, .whole = true};
+    if (!read_until_found(&wanted, text, sizeof text) || !wanted.found)
+        return (ffm_mapping){0};
+    return (ffm_mapping){.start = wanted.start,
+                         .end = wanted.end,
+                         .writable = wanted.writable,
+                         .is_private = wanted.is_private,
+                         .of_file = wanted.numbered && wanted.last != ')'};
 }
 
 void ffm_mappings_all(ffm_mapped *mapped)

@@ -12,6 +12,15 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end);
 /* The mapping that contains an address; false if there is none. Safe in signal handlers. */
 bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end);
 
+typedef struct {
+    uint64_t start, end;
+    bool writable, is_private;
+    bool of_file; /* of one that can be found by its path: not deleted, and not made by memfd_create */
+} ffm_mapping;
+
+/* The mapping that contains an address; all 0 if there is none. Safe in signal handlers. */
+ffm_mapping ffm_mappings_at(uint64_t address);
+
 /* Whether all of [start, end) is mapped and readable. Safe in signal handlers. */
 bool ffm_mappings_readable(uint64_t start, uint64_t end);
 

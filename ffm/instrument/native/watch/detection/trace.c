@@ -24,6 +24,7 @@
 #include "threads.h"
 #include "trace_calls.h"
 #include "trace_cancelled.h"
+#include "trace_code.h"
 #include "trace_marks.h"
 #include "trace_operand.h"
 #include "traced.h"
@@ -80,6 +81,13 @@ static void uncancelled(void (*function)(void))
     pthread_setcancelstate(state, &state);
 }
 
+static void follow(void)
+{
+    make_room();
+    ffm_trace_code_begins();
+    uncancelled(trace.follow);
+}
+
 /* Give back the translation of a thread that ends, after the destructors of all its other variables, which may use the
  * program's results: those run in the rounds before the last. */
 static __thread bool counted __attribute__((tls_model("initial-exec"))); /* among the program's threads */
@@ -108,13 +116,13 @@ void ffm_trace_follow(void)
         return;
     }
     pthread_setspecific(trace.ending, (void *)1);
-    make_room();
-    uncancelled(trace.follow);
+    follow();
 }
 
 /* Stalker lets a child of clone run its original code. */
 void ffm_trace_after_fork(void)
 {
+    ffm_trace_code_after_fork();
     followed = trace.process != getpid();
     trace.followed = followed; /* the child has one thread */
     ffm_trace_follow();
@@ -197,6 +205,7 @@ void ffm_collector_trace_system_call(const void *opaque_registers, const void *n
     const ffm_thread *thread = ffm_thread_peek();
     const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
                                    registers->r10, registers->r8,  registers->r9};
+    ffm_trace_code_before(registers->rax, arguments);
     ffm_trace_cancelled_before(registers->rip, registers->rsp, registers->rax, arguments);
     if (in_collector(thread) || (thread != NULL && thread->depth != 0))
         return; /* what the driver makes the kernel do is known from the call's arguments */
@@ -272,8 +281,13 @@ static bool is_followed(void)
 static void follow_again(void)
 {
     uncancelled(trace.unfollow);
-    make_room();
-    uncancelled(trace.follow);
+    follow();
+}
+
+static void translate_again(void)
+{
+    if (is_followed())
+        follow_again();
 }
 
 static const ffm_follower follower = {is_followed, follow_again};
@@ -286,10 +300,8 @@ static void follow_to_end(void)
 {
     while (__atomic_load_n(&destroy_variables, __ATOMIC_ACQUIRE) == NULL)
         __builtin_ia32_pause();
-    if (followed && trace.process == getpid() && ffm_trace_complete()) {
-        make_room();
-        uncancelled(trace.follow);
-    }
+    if (followed && trace.process == getpid() && ffm_trace_complete())
+        follow();
     destroy_variables();
 }
 
@@ -320,6 +332,7 @@ void ffm_collector_trace_open(void *follow, void *unfollow, void *original)
     trace.follow = (void (*)(void))(uintptr_t)follow;
     ffm_trace_marks_open();
     ffm_trace_cancelled_open(&follower);
+    ffm_trace_code_open(translate_again);
     ffm_trace_turn_on();
     if (original != NULL)
         __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);

@@ -24,6 +24,13 @@ FFM_EXPORT void ffm_collector_trace_lanes(const void *registers, const void *lan
 FFM_EXPORT void ffm_collector_trace_system_call(const void *registers, const void *nothing);
 FFM_EXPORT void ffm_collector_trace_counter(const void *registers, const void *nothing);
 
+/* Code that changes (see trace_code.h): how often code of files was replaced, how often when the calling thread's
+ * translation began, whether code at an address may change without that, and where a block that is out of date goes. */
+extern FFM_EXPORT uint64_t ffm_collector_trace_replaced;
+FFM_EXPORT uint64_t ffm_collector_trace_seen(void);
+FFM_EXPORT bool ffm_collector_trace_changes(uint64_t address);
+FFM_EXPORT void ffm_collector_trace_anew(void);
+
 /* Whether an instruction belongs to the instruments: the translator leaves those unchanged. */
 FFM_EXPORT bool ffm_collector_trace_skips(uint64_t instruction);
 
