@@ -95,6 +95,8 @@ class DoesNotPay:
     """
     entering: bool
     """Whether the cost contains that of getting into the program, which cannot be taken back."""
+    best: bool = False
+    """Whether more than the estimate is compared: the most that it may save."""
 
 
 Reason = (

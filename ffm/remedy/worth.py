@@ -127,7 +127,7 @@ class _Plan:
 
     def worth(self, entering_s: float) -> Worth:
         for unit in list(self._units):
-            self._drop_unless({unit}, self._at_best_s(unit))
+            self._drop_unless({unit}, self._at_best_s(unit), best=True)
         for unit in [unit for unit in self._units if self._must_be_certain(unit)]:
             self._drop_unless({unit}, self._at_least_s(unit), certain=True)
         staged = {unit for unit in self._units if self._staging_bytes(unit)}
@@ -158,13 +158,20 @@ class _Plan:
         return calls < constant("FFM_TRIAL_LEAST_CALLS") and cost_s * constant("FFM_TRIAL_NOTICEABLE") > self._wall_s
 
     def _drop_unless(
-        self, units: Collection[int], saved_s: float, entering_s: float = 0.0, *, certain: bool = False
+        self,
+        units: Collection[int],
+        saved_s: float,
+        entering_s: float = 0.0,
+        *,
+        certain: bool = False,
+        best: bool = False,
     ) -> None:
         """Drop the units together if they do not save more than they cost together."""
         cost_s = sum(self._cost_s[unit] for unit in units) + self._pinning_s(units) + entering_s
         if saved_s > cost_s:
             return
-        why = DoesNotPay(saved_s, cost_s, together=len(units) > 1, certain=certain, entering=entering_s > 0)
+        together, entering = len(units) > 1, entering_s > 0
+        why = DoesNotPay(saved_s, cost_s, together=together, certain=certain, entering=entering, best=best)
         for unit in units:
             self._why |= dict.fromkeys(self._problems([unit]), why)
             del self._units[unit]

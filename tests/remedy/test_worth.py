@@ -53,6 +53,9 @@ def test_what_cannot_pay_even_at_best_is_left_alone() -> None:
     assert kept(worth) == {1}
     assert set(worth.left) == {0}
     assert why_not(worth.left[0]) == "correcting it would save less than 0.0001 s and cost less than 0.0001 s"
+    large = analysis(upload(0, count=1, bytes_each=1 << 30))
+    slow = Machine(hash_s=0.0, copy_s=1e-8, pin_s=0.0)
+    assert why_not(judged(large, {}, slow).left[0]) == "correcting it would save at most 1.0000 s and cost 10.7374 s"
 
 
 def test_what_a_plan_costs_is_that_of_the_sites_that_are_left() -> None:

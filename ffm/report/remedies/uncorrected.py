@@ -23,6 +23,9 @@ from ffm.remedy.reasons import (
 from ffm.report.words import WORDS
 from ffm.results.documents.analysis import Analysis
 
+NOTICEABLE_S = 0.0001
+"""The least seconds that are told as a number."""
+
 _FIXED: dict[type[Reason], str] = {
     ManagedSet: "once it returns, the program may use all managed memory, which kernels may still be writing. If it "
     "returned early, all of that memory would have to be closed until the kernels finish, and a kernel that waits for "
@@ -78,7 +81,8 @@ def by_hand(document: Analysis, options: Sequence[str]) -> str:
 def _does_not_pay(reason: DoesNotPay) -> str:
     kind = "it and those like it" if reason.together else "it"
     if not reason.certain:
-        return f"correcting {kind} would save {_seconds(reason.saved_s)} and cost {_seconds(reason.cost_s)}"
+        most = "at most " if reason.best and reason.saved_s >= NOTICEABLE_S else ""
+        return f"correcting {kind} would save {most}{_seconds(reason.saved_s)} and cost {_seconds(reason.cost_s)}"
     least = "may save as little as" if reason.saved_s > 0 else "may save"
     if reason.entering:
         least = "may save only about"
@@ -91,4 +95,4 @@ def _does_not_pay(reason: DoesNotPay) -> str:
 def _seconds(seconds: float) -> str:
     if seconds <= 0:
         return "nothing"
-    return f"{seconds:.4f} s" if seconds >= 0.0001 else "less than 0.0001 s"
+    return f"{seconds:.4f} s" if seconds >= NOTICEABLE_S else f"less than {NOTICEABLE_S} s"
