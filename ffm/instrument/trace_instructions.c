@@ -275,11 +275,34 @@ static gboolean reaches_further(const cs_insn *instruction)
     }
 }
 
-/* Its memory is not among the operands. */
-static gboolean stores_behind_rdi(const cs_insn *instruction)
+/* Whether it stores to memory that is not among its operands, and where. */
+static gboolean implied_store(const cs_insn *instruction, ffm_operand *store)
 {
-    return instruction->id == X86_INS_MASKMOVQ || instruction->id == X86_INS_MASKMOVDQU ||
-           instruction->id == X86_INS_VMASKMOVDQU;
+    enum { RAX = 0, RDI = 7, LINE = 64 };
+    const cs_x86 *detail = &instruction->detail->x86;
+    memset(store, 0, sizeof *store);
+    store->index = FFM_NO_REGISTER;
+    store->scale = 1;
+    store->flags = FFM_OPERAND_WRITE | (detail->addr_size == 4 ? FFM_OPERAND_NARROW : 0);
+    switch (instruction->id) {
+    case X86_INS_MASKMOVQ:
+    case X86_INS_MASKMOVDQU:
+    case X86_INS_VMASKMOVDQU:
+        store->base = RDI;
+        store->bytes = OF_XMM;
+        return TRUE;
+    case X86_INS_MOVDIR64B:
+        store->base = number_of(detail->operands[0].reg);
+        store->bytes = LINE;
+        return TRUE;
+    case X86_INS_CLZERO: /* somewhere here is the line that contains the address */
+        store->base = RAX;
+        store->displacement = 1 - LINE;
+        store->bytes = 2 * LINE - 1;
+        return TRUE;
+    default:
+        return FALSE;
+    }
 }
 
 /* Stalker's own code clears the upper halves of these: the program would compute with wrong values. It keeps those of

@@ -177,14 +177,6 @@ static void put_string(GumStalkerIterator *iterator, GumX86Writer *writer, guint
     }
 }
 
-static void put_operand_behind_rdi(GumStalkerIterator *iterator, GumX86Writer *writer)
-{
-    enum { RDI = 7 };
-    const ffm_operand operand = {
-        .base = RDI, .index = FFM_NO_REGISTER, .scale = 1, .flags = FFM_OPERAND_WRITE, .bytes = OF_XMM};
-    put_access(iterator, writer, &operand);
-}
-
 static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction)
 {
     const cs_x86 *detail = &instruction->detail->x86;
@@ -208,10 +200,9 @@ static void watch_instruction(GumStalkerIterator *iterator, GumX86Writer *writer
         put_lanes(iterator, writer, &unknown, NO_VECTOR, NO_VECTOR);
         return;
     }
-    if (stores_behind_rdi(instruction)) {
-        put_operand_behind_rdi(iterator, writer);
-        return;
-    }
+    ffm_operand store;
+    if (implied_store(instruction, &store))
+        put_access(iterator, writer, &store);
     for (guint8 i = 0; i < detail->op_count; i++)
         if (detail->operands[i].type == X86_OP_MEM)
             put_operand(iterator, writer, instruction, i);

@@ -1,8 +1,10 @@
 // Vector instructions touch some lanes of their memory only: a gather whose first lanes lie elsewhere reads the
-// download, a masked load and a masked store reach it only with the lanes that their masks turn on.
+// download, a masked load and a masked store reach it only with the lanes that their masks turn on. And CLZERO, which
+// names no memory, clears a line of it.
 // variants: all
 #include "planted.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 constexpr int count = 4096, lanes = 8;
@@ -55,10 +57,21 @@ __attribute__((target("avx2"), noinline)) static void store_fives(int *to, const
             to[lane] = 5;
 }
 
+/* The line that contains the address. */
+static void clear_line(int *there)
+{
+    enum { LINE = 64 };
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(0x80000008, &a, &b, &c, &d) != 0 && (b & 1) != 0)
+        __asm__ volatile(".byte 0x0f, 0x01, 0xfc" : : "a"(there) : "memory");
+    else
+        std::memset(reinterpret_cast<void *>(reinterpret_cast<size_t>(there) / LINE * LINE), 0, LINE);
+}
+
 void program()
 {
     int *device = device_integers(count);
-    int *host[5];
+    int *host[6];
     for (int *&one : host)
         one = behind_zeros(count);
     const Lanes index = {{0, 1, 2, 3, count, count + 1, count + 2, count + 3}};
@@ -90,4 +103,12 @@ void program()
     store_fives(host[4] - 4, on);
     settle();
     expect("stored", sum(host[4] - 4, lanes), lanes * 5);
+
+    fill(device, count, 12);
+    DOWNLOAD_ASYNC(host[5], device, bytes);
+    WAIT(line_cleared, cudaStreamSynchronize(nullptr)); // sync: required
+    clear_line(host[5] + count / 2);
+    settle();
+    WAIT(line_read, cudaStreamSynchronize(nullptr)); // sync: unnecessary
+    expect("cleared", sum(host[5], count), 12 * (count - 16));
 }

@@ -6,7 +6,7 @@
 #include "ranges.h"
 #include "trace_operand.h"
 
-enum { LARGEST_OPERAND = 64, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
+enum { LARGEST_OPERAND = 128, PAGE = 4096, PAGES = FFM_TRACED_PAGES };
 
 uint8_t ffm_collector_trace_pages[PAGES];
 
