@@ -1,10 +1,12 @@
 """What sampling the CPU costs a program in stage 2: its processor time with samples by that without, in turns.
 
-    python benchmarks/sampling.py                                  # 9 pairs of runs of each of the samples
-    python benchmarks/sampling.py --pairs 5 --sample flag
+    python benchmarks/sampling.py                                  # 9 pairs of runs of each program
+    python benchmarks/sampling.py --pairs 5 --program flag
 
-The goal is 2 % (`docs/architecture.md#instrumenting` says how samples are taken). Prints a line for each sample and
-writes `benchmarks/results/sampling.json`.
+Runs of the samples differ by more than samples cost. `programs/pieces.c` times equal pieces of its own work instead, 4
+and 40 functions deep, each long enough for several samples: the ratio is that of their medians. The goal is 2 %
+(`docs/architecture.md#instrumenting` says how samples are taken). Prints a line for each program and writes
+`benchmarks/results/sampling.json`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median, run_stage
+from building import build
 from machine import description, watch_others
 
 from ffm.results.documents.files import read_owned
@@ -30,12 +33,16 @@ from ffm.vgpu.paths import sample
 RESULTS = Path(__file__).parent / "results" / "sampling.json"
 SAMPLES = {"flag": (), "als": ("40",)}
 """Those that work most on the CPU between their calls, and their arguments."""
+PIECES = {"pieces-4": ("75", "4"), "pieces-40": ("75", "40")}
+"""Arguments of `programs/pieces.c`."""
 LIMIT_S = 120.0
 FLAG = tracing.SAMPLES
 
 
-def processor_s(request: Request, sampled: bool) -> tuple[float, float]:
-    """Run stage 2; return the program's processor seconds, and those that its samples stand for."""
+def processor_s(request: Request, sampled: bool, pieces: bool) -> tuple[float, float]:
+    """Run stage 2; return processor seconds, of the program or of a usual one of the `pieces` that it times, and those
+    that its samples stand for.
+    """
     tracing.SAMPLES = FLAG if sampled else 0
     try:
         run_stage("tracing", request)
@@ -43,20 +50,25 @@ def processor_s(request: Request, sampled: bool) -> tuple[float, float]:
         tracing.SAMPLES = FLAG
     document, _ = read_owned(Tracing, request.folder.document("tracing"))
     assert document.run is not None, "it has just been measured"
-    return document.run.user_s + document.run.system_s, sum(document.sampled.nanoseconds) / 1e9
+    stood_for = sum(document.sampled.nanoseconds) / 1e9
+    if pieces:
+        return median(map(int, request.folder.output("tracing").read_text().split())) / 1e9, stood_for
+    return document.run.user_s + document.run.system_s, stood_for
 
 
 def measure(name: str, pairs: int, folder: Path) -> dict[str, Any]:
-    """Measure a sample; return a row of the result."""
-    request = Request([str(sample(name)), *SAMPLES[name]], ResultsFolder(folder), LIMIT_S)
+    """Measure a program; return a row of the result."""
+    in_pieces = name in PIECES
+    command = [build("pieces", folder), *PIECES[name]] if in_pieces else [sample(name), *SAMPLES[name]]
+    request = Request([str(word) for word in command], ResultsFolder(folder / "results"), LIMIT_S)
     run_stage("baseline", request)
     each = []
     for _ in range(pairs):
-        with_samples, stood_for = processor_s(request, True)
-        each.append((with_samples, processor_s(request, False)[0], stood_for))
+        with_samples, stood_for = processor_s(request, True, in_pieces)
+        each.append((with_samples, processor_s(request, False, in_pieces)[0], stood_for))
     ratios = [one / other for one, other, _ in each]
     return {
-        "sample": name,
+        "program": name,
         "pairs_s": each,
         "sampled_s": median(stood_for for _, _, stood_for in each),
         "ratio": median(ratios),
@@ -68,11 +80,11 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=9, help="runs with samples and without, in turn [9]")
-    parser.add_argument("--sample", action="append", choices=SAMPLES, help="only this one")
+    parser.add_argument("--program", action="append", choices=[*PIECES, *SAMPLES], help="only this one")
     arguments = parser.parse_args()
     rows = []
     with watch_others() as others:
-        for name in arguments.sample or SAMPLES:
+        for name in arguments.program or [*PIECES, *SAMPLES]:
             with tempfile.TemporaryDirectory(prefix="ffm-sampling-") as folder:
                 rows.append(measure(name, arguments.pairs, Path(folder)))
             low, high = rows[-1]["ratio_interval"]
