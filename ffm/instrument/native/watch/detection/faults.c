@@ -20,6 +20,7 @@
 #include "signals.h"
 #include "sink.h"
 #include "stacks.h"
+#include "string_instructions.h"
 #include "thread.h"
 #include "thread_memory.h"
 #include "touched.h"
@@ -76,7 +77,7 @@ static bool step(uint64_t address, uint64_t time, ucontext_t *context)
         ffm_ranges_close_page(&page);
         return true;
     }
-    if (emulated(address, &page, context)) {
+    if (emulated(address, &page, context) || (stepping.count == 0 && ffm_string_executed(&page, context))) {
         ffm_ranges_close_page(&page);
         return true;
     }
