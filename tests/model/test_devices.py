@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from simulator import SYNC, Call, programs, traced
 
-from ffm.model import compiled
 from ffm.model.device import IDLE, Action, DeviceWork, stream_of_device
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -17,6 +15,7 @@ from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import build_graph
 from tests.examples import examples
+from tests.model.compiling import all_compiled
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -80,8 +79,7 @@ def test_a_device_with_one_stream_is_waited_for_as_that_is(calls: list[Call]) ->
 @given(programs(streams=3))
 @settings(max_examples=examples(5), deadline=None)
 def test_compiled_too(calls: list[Call]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "PLAIN_ROWS", -1)
+    with all_compiled():
         check_alike(calls)
 
 

@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs, traced, traced_together
 
-from ffm.model import compiled
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from tests.examples import examples
+from tests.model.compiling import all_compiled
 from tests.model.given_times import given_gpu_times
 
 SECOND = 1_000_000_000
@@ -91,8 +91,7 @@ def test_compiled_and_plain_say_the_same(calls: list[Call]) -> None:
         return exact(calls).selected(np.ones(len(calls), bool)), *(column.tolist() for column in columns)
 
     plain = said()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "PLAIN_ROWS", -1)
+    with all_compiled():
         assert said() == plain
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import SYNC, Call, live, programs, traced
 
-from ffm.model import compiled, grouping
+from ffm.model import grouping
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
@@ -19,6 +19,7 @@ from ffm.model.gpu_times.segment_lengths import WAKING_NS
 from ffm.model.gpu_times.timelines import GuessedTotals, Inference
 from ffm.model.timeline import Kind, Problem
 from tests.examples import examples
+from tests.model.compiling import all_compiled
 
 MICROSECOND = 1_000
 
@@ -200,8 +201,7 @@ def test_any_size_of_part_gives_the_same_times(calls: list[Call], size: int, lat
 def test_compiled_and_plain_infer_the_same(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
     plain = infer_gpu_times(timeline, work)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "PLAIN_ROWS", -1)
+    with all_compiled():
         again = infer_gpu_times(timeline, work)
     for first, second in zip(
         (plain.likely, plain.slow, plain.fast), (again.likely, again.slow, again.fast), strict=True

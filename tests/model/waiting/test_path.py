@@ -31,6 +31,7 @@ from ffm.model.waiting.path import (
     time_by_part,
 )
 from tests.examples import examples
+from tests.model.compiling import alone
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -394,9 +395,10 @@ def test_compiled_passes_find_the_same(members: list[Member]) -> None:
         kernels[module, name] = getattr(module, name)
         setattr(module, name, compiled(getattr(module, name)))
     try:
-        again = graph_of(timeline, work, gpu)
-        same = find_path(timeline, work, again)
-        owner_again = time_by_owner(timeline, work, again, find_stretches(timeline, work, again), owners)
+        with alone():
+            again = graph_of(timeline, work, gpu)
+            same = find_path(timeline, work, again)
+            owner_again = time_by_owner(timeline, work, again, find_stretches(timeline, work, again), owners)
     finally:
         for (module, name), kernel in kernels.items():
             setattr(module, name, kernel)
