@@ -15,6 +15,7 @@ from ffm.report.remedies.advice import (
     RemedyKind,
     identify_remedies,
 )
+from ffm.report.remedies.frameworks import CUPY, PYTHON, TORCH, Framework
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.results.documents.site import Verdict
 from ffm.results.vocabulary import Because
@@ -119,6 +120,13 @@ def test_an_upload_that_never_brought_anything_new_may_go_and_what_was_not_prove
     assert "leave this call out" in advice and "const" in advice
     assert "Not shown: that the host data stays the same" in advice
     assert "no kernel writes the buffer" in advice
+
+
+@pytest.mark.parametrize(("framework", "said"), [(CUPY, True), (TORCH, True), (PYTHON, False), (None, False)])
+def test_what_a_package_does_for_a_repeated_transfer_is_saved_too(framework: Framework | None, said: bool) -> None:
+    advice = told(replace(TRANSFER, no_op=9, framework=framework))
+    assert ("The saving is at least what is shown" in advice) is said
+    assert not said or f"What {framework.name if framework else ''} does itself" in advice
 
 
 @pytest.mark.parametrize("counts", [{"no_op": 8}, {"repeat": 8}])

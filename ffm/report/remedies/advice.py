@@ -267,6 +267,11 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
         ]
     if problem.framework is None and not problem.changed and not problem.downloads:
         steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
+    if problem.framework is not None and problem.framework.name:
+        steps.append(
+            f"The saving is at least what is shown: it counts the driver's calls alone. What {problem.framework.name} "
+            "does itself for a call that is left out, such as copying the array to pinned memory first, is saved, too."
+        )
     return _made(problem, RemedyKind.REPEATED_TRANSFER, problem.no_op + problem.repeat, steps, "destination")
 
 

@@ -17,6 +17,8 @@ from pathlib import PurePath
 class Framework:
     """Sentences for the users of a package."""
 
+    name: str
+    """Empty if it is not known which package makes a call."""
     asynchronous: str
     """How to copy without waiting."""
     pinned: str
@@ -26,29 +28,34 @@ class Framework:
 
 
 TORCH = Framework(
+    "PyTorch",
     'Copy with non_blocking=True: tensor.to("cuda", non_blocking=True), or pinned.copy_(tensor, non_blocking=True).',
     "Pin the host tensor, or the copy waits anyway: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
     "PyTorch keeps freed memory by itself: leave out torch.cuda.empty_cache() in the loop. Where memory runs short, "
     "PyTorch gives it back before it tries again: make the work need less.",
 )
 CUPY = Framework(
+    "CuPy",
     "Copy on a stream without waiting: array.set(host, stream=stream), or array.get(out=pinned, blocking=False).",
     "Pin the host array, or the copy waits anyway: cupyx.empty_pinned() or cupyx.empty_like_pinned().",
     "CuPy keeps freed memory in a pool: leave out free_all_blocks() in the loop, and do not turn the pool off "
     "(cupy.cuda.set_allocator).",
 )
 NUMBA = Framework(
+    "Numba",
     "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream).",
     "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
     "Make the arrays once, before the loop, and fill them by array.copy_to_device(host), or to_device(host, to=array). "
     "Numba gives arrays back in batches, and each waits: put the loop into `with cuda.defer_cleanup():`.",
 )
 JAX = Framework(
+    "JAX",
     "Call array.copy_to_host_async() once the work that produces it is dispatched, and read the array later.",
     'Keep host data in pinned memory, as a sharding with memory_kind="pinned_host" does.',
     "Do not set XLA_PYTHON_CLIENT_ALLOCATOR=platform: otherwise JAX keeps freed memory by itself.",
 )
 PYTHON = Framework(
+    "",
     "Call the asynchronous form on the stream of the work that uses the data.",
     "Pin the host memory, or the copy waits anyway: allocate it with cuMemAllocHost, or register it once with "
     "cuMemHostRegister.",
