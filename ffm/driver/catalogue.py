@@ -271,6 +271,11 @@ class DriverFunction:
         return self.effect in (Effect.BEGIN_CAPTURE, Effect.END_CAPTURE)
 
     @property
+    def makes_context(self) -> bool:
+        """Whether it gives out a context, which it makes if there is none."""
+        return self.effect is Effect.ENTER_CONTEXT and self.result != ABSENT
+
+    @property
     def ends_context(self) -> bool:
         """Whether it may destroy a context."""
         return self.effect in (Effect.END_CONTEXT, Effect.RELEASE_CONTEXT)

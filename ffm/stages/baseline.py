@@ -1,7 +1,7 @@
 """Stage 1 (dissertation 4.1): the program's wall time, and which driver functions wait, from where.
 
-Only the driver's internal wait function is hooked. If it is unknown, the public synchronizations are hooked instead,
-and the document says so (`Driver.wait_function`).
+Only the driver's internal wait function is hooked, and what makes contexts, whose waits are not recorded. If the wait
+function is unknown, the public synchronizations are hooked instead, and the document says so (`Driver.wait_function`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ffm.results.documents.run import Driver
 from ffm.results.documents.stacks import Module, Stack
 from ffm.results.folder.output import where_output
 from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.tracing import context_makers
 
 WORK = (
     Kind.SYNCHRONIZATION,
@@ -60,12 +61,13 @@ def run_baseline(request: Request) -> Baseline:
     Raises:
         ProgramError: The program could not be measured, or failed.
     """
-    measured = measure("baseline", request, on={})
+    makers = context_makers()
+    measured = measure("baseline", request, on={}, functions=makers)
     driver = measured.run.driver
     if driver is not None and driver.wait_function is None and driver.path:
         # Nothing was hooked: time the public calls instead.
         functions = [function.name for function in load_catalogue().of_kind(Kind.SYNCHRONIZATION)]
-        measured = measure("baseline", request, on={}, functions=functions)
+        measured = measure("baseline", request, on={}, functions=[*functions, *makers])
     if not any(len(recording.operations) for recording in measured.recordings):
         measured = _with_work(measured, request)
     stacks = StackTable()
@@ -108,7 +110,7 @@ def _with_work(bare: Measurement, request: Request) -> Measurement:
     """
     require_sound(bare.run, request)
     functions = [function.name for function in load_catalogue().of_kind(*WORK)]
-    traced = measure("baseline", request, on={}, functions=functions)
+    traced = measure("baseline", request, on={}, functions=[*functions, *context_makers()])
     calls = [
         (int(row["start"]), int(row["result"]), int(row["function"]))
         for recording in traced.recordings

@@ -25,6 +25,7 @@ from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
 from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tables import ACCESSES
+from ffm.stages.tracing import context_makers
 from ffm.stages.watch_plan import write_watch_plan
 
 
@@ -44,7 +45,7 @@ def run_sync_use(request: Request) -> SyncUse:
     until = lasting(request.folder, request.for_s)
     # The portion begins or ends at the same call as in the runs before, so the same functions must be counted.
     functions = (
-        _functions(accesses)
+        [*_functions(accesses), *context_makers()]
         if portion is None and until is None
         else watched_functions(read_latest(Baseline, request.folder, "baseline"))
     )

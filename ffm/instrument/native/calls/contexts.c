@@ -46,6 +46,11 @@ bool ffm_devices_several(void)
     return answer == YES;
 }
 
+bool ffm_context_made(const ffm_function *function)
+{
+    return function->effect == FFM_EFFECT_ENTER_CONTEXT && function->result >= 0;
+}
+
 bool ffm_context_ends(const ffm_function *function)
 {
     return function->effect == FFM_EFFECT_END_CONTEXT || function->effect == FFM_EFFECT_RELEASE_CONTEXT;

@@ -29,6 +29,9 @@ void ffm_contexts_ask(void *current, void *device, void *uuid);
 /* Whether the driver has more than one device, or does not say. */
 bool ffm_devices_several(void);
 
+/* Whether a call gives out a context, which it makes if there is none. */
+bool ffm_context_made(const ffm_function *function);
+
 /* Whether a call may destroy a context, and all memory allocated in it. */
 bool ffm_context_ends(const ffm_function *function);
 

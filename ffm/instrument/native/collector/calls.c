@@ -153,7 +153,14 @@ static void note_probe_after(ffm_thread *thread, uint64_t returned, const ffm_ch
         thread->usual_after = thread->probe_after;
 }
 
-/* Outside of the portion of the run that is measured. */
+/* Whether a call is not recorded: outside of the portion of the run that is measured, and where it makes a context,
+ * which waits for its own set-up alone. */
+static bool passes(uint32_t index, ffm_thread *thread, uint64_t entered)
+{
+    return ffm_context_made(&ffm_catalogue[index]) ||
+           (ffm_portion_limited() && !ffm_portion_takes(index, thread, entered));
+}
+
 static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
 {
     ffm_dispatch_pause();
@@ -186,7 +193,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
         thread->depth--;
         return inner;
     }
-    if (ffm_portion_limited() && !ffm_portion_takes(index, thread, entered))
+    if (passes(index, thread, entered))
         return pass(index, arguments, thread);
     ffm_operation operation = {0};
     bool truncated;
@@ -224,7 +231,7 @@ void ffm_collector_call_enter(void *opaque)
     uint32_t index = ffm_call_at(invocation->function);
     if (thread == NULL || thread->bypass != 0 || index == FFM_FUNCTION_COUNT || thread->depth++ != 0)
         return;
-    thread->passing = ffm_portion_limited() && !ffm_portion_takes(index, thread, entered);
+    thread->passing = passes(index, thread, entered);
     ffm_dispatch_pause();
     if (thread->passing)
         return;

@@ -289,7 +289,7 @@ Context *primary_context(CUdevice device, bool create)
             return nullptr;
     }
     CallCost cost(microseconds(configuration().call_create_context));
-    if (configuration().context_waits != 0)
+    for (int wait = 0; wait < configuration().context_waits; ++wait)
         wait_for_gpu({});
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     Context *&context = handles().primary[device];
