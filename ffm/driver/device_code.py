@@ -19,12 +19,14 @@ from elftools.elf.elffile import ELFFile
 from ffm.regular_file import open_regular
 
 SECTION = ".nv_fatbin"
-_MAGIC = 0xBA55ED50
-_HEADER = struct.Struct("<IHHQ")
+CONTAINER_MAGIC = 0xBA55ED50
+CONTAINER_HEADER = struct.Struct("<IHHQ")
 """Magic, version, size of this header, size of the content."""
-_ENTRY = struct.Struct("<HHIQ12xI")
-"""Kind, version, size of this header, size of the code, then the architecture."""
-_PTX, _CUBIN = 1, 2
+ENTRY = struct.Struct("<H2xIQI8xI8xQ8xQ")
+"""Kind, size of this header, size of the code, its size if it is compressed, architecture, flags, and its size if it
+were not compressed.
+"""
+PTX, CUBIN = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,9 @@ def _read_once(path: Path, _state: tuple[int, ...]) -> tuple[DeviceCode, ...]:
 
 def _containers(data: mmap.mmap, place: int, end: int) -> list[DeviceCode]:
     found: list[DeviceCode] = []
-    while place + _HEADER.size <= end:
-        magic, _, header, size = _HEADER.unpack_from(data, place)
-        if magic != _MAGIC:
+    while place + CONTAINER_HEADER.size <= end:
+        magic, _, header, size = CONTAINER_HEADER.unpack_from(data, place)
+        if magic != CONTAINER_MAGIC:
             place += 8  # containers are padded to a multiple of eight bytes
             continue
         code = _entries(data, place + header, min(place + header + size, end))
@@ -84,13 +86,13 @@ def _containers(data: mmap.mmap, place: int, end: int) -> list[DeviceCode]:
 def _entries(data: mmap.mmap, place: int, end: int) -> DeviceCode:
     machine: set[int] = set()
     portable: set[int] = set()
-    while place + _ENTRY.size <= end:
-        kind, _, header, size, architecture = _ENTRY.unpack_from(data, place)
-        if kind == _CUBIN:
+    while place + ENTRY.size <= end:
+        kind, header, size, _, architecture, _, _ = ENTRY.unpack_from(data, place)
+        if kind == CUBIN:
             machine.add(architecture)
-        elif kind == _PTX:
+        elif kind == PTX:
             portable.add(architecture)
-        if header < _ENTRY.size:
+        if header < ENTRY.size:
             break  # unknown layout
         place += header + size
     return DeviceCode(tuple(sorted(machine)), tuple(sorted(portable)))

@@ -1,7 +1,8 @@
 """Which streams' work has no memory in common, so that it does not matter which of it comes first.
 
-A kernel may write the device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`) and
-the variables of its code. What copies, sets, and allocations and frees of a pool use is known from their addresses. All
+A kernel uses the device memory that its PTX says (`kernel_memory.py`). One of which that is not known may write the
+device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`) and the variables of its
+code. What copies, sets, and allocations and frees of a pool use is known from their addresses. All
 work that a stream does in the run counts, and an address means the same memory however often it was freed and allocated
 again. Wherever one of this is not known, the answer is that there may be memory in common.
 """
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, load_catalogue
 from ffm.evidence.common_memory import SIDES, context_number_reused, contexts_apart, has_followed_addresses, plain_shape
+from ffm.evidence.kernel_memory import GivenMemory, KernelUses, uses_of_kernels
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import numbered
 from ffm.model.necessity.program import Action, Operations
 from ffm.results.columnar.columns import Columns
 
@@ -28,7 +31,11 @@ none.
 
 
 def streams_apart(
-    columns: Columns, operations: Operations, contexts: NDArray[np.void], joined: NDArray[np.void]
+    columns: Columns,
+    operations: Operations,
+    contexts: NDArray[np.void],
+    joined: NDArray[np.void],
+    given: GivenMemory,
 ) -> NDArray[np.bool_]:
     """Return, of shape (streams, streams), whether no memory is used by work of both.
 
@@ -37,12 +44,13 @@ def streams_apart(
         operations: what they do.
         contexts: `ffm_context` rows: the device of each context.
         joined: `ffm_joined` rows: which device memory leads to which.
+        given: which device memory kernels are given.
     """
     context = operations.streams.context
     apart = contexts_apart(columns, operations, contexts)[np.ix_(context, context)]
     if len(context) < 2 or _reached_otherwise(columns, operations):
         return apart
-    uses = _uses(columns, operations, joined)
+    uses = _uses(columns, operations, joined, given)
     together = np.zeros_like(apart)
     together[uses.anything] = True
     together[:, uses.anything] = True
@@ -87,13 +95,13 @@ class _Uses:
 
     stream: NDArray[np.int64]
     memory: NDArray[np.int64]
-    """A number that memory has in common with what leads to it or overlaps it."""
+    """A number that memory has in common with what overlaps it."""
     writes: NDArray[np.bool_]
     anything: NDArray[np.int64]
     """Streams whose work may use any memory."""
 
 
-def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void]) -> _Uses:
+def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], given: GivenMemory) -> _Uses:
     catalogue = load_catalogue()
     rows = np.flatnonzero(np.isin(operations.action, (Action.WORK, Action.HOLD)))
     functions, flags = columns["function"][rows], columns["flags"][rows]
@@ -107,7 +115,15 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void]) ->
     known = (launches & (destination != 0)) | followed | pooled
 
     device, host = _DeviceMemory.of(columns, joined), _Places()
-    found = _of_kernels(columns, rows, np.flatnonzero(launches & known), device)
+    stream = operations.stream[rows]
+    kernels = np.flatnonzero(launches)
+    direct = uses_of_kernels(columns, rows[kernels], stream[kernels], given)
+    found = _of_followed_kernels(kernels, direct, device)
+    variables = np.where(direct.known, direct.variables, _use_variables(columns, rows[kernels]))
+    device.lead_to_variables(destination[kernels[variables & (destination[kernels] > constant("FFM_LEADS_NOWHERE"))]])
+    others = ~direct.known & known[kernels]
+    found += _of_other_kernels(destination, kernels[others], variables[others], stream, device)
+    known[kernels[direct.known]] = True
     for side, flag in SIDES:
         has = (followed & transfers) if side == "source" else followed | pooled
         address, on_host = columns[side][rows].astype(np.int64), (flags & constant(flag)) != 0
@@ -121,22 +137,43 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void]) ->
     memory = np.concatenate([part[1] for part in found])
     writes = np.repeat([part[2] for part in found], [len(part[0]) for part in found])
     known[row[memory < 0]] = False
-    stream = operations.stream[rows]
     return _Uses(stream[row], memory, writes, np.unique(stream[~known]))
 
 
-def _of_kernels(
-    columns: Columns, rows: NDArray[np.int64], launches: NDArray[np.int64], device: _DeviceMemory
+def _of_followed_kernels(kernels: NDArray[np.int64], direct: KernelUses, device: _DeviceMemory) -> list[_Part]:
+    """Return what launches use of which their kernels tell."""
+    memory = device.memory_at(direct.allocation)
+    reading = kernels[direct.variables]
+    parts = [
+        (kernels[direct.launch[rows]], memory[rows], writes)
+        for writes in (False, True)
+        for rows in [direct.writes == writes]
+    ]
+    return [*parts, (reading, np.full(len(reading), device.variables), False)]
+
+
+def _of_other_kernels(
+    destination: NDArray[np.int64],
+    kernels: NDArray[np.int64],
+    variables: NDArray[np.bool_],
+    stream: NDArray[np.int64],
+    device: _DeviceMemory,
 ) -> list[_Part]:
-    """Return what launches use of which it is known, given as places among `rows`."""
-    destination = columns["destination"][rows[launches]].astype(np.int64)
-    led = destination != constant("FFM_LEADS_NOWHERE")
-    variables = _use_variables(columns, rows[launches])
-    device.lead_to_variables(destination[led & variables])
-    found = [(launches[led], device.memory_at(destination[led]), True)]
-    for using, of in ((variables, device.variables), (np.full(len(launches), device.anyones_used), device.anyones)):
-        found.append((launches[using], np.full(int(using.sum()), device.root(of)), True))
-    return found
+    """Return what other launches may use: all that their parameters lead to, and what any kernel may find."""
+    led = destination[kernels] != constant("FFM_LEADS_NOWHERE")
+    whichever = np.full(len(kernels), device.anyones_used)
+    parts: list[_Part] = []
+    groups = [*device.groups(), np.array([-1])]  # the last one is of what is not known
+    for using, numbers in (
+        (led, device.memory_at(destination[kernels[led]])),
+        (variables, np.full(int(variables.sum()), device.variables)),
+        (whichever, np.full(int(whichever.sum()), device.anyones)),
+    ):
+        mine = kernels[using]
+        _, first = numbered(stream[mine], numbers)
+        for row, number in zip(mine[first].tolist(), numbers[first].tolist(), strict=True):
+            parts.append((np.full(len(groups[number]), row), groups[number], True))
+    return parts
 
 
 def _use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -195,7 +232,7 @@ class _Places:
 
 
 class _DeviceMemory:
-    """The allocations of a run by address, and numbers that those have in common that lead to each other."""
+    """The allocations of a run by address, and which of them lead to each other."""
 
     def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> None:
         self._start = _starts_of_merged(begin, end)
@@ -220,7 +257,7 @@ class _DeviceMemory:
             memory._join(one, other)
         return memory
 
-    def _place(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
+    def memory_at(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the allocation at each address; -1 if there is none."""
         place = np.searchsorted(self._start, address, side="right") - 1
         inside = (place >= 0) & (address < np.append(self._end, 0)[place])
@@ -228,11 +265,11 @@ class _DeviceMemory:
 
     def _place_or_anyones(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the same, but what is not known may be found by any kernel."""
-        place = self._place(address)
+        place = self.memory_at(address)
         self.anyones_used |= bool((place < 0).any())
         return np.where(place < 0, self.anyones, place)
 
-    def root(self, one: int) -> int:
+    def _root(self, one: int) -> int:
         """Return the number that an allocation, or what has a number like one, has in common with what leads to it."""
         while self._leads_to[one] != one:
             self._leads_to[one] = self._leads_to[self._leads_to[one]]
@@ -240,7 +277,7 @@ class _DeviceMemory:
         return one
 
     def _join(self, one: int, other: int) -> None:
-        self._leads_to[self.root(one)] = self.root(other)
+        self._leads_to[self._root(one)] = self._root(other)
 
     def lead_to_variables(self, address: NDArray[np.int64]) -> None:
         """Note that kernels know these allocations and may use variables, so that each may lead to the other."""
@@ -249,10 +286,15 @@ class _DeviceMemory:
         if self.anyones_used:
             self._join(self.variables, self.anyones)
 
-    def memory_at(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number that the memory at each address has in common with others; -1 if it is not known."""
-        place, each = np.unique(self._place(address), return_inverse=True)
-        return np.array([self.root(one) if one >= 0 else -1 for one in place.tolist()], np.int64)[each]
+    def groups(self) -> list[NDArray[np.int64]]:
+        """Return, for each number, those of all memory that it leads to, itself included."""
+        roots = np.array([self._root(one) for one in range(self.count)])
+        order = np.argsort(roots, kind="stable")
+        _, first, each = np.unique(roots[order], return_index=True, return_inverse=True)
+        groups = np.split(order, first[1:])
+        place = np.empty(self.count, np.int64)
+        place[order] = each
+        return [groups[one] for one in place.tolist()]
 
 
 def _starts_of_merged(begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from ffm.errors import ProgramError
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
+from ffm.evidence.kernel_memory import GivenMemory
 from ffm.evidence.matching import rows_of
 from ffm.evidence.memory_of_streams import streams_apart
 from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
@@ -53,7 +54,7 @@ from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tracing import traced_functions
 from ffm.stages.watch_plan import write_watch_plan
 
-CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN = 1, 2, 4, 16, 32, 64
+CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN, NAMES = 1, 2, 4, 16, 32, 64, 256
 """Flags `FFM_MODE_*` of `ffm/instrument/native/collector/modes.h`."""
 
 TOUCHING = (Role.RESULT, Role.SOURCE, Role.OWN_SOURCE)
@@ -82,6 +83,7 @@ def run_memory(request: Request) -> Memory:
         mode=CONTENTS
         | WATCH
         | GPU_TIMES
+        | NAMES
         | (0 if request.ordinary_memory else NO_ORDINARY)
         | (0 if plan is None else PLAN | CHOSEN),
         plan=plan,
@@ -181,7 +183,14 @@ def _judged(
     operations = replace(
         operations,
         streams=replace(
-            operations.streams, apart=streams_apart(part, operations, recording.contexts, recording.joined)
+            operations.streams,
+            apart=streams_apart(
+                part,
+                operations,
+                recording.contexts,
+                recording.joined,
+                GivenMemory(recording.given, recording.kernels, recording.modules),
+            ),
         ),
     )
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)

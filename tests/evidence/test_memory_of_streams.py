@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
+from ffm.evidence import kernel_memory
 from ffm.evidence.handles import NON_BLOCKING
+from ffm.evidence.kernel_memory import GivenMemory
 from ffm.evidence.memory_of_streams import streams_apart
 from ffm.evidence.program_order import operations_of
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.names import RecordedKernel, RecordedModule
 
 FIRST, SECOND, THIRD = 0x10000, 0x20000, 0x21000
 """Allocations of 4096 bytes; the last two touch."""
@@ -20,6 +24,26 @@ HOST = 0x800000
 STREAMS = (0x111, 0x222)
 CODE, KERNEL = 0xC0, 0xC1
 """Handles of code without variables, and of a kernel of it."""
+
+READER, WRITER, FINDER = 0xF1, 0xF2, 0xF3
+"""Handles of kernels whose PTX is known: of a first and a second parameter, they write the second; the first; or what
+an address in the first leads to.
+"""
+
+IMAGE = 0x700040
+"""Where that is loaded from."""
+
+PTX = """
+.version 8.0
+.target sm_90
+.visible .entry reader(.param .u64 one, .param .u64 two)
+{ .reg .b64 %r<4>;
+  ld.param.u64 %r1, [one]; ld.param.u64 %r2, [two]; ld.global.u64 %r3, [%r1]; st.global.u64 [%r2], %r3; }
+.visible .entry writer(.param .u64 one, .param .u64 two)
+{ .reg .b64 %r<4>; ld.param.u64 %r1, [one]; st.global.u64 [%r1], 1; }
+.visible .entry finder(.param .u64 one, .param .u64 two)
+{ .reg .b64 %r<4>; ld.param.u64 %r1, [one]; ld.global.u64 %r3, [%r1]; st.global.u64 [%r3], %r1; }
+"""
 
 NAMES = (
     "start", "duration", "wait", "waits", "destination", "source", "stream", "handle", "bytes", "flags", "result",
@@ -34,6 +58,15 @@ def call(function: str, stream: int = 0, **fields: int) -> dict[str, int]:
 
 def kernel(stream: int, led: int, handle: int = KERNEL) -> dict[str, int]:
     return call("cuLaunchKernel", stream, destination=led, handle=handle)
+
+
+def followed(stream: int, list_: int, handle: int = READER) -> dict[str, int]:
+    """The launch of a kernel whose PTX is known, with a list of `GIVEN`; all of its memory leads to the first."""
+    return call("cuLaunchKernel", stream, destination=FIRST, source=list_, handle=handle)
+
+
+GIVEN = {1: (FIRST, SECOND), 2: (FIRST, THIRD), 3: (SECOND, FIRST)}
+"""What kernels are given: the first and the second parameter of each list."""
 
 
 def upload(stream: int, device: int, host: int = HOST) -> dict[str, int]:
@@ -53,6 +86,22 @@ def load(bytes: int, code: int = CODE, made: int = KERNEL) -> list[dict[str, int
     ]
 
 
+@pytest.fixture(autouse=True)
+def sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only one place of one file has PTX."""
+    found = {(Path("program"), 0x40): [PTX]}
+    monkeypatch.setattr(kernel_memory, "device_sources", lambda path, offset: found.get((path, offset)))
+
+
+def given_memory() -> GivenMemory:
+    rows = [(number, 8 * place, address) for number, two in GIVEN.items() for place, address in enumerate(two)]
+    lists = np.zeros(len(rows), record_type("ffm_given"))
+    lists["list"], lists["offset"], lists["allocation"] = zip(*rows, strict=True)
+    named = [(READER, "reader"), (WRITER, "writer"), (FINDER, "finder")]
+    modules = [RecordedModule("library", "", 0x600000), RecordedModule("program", "", 0x700000)]
+    return GivenMemory(lists, [RecordedKernel(0, handle, name) for handle, name in named], modules)
+
+
 def apart(*calls: dict[str, int], joined: tuple[tuple[int, int], ...] = (), variables: bool = False) -> bool:
     """Return whether the two streams are apart, after code was loaded and memory allocated."""
     before: list[dict[str, Any]] = [
@@ -67,7 +116,8 @@ def apart(*calls: dict[str, int], joined: tuple[tuple[int, int], ...] = (), vari
     contexts = np.zeros(1, record_type("ffm_context"))
     operations = operations_of(columns)
     mine = [operations.stream[np.flatnonzero(columns["stream"] == handle)[-1]] for handle in STREAMS]
-    found = streams_apart(columns, operations, contexts, np.array(list(joined), record_type("ffm_joined")))
+    pairs = np.array(list(joined), record_type("ffm_joined"))
+    found = streams_apart(columns, operations, contexts, pairs, given_memory())
     assert (found == found.T).all()
     assert not found.diagonal().any()
     return bool(found[mine[0], mine[1]])
@@ -147,3 +197,39 @@ def test_memory_of_a_pool_is_used_where_it_is_allocated_and_freed() -> None:
 def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> None:
     again = [call("cuMemFree_v2", destination=FIRST), call("cuMemAlloc_v2", destination=FIRST - 64, bytes=128)]
     assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))
+
+
+ALL_JOINED = ((FIRST, SECOND), (FIRST, THIRD))
+
+
+def with_ptx(*calls: dict[str, int], image: int = IMAGE) -> bool:
+    """Whether the streams are apart after the code with PTX was loaded."""
+    known = [
+        call("cuLibraryLoadData", destination=0xF0, source=image),
+        *(call("cuLibraryGetKernel", destination=handle, handle=0xF0) for handle in (READER, WRITER, FINDER)),
+    ]
+    return apart(*known, *calls, joined=ALL_JOINED)
+
+
+def test_kernels_whose_ptx_is_known_use_what_it_says() -> None:
+    assert with_ptx(followed(0, 1), followed(1, 2))
+    assert not with_ptx(followed(0, 1), followed(1, 1))
+    assert not with_ptx(followed(0, 1), followed(1, 3))
+    assert not with_ptx(followed(0, 1), followed(1, 2, WRITER))
+    assert with_ptx(followed(0, 1, WRITER), followed(1, 3, WRITER))
+    assert not with_ptx(followed(0, 1), upload(1, FIRST))
+    assert with_ptx(followed(0, 1), download(1, FIRST))
+    assert with_ptx(followed(0, 1), upload(1, THIRD))
+
+
+def test_kernels_whose_ptx_is_not_known_use_all_that_their_parameters_lead_to() -> None:
+    assert not with_ptx(followed(0, 1), followed(1, 2, FINDER))
+    assert not with_ptx(followed(0, 1), kernel(1, THIRD))
+    assert not with_ptx(followed(0, 1), followed(1, 0))
+    assert not with_ptx(followed(0, 1), followed(1, 2), image=IMAGE + 8)
+    assert not with_ptx(followed(0, 1), call("cuModuleUnload", handle=0xAA), followed(1, 2))
+    again = [
+        call("cuLibraryLoadData", destination=0xFA, source=0x500000),
+        call("cuLibraryGetKernel", destination=READER, handle=0xFA),
+    ]
+    assert not with_ptx(*again, followed(0, 1), followed(1, 2))

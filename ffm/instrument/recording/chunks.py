@@ -43,6 +43,7 @@ TABLES = {
     "lock_waits": ("ffm_lock_wait", "FFM_CHUNK_LOCK_WAITS"),
     "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
     "joined": ("ffm_joined", "FFM_CHUNK_JOINED"),
+    "given": ("ffm_given", "FFM_CHUNK_GIVEN"),
 }
 """The tables of a recording: the structure of their rows, and the kind of chunk that contains them."""
 

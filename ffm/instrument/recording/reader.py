@@ -76,6 +76,8 @@ class Recording:
     """`ffm_context` rows: the device of each context."""
     joined: Table
     """`ffm_joined` rows: which device memory leads to which."""
+    given: Table
+    """`ffm_given` rows: the device memory that lists of parameters name."""
     kernels: list[RecordedKernel]
     samples: Samples
     """Where threads worked between the operations."""

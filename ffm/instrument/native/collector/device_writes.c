@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "given_lists.h"
 #include "graphs.h"
 #include "intervals.h"
 #include "launches.h"
@@ -137,8 +138,8 @@ static void join_numbers(uint32_t one, uint32_t other)
         join(second, first);
 }
 
-/* Join what an address leads to; returns it, or `known`. The end of an allocation, where no other begins, leads to it
- * as well. */
+/* Join what an address leads to; returns it, or 0. The end of an allocation, where no other begins, leads to it as
+ * well. */
 static uint32_t follow(uint64_t address, bool any, uint32_t known)
 {
     uint32_t found = find(address);
@@ -146,7 +147,7 @@ static uint32_t follow(uint64_t address, bool any, uint32_t known)
         found = find(address - 1);
     if (found != 0 && any)
         join_numbers(known, found);
-    return found != 0 ? found : known;
+    return found;
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -156,16 +157,27 @@ typedef struct {
     bool any;
     uint32_t number;
     uint64_t start;
+    ffm_given_words given;
 } led;
 
-static void parameter(uint64_t word, void *opaque)
+static void give(ffm_given_words *given, ffm_given_word word)
+{
+    if (given->count < FFM_MOST_GIVEN)
+        given->words[given->count] = word;
+    given->count++;
+}
+
+static void parameter(uint64_t word, uint64_t offset, void *opaque)
 {
     led *to = opaque;
     pthread_mutex_lock(&device.lock);
-    to->number = follow(word, to->any, to->number);
-    to->any = to->number != 0;
-    if (to->any)
-        to->start = device.tree.nodes[to->number].start;
+    const uint32_t found = follow(word, to->any, to->number);
+    if (found != 0) {
+        to->any = true;
+        to->number = found;
+        to->start = device.tree.nodes[found].start;
+        give(&to->given, (ffm_given_word){offset, to->start});
+    }
     pthread_mutex_unlock(&device.lock);
 }
 
@@ -176,15 +188,16 @@ static bool beyond(ffm_kernel_reach *reach)
     return reach->all || reach->pageable || ffm_kernel_next(reach, &block);
 }
 
-/* Returns what is recorded as the `destination` of a launch. */
-static uint64_t launch(const ffm_function *function, const uint64_t *arguments)
+/* Record in a launch what its parameters lead to, and what they are. */
+static void launch(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation)
 {
     led to = {0};
     ffm_kernel_reach reach = {.each = parameter, .context = &to};
-    const bool known = !__atomic_load_n(&device.unknown, __ATOMIC_RELAXED) && !ffm_graphs_launched(function);
-    if (known)
+    const bool graph = ffm_graphs_launched(function);
+    if (!graph)
         ffm_launch_scan(&reach, function, arguments);
-    const bool everything = !known || beyond(&reach);
+    const bool known = !graph && !beyond(&reach),
+               everything = !known || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED);
     const uint64_t now = ffm_now();
     pthread_mutex_lock(&device.lock);
     device.launched = now;
@@ -198,7 +211,8 @@ static uint64_t launch(const ffm_function *function, const uint64_t *arguments)
             device.written[device.group[to.number]] = now;
     }
     pthread_mutex_unlock(&device.lock);
-    return everything ? 0 : to.any ? to.start : FFM_LEADS_NOWHERE;
+    operation->destination = everything ? 0 : to.any ? to.start : FFM_LEADS_NOWHERE;
+    operation->source = known ? ffm_given_list(&to.given) : 0;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -277,7 +291,7 @@ void ffm_device_writes_before(const ffm_function *function, const uint64_t *argu
 {
     ffm_copy copy;
     if (function->kind == FFM_KIND_LAUNCH)
-        operation->destination = launch(function, arguments);
+        launch(function, arguments, operation);
     else if (function->kind == FFM_KIND_TRANSFER)
         for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++)
             if (!copy.source.host && !copy.destination.host)
@@ -350,4 +364,5 @@ void ffm_device_writes_after_fork(void)
     pthread_mutex_init(&device.lock, NULL);
     ffm_sink_release(&device.records);
     device.records = (ffm_stream){0};
+    ffm_given_lists_after_fork();
 }

@@ -14,7 +14,7 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Before a call that will be made: note in a launch what its parameters lead to. */
+/* Before a call that will be made: note in a launch what its parameters lead to, and what they are. */
 void ffm_device_writes_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation);
 
 /* After it. */

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 14, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 15, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -75,7 +75,8 @@ enum {
     FFM_CHUNK_LOCK_WAITS = 19,
     FFM_CHUNK_FRAMES = 20,
     FFM_CHUNK_PYTHON_FRAMES = 21,
-    FFM_CHUNK_JOINED = 22
+    FFM_CHUNK_JOINED = 22,
+    FFM_CHUNK_GIVEN = 23
 };
 
 typedef struct {
@@ -113,7 +114,8 @@ typedef struct {
     uint64_t bytes;       /* or, of a call that loads device code, FFM_CODE_WITHOUT_VARIABLES (stage 3) */
     uint64_t destination; /* or the address allocated, freed, set; of a launch, an allocation on the device that its
                              parameters lead to, FFM_LEADS_NOWHERE, or 0 if it may use any memory (stage 3) */
-    uint64_t source;      /* or the flags of a stream that is made, or the later one of two events */
+    uint64_t source;      /* or the flags of a stream that is made, or the later one of two events; of a launch, the
+                             `list` of what its kernel is given, or 0 if that is not known (stage 3) */
     uint64_t stream;
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t probe;  /* nanoseconds spent in the probe since the thread's previous call */
@@ -442,3 +444,11 @@ typedef struct {
     uint64_t one;
     uint64_t other;
 } ffm_joined;
+
+/* A kernel's parameters contain, at an offset from the first one, an address in the allocation at a place. Launches
+ * whose parameters differ in nothing else have the same list (stage 3). */
+typedef struct {
+    uint64_t list; /* from 1 */
+    uint64_t offset;
+    uint64_t allocation;
+} ffm_given;

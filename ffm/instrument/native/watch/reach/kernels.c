@@ -32,15 +32,21 @@ void ffm_kernel_reach_block(ffm_kernel_reach *reach, uint32_t place)
         reach->reached[place / 64] |= 1ULL << (place % 64);
 }
 
+/* What a kernel is given of bytes at an offset from its first parameter. */
+typedef struct {
+    const void *words;
+    size_t bytes, offset;
+} given;
+
 /* `mapped` is where ordinary memory may be; NULL to ask the kernel for each word. */
-static void scan_words(ffm_kernel_reach *reach, const void *words, size_t bytes, const ffm_mapped *mapped)
+static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_mapped *mapped)
 {
-    for (size_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
+    for (size_t offset = 0; offset + sizeof(uint64_t) <= part->bytes; offset += sizeof(uint64_t)) {
         uint64_t word;
         uint32_t place;
-        memcpy(&word, (const char *)words + offset, sizeof word);
+        memcpy(&word, (const char *)part->words + offset, sizeof word);
         if (reach->each != NULL)
-            reach->each(word, reach->context);
+            reach->each(word, part->offset + offset, reach->context);
         if (ffm_blocks_find(word, &place))
             ffm_kernel_reach_block(reach, place);
         else if (!reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
@@ -48,30 +54,29 @@ static void scan_words(ffm_kernel_reach *reach, const void *words, size_t bytes,
     }
 }
 
-static __attribute__((noinline)) void scan_many(ffm_kernel_reach *reach, const void *words, size_t bytes)
+static __attribute__((noinline)) void scan_many(ffm_kernel_reach *reach, const given *part)
 {
     ffm_mapped mapped;
     ffm_mappings_all(&mapped);
-    scan_words(reach, words, bytes, &mapped);
+    scan_words(reach, part, &mapped);
 }
 
-static void scan(ffm_kernel_reach *reach, const void *words, size_t bytes)
+static void scan(ffm_kernel_reach *reach, const given part)
 {
-    if (bytes >= MANY_BYTES && !reach->pageable && ffm_pageable_used())
-        scan_many(reach, words, bytes);
+    if (part.bytes >= MANY_BYTES && !reach->pageable && ffm_pageable_used())
+        scan_many(reach, &part);
     else
-        scan_words(reach, words, bytes, NULL);
+        scan_words(reach, &part, NULL);
 }
 
-/* Bytes of a parameter, 0 after the last; false if the driver does not report them. */
-static bool parameter_bytes(uint64_t kernel, size_t place, size_t *bytes)
+/* Bytes of a parameter and where they are, 0 after the last; false if the driver does not report them. */
+static bool parameter_bytes(uint64_t kernel, size_t place, size_t *offset, size_t *bytes)
 {
-    size_t offset;
     const parameter_function ask[2] = {function_parameter, kernel_parameter};
     for (int i = 0; i < 2; i++) {
         if (ask[i] == NULL)
             continue;
-        int result = ask[i](kernel, place, &offset, bytes);
+        int result = ask[i](kernel, place, offset, bytes);
         if (result == CUDA_SUCCESS)
             return true;
         if (result == CUDA_ERROR_INVALID_VALUE) {
@@ -91,14 +96,14 @@ static void reach_everything(ffm_kernel_reach *reach)
 static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters)
 {
     for (size_t place = 0; place < PARAMETERS; place++) {
-        size_t bytes;
-        if (!parameter_bytes(kernel, place, &bytes)) {
+        size_t offset, bytes;
+        if (!parameter_bytes(kernel, place, &offset, &bytes)) {
             reach_everything(reach);
             return;
         }
         if (bytes == 0)
             return;
-        scan(reach, parameters[place], bytes);
+        scan(reach, (given){parameters[place], bytes, offset});
     }
 }
 
@@ -117,7 +122,7 @@ static void scan_packed(ffm_kernel_reach *reach, void *const *extra)
     if (bytes > PACKED_BYTES)
         reach_everything(reach);
     else if (buffer != NULL)
-        scan(reach, buffer, bytes);
+        scan(reach, (given){buffer, bytes, 0});
 }
 
 void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra)

@@ -13,7 +13,8 @@ typedef struct {
     bool pageable; /* ordinary memory of the program, and everything reachable from there */
     bool none;     /* a graph without kernels */
     uint32_t next;
-    void (*each)(uint64_t word, void *context); /* called with each word of the parameters, unless NULL */
+    /* Called with each word of the parameters and its offset from the first one, unless NULL. */
+    void (*each)(uint64_t word, uint64_t offset, void *context);
     void *context;
 } ffm_kernel_reach;
 

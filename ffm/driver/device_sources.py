@@ -1,0 +1,109 @@
+"""The PTX of device code that a program loads from its own file: what its kernels do whatever GPU they run on."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from numpy.typing import NDArray
+
+from ffm.driver.device_code import CONTAINER_HEADER, CONTAINER_MAGIC, CUBIN, ENTRY, PTX
+from ffm.regular_file import open_regular
+
+_WRAPPERS, _WRAPPER = ".nvFatBinSegment", struct.Struct("<IIQ")
+"""The section with what nvcc registers containers by: magic, version, the container's address."""
+
+_ONE_CONTAINER = 1
+"""The version of wrappers of code that is not linked with other code."""
+
+_ZSTANDARD, _LZ4 = 0x8000, 0x2000
+_VARIANT = 20
+"""From this bit on, the flags say that code is for one architecture or family of them alone."""
+
+_LARGEST = 1 << 28
+_RELOCATION = np.dtype([("place", "<u8"), ("kind", "<u8"), ("value", "<i8")])
+_RELATIVE = 8
+_PAGE = 4096
+
+
+def device_sources(path: Path, offset: int) -> list[str] | None:
+    """Return the PTX of what is loaded from an address, which is so many bytes from the first that is mapped of a file.
+
+    None if that is not known: the program may change what lies there, or there is machine code of which no PTX for the
+    same architecture tells what it does.
+    """
+    try:
+        status = path.stat()
+        return _sources(path, offset, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+    except (OSError, ValueError, ELFError, struct.error, pyarrow.ArrowException):
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | None:
+    with open_regular(path) as file:
+        elf = ELFFile(file)
+        mapped = list(elf.iter_segments("PT_LOAD"))
+        address = offset + min(segment["p_vaddr"] for segment in mapped) // _PAGE * _PAGE
+        wrappers = elf.get_section_by_name(_WRAPPERS)
+        if wrappers is not None and 0 <= address - wrappers["sh_addr"] < wrappers["sh_size"]:
+            _, version, stored = _WRAPPER.unpack_from(wrappers.data(), address - wrappers["sh_addr"])
+            if version != _ONE_CONTAINER:
+                return None
+            address = _relocated(elf, address + 8, stored)
+        for segment in mapped:
+            place = address - segment["p_vaddr"]
+            if 0 <= place < segment["p_filesz"] and not segment["p_flags"] & 2:
+                file.seek(segment["p_offset"] + place)
+                return _read(file.read(min(segment["p_filesz"] - place, _LARGEST)))
+    return None
+
+
+def _relocated(elf: ELFFile, place: int, stored: int) -> int:
+    """Return the address that the dynamic linker writes to a place of the file."""
+    section = elf.get_section_by_name(".rela.dyn")
+    if section is None:
+        return stored
+    rows: NDArray[np.void] = np.frombuffer(section.data(), _RELOCATION)
+    mine = rows[rows["place"] == place]
+    return int(mine["value"][0]) if len(mine) == 1 and mine["kind"][0] == _RELATIVE else stored
+
+
+def _read(code: bytes) -> list[str] | None:
+    """Return the sources of a container, or of PTX, at the beginning of some bytes."""
+    if int.from_bytes(code[:4], "little") == CONTAINER_MAGIC:
+        return _of_container(code)
+    text = code[: code.find(b"\0")]
+    return [text.decode()] if b".version" in text and b".target" in text else None
+
+
+def _of_container(code: bytes) -> list[str] | None:
+    _, _, header, size = CONTAINER_HEADER.unpack_from(code)
+    place, end = header, header + size
+    machine, portable = set[tuple[int, int]](), dict[tuple[int, int], str]()
+    while place + ENTRY.size <= end:
+        kind, header, size, packed, architecture, flags, plain = ENTRY.unpack_from(code, place)
+        variant = (architecture, flags >> _VARIANT)
+        if kind == CUBIN:
+            machine.add(variant)
+        elif kind == PTX:
+            text = _unpacked(code[place + header : place + header + size], packed, flags, plain)
+            portable[variant] = text.rstrip(b"\0").decode()
+        else:
+            return None
+        place += header + size
+    return list(portable.values()) if portable and machine <= portable.keys() else None
+
+
+def _unpacked(text: bytes, packed: int, flags: int, plain: int) -> bytes:
+    if not flags & (_ZSTANDARD | _LZ4):
+        return text
+    if plain > _LARGEST:
+        raise ValueError
+    codec = pyarrow.Codec("zstd" if flags & _ZSTANDARD else "lz4_raw")
+    return bytes(codec.decompress(text[:packed], plain, asbytes=True))
