@@ -31,8 +31,8 @@ static void finish(const Worker &worker)
 {
     if (variant("common"))
         add_slowly(worker.memory, worker.input, count, worker.stream);
-    DOWNLOAD_ASYNC(worker.host, worker.memory, bytes, worker.stream);
-    WAIT(of_end, cudaStreamSynchronize(worker.stream)); // sync: required
+    DOWNLOAD_ASYNC(worker.host, worker.memory, bytes - worker.number * sizeof(int), worker.stream); // none are equal
+    WAIT(of_end, cudaStreamSynchronize(worker.stream));                                             // sync: required
 }
 
 static void work(const Worker &worker)
@@ -68,6 +68,7 @@ void program()
             thread.join();
     }
     for (const Worker &worker : all)
-        expect("last", sum(worker.host, count), (variant("common") ? 11 : steps - 1 + worker.number) * count);
+        expect("last", sum(worker.host, count),
+               (variant("common") ? 11 : steps - 1 + worker.number) * (count - worker.number));
     expect("steps", counted, workers * steps);
 }
