@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Baseline
 from ffm.results.stored import open_results
@@ -13,8 +15,14 @@ from tests.conftest import Ffm
 MAKER = "cuDevicePrimaryCtxRetain"
 
 
+@pytest.fixture(autouse=True)
+def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let it wait as often as for an H200."""
+    (tmp_path / "gpu.vgpu").write_text("context.waits = 34\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(tmp_path / "gpu.vgpu"))
+
+
 def test_the_first_call_of_a_program_is_no_synchronization(ffm: Ffm, tmp_path: Path) -> None:
-    """The virtual GPU waits 34 times in it, as an H200 does."""
     results = tmp_path / "results"
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", sample("gaussian"), 30)
