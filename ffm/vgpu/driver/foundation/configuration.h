@@ -70,9 +70,9 @@ struct Configuration {
     double call_set = 2.0;
     double call_synchronize = 1.0;
     double call_event = 0.6;
-    double pinned_offset = 0;  /* bytes of other data on the pages of pinned memory, before and behind each block */
+    double pinned_offset = 0; /* bytes of other data on the pages of pinned memory, before and behind each block */
     double context_waits = 0; /* how often making the primary context waits for the GPU, for nothing */
-    double event_time = 0;     /* of the GPU, from one event to the next */
+    double event_time = 0;    /* of the GPU, from one event to the next */
     double call_allocate = 25;
     double call_free = 25;
     double call_allocate_host = 250;
