@@ -16,27 +16,27 @@
 enum { PARTS = 20, ROOM = 1 << 16 };
 
 /* What the calls of one thread use. */
-typedef struct used {
-    struct used *next;
+typedef struct place {
+    struct place *next;
     bool taken;
     uint32_t count;
     struct {
         uint64_t start, end, call; /* the address of the latter, on the stack of the thread */
         bool writing, again;
     } parts[PARTS];
-} used;
+} place;
 
-static used *all; /* only grows */
+static place *all; /* only grows */
 
 static __thread struct {
-    used *used;    /* NULL before the thread's first call, and without memory */
+    place *used;   /* NULL before the thread's first call, and without memory */
     uint64_t call; /* that is being prepared; 0 if none is */
     bool again;    /* it may be made again */
 } own __attribute__((tls_model("initial-exec")));
 
-static used *free_one(void)
+static place *free_one(void)
 {
-    for (used *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
+    for (place *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
         if (!__atomic_test_and_set(&one->taken, __ATOMIC_ACQUIRE))
             return one;
     return NULL;
@@ -49,11 +49,11 @@ static void add_room(void)
     const int64_t room = ffm_kernel_call(SYS_mmap, arguments);
     if (room < 0)
         return;
-    used *made = (used *)room; // NOLINT(performance-no-int-to-ptr)
+    place *made = (place *)room; // NOLINT(performance-no-int-to-ptr)
     const size_t count = ROOM / sizeof *made;
     for (size_t i = 0; i + 1 < count; i++)
         made[i].next = &made[i + 1];
-    used *before = __atomic_load_n(&all, __ATOMIC_RELAXED);
+    place *before = __atomic_load_n(&all, __ATOMIC_RELAXED);
     do
         made[count - 1].next = before;
     while (!__atomic_compare_exchange_n(&all, &before, made, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
@@ -90,10 +90,10 @@ static bool may_be_made_again(uint64_t number)
     }
 }
 
-static void leave(used *place)
+static void leave(place *left)
 {
-    __atomic_store_n(&place->count, 0, __ATOMIC_RELEASE);
-    __atomic_clear(&place->taken, __ATOMIC_RELEASE);
+    __atomic_store_n(&left->count, 0, __ATOMIC_RELEASE);
+    __atomic_clear(&left->taken, __ATOMIC_RELEASE);
 }
 
 void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
@@ -109,11 +109,11 @@ void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
         find_place();
     if (own.used == NULL)
         return;
-    used *used = own.used;
-    uint32_t count = used->count;
-    while (count > 0 && used->parts[count - 1].call < (uint64_t)call) /* left by a jump out of a handler */
+    place *here = own.used;
+    uint32_t count = here->count;
+    while (count > 0 && here->parts[count - 1].call < (uint64_t)call) /* left by a jump out of a handler */
         count--;
-    __atomic_store_n(&used->count, count, __ATOMIC_RELEASE);
+    __atomic_store_n(&here->count, count, __ATOMIC_RELEASE);
     call->first = count;
     own.call = (uint64_t)call;
     own.again = may_be_made_again(number);
@@ -121,25 +121,25 @@ void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
 
 void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing)
 {
-    used *used = own.used;
-    if (used == NULL || own.call == 0)
+    place *here = own.used;
+    if (here == NULL || own.call == 0)
         return;
-    const uint32_t count = used->count;
+    const uint32_t count = here->count;
     if (count == PARTS) { /* the last one grows */
-        if (used->parts[PARTS - 1].call != own.call)
+        if (here->parts[PARTS - 1].call != own.call)
             return;
-        if (start < used->parts[PARTS - 1].start)
-            used->parts[PARTS - 1].start = start;
-        if (end > used->parts[PARTS - 1].end)
-            used->parts[PARTS - 1].end = end;
-        used->parts[PARTS - 1].writing |= writing;
+        if (start < here->parts[PARTS - 1].start)
+            here->parts[PARTS - 1].start = start;
+        if (end > here->parts[PARTS - 1].end)
+            here->parts[PARTS - 1].end = end;
+        here->parts[PARTS - 1].writing |= writing;
     } else {
-        used->parts[count].start = start;
-        used->parts[count].end = end;
-        used->parts[count].call = own.call;
-        used->parts[count].writing = writing;
-        used->parts[count].again = own.again;
-        __atomic_store_n(&used->count, count + 1, __ATOMIC_RELEASE);
+        here->parts[count].start = start;
+        here->parts[count].end = end;
+        here->parts[count].call = own.call;
+        here->parts[count].writing = writing;
+        here->parts[count].again = own.again;
+        __atomic_store_n(&here->count, count + 1, __ATOMIC_RELEASE);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -159,7 +159,7 @@ void ffm_call_in_progress_over(const ffm_call_in_progress *call)
         __atomic_store_n(&own.used->count, call->first, __ATOMIC_RELEASE);
 }
 
-static bool uses(const used *of_thread, uint64_t start, uint64_t end, bool writing_only)
+static bool uses(const place *of_thread, uint64_t start, uint64_t end, bool writing_only)
 {
     for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--)
         if (of_thread->parts[i - 1].start < end && start < of_thread->parts[i - 1].end &&
@@ -171,7 +171,7 @@ static bool uses(const used *of_thread, uint64_t start, uint64_t end, bool writi
 bool ffm_calls_in_progress_use(uint64_t start, uint64_t end, bool writing_only)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (const used *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
+    for (const place *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
         if (one != own.used && uses(one, start, end, writing_only))
             return true;
     return false;
@@ -186,7 +186,7 @@ void ffm_calls_in_progress_child_over(void)
 
 void ffm_calls_in_progress_after_fork(void)
 {
-    for (used *one = all; one != NULL; one = one->next)
+    for (place *one = all; one != NULL; one = one->next)
         if (one != own.used)
             leave(one);
 }
