@@ -89,6 +89,10 @@ def inner(function: Function) -> Function:
     Numba counts the references to each array that a function receives, which costs more than most of these functions
     do. They need not count: whoever calls them keeps the arrays alive. `_nrt`, which switches the counting off, is not
     in Numba's documentation. Calls would cost as much, because each array is passed as seven numbers.
+
+    A kernel itself does count. So columns that its loop over rows uses are taken from their tuples before the loop:
+    else references are counted at each row, by two calls and two atomic operations. (The loop could be one of these
+    functions, too, but each of them is also compiled on its own, which takes long for a large one.)
     """
     options = {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     setattr(function, _INNER, options)

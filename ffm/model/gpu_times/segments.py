@@ -98,17 +98,18 @@ def find_segments(
     such an order that was waited for, the nanoseconds until the next work arrived or the device was seen to be idle; -1
     if neither is known.
     """
-    start, duration, wait = trace.start, trace.duration, trace.wait
     pending = nothing_pending(trace)
     # What is not written to takes no memory.
     rows = len(trace.order)
     found = Segments(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), segment, room)
+    start, duration, wait, order, action = trace.start, trace.duration, trace.wait, trace.order, trace.action
+    waiting, idle_since = pending.number, pending.idle_since
     number = zero()
     for place in range(rows):
-        row = trace.order[place]
+        row = order[place]
         segment[row] = -1
         room[row] = -1
-        does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
+        does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
             add_pending(trace, pending, row, start[row] + duration[row] - wait[row])
@@ -120,14 +121,14 @@ def find_segments(
             gpus = shown_gpus(trace, pending, row)
             busy = 0
             for gpu in gpus:
-                busy += pending.number[gpu] > 0
+                busy += waiting[gpu] > 0
             for gpu in gpus:
-                if pending.number[gpu] > 0 and waits_for_all(trace, pending, gpu, row):
+                if waiting[gpu] > 0 and waits_for_all(trace, pending, gpu, row):
                     # Of several devices that had work, the wait shows when the last was done: which, is not known.
                     shows = wait[row] > threshold and busy == 1
                     number += waited_for(trace, pending, found, gpu, number, end, done, latency if shows else -1)
-                elif pending.number[gpu] == 0:
-                    pending.idle_since[gpu] = max(pending.idle_since[gpu], end)
+                elif waiting[gpu] == 0:
+                    idle_since[gpu] = max(idle_since[gpu], end)
         if does == WAIT_AND_ENQUEUE:
             add_pending(trace, pending, row, start[row] + duration[row])
     return found.length[:number], found.key[:number], found.size[:number]

@@ -34,30 +34,30 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
 
     The rules are those of `ffm.model.estimators.replay`.
     """
-    order, members = trace.order, fix.members
-    timed, kept = len(probes.time) > 0, len(probes.start) > 0
+    order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
+    probed, starts, waits = probes.time, probes.start, probes.wait
+    timed, kept = len(probed) > 0, len(starts) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
-    encounters = family.encounters
-    state = at_the_start(trace, len(family.locks.goes_on), encounters.total)
+    state = at_the_start(trace, len(locks.goes_on), encounters.total)
+    early = state.early
     if len(members) == 0 and not timed:
-        return state.early
+        return early
     entry = zero()  # the next of the entries of encounters
     member = child = zero()  # the next of the changed rows, and of the joined threads
     wait = free = zero()  # the next of the waits for other threads, by where they end and by where these let go
-    place = members[0] if manner.jump else 0
-    fresh = manner.jump
+    place, fresh = (members[0] if manner.jump else 0), manner.jump
     while place < len(order):
         row = order[place]
         thread = trace.thread[row]
         if encounters.total > 0:
-            go_on_together(state, trace, encounters, probes.wait, thread)
+            go_on_together(state, trace, encounters, waits, thread)
         if related or family.joined[thread] >= 0:
             child = meet_threads(state, trace, family, manner.strict, place, child)
-        less = int(probes.time[row]) if timed else 0
+        less = int(probed[row]) if timed else 0
         if related:
-            wait = go_on(state, trace, family.locks, place, wait, less)
+            wait = go_on(state, trace, locks, place, wait, less)
         else:
-            state.early[thread] += less
+            early[thread] += less
         if fresh:
             let_gpu_be_early(state, trace, times, row)
         member = next_member(members, member, place)
@@ -69,13 +69,13 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
         if encounters.total > 0:
             begun = follow(state, trace, encounters, entry, place, begun)
         now = call(state, trace, times, fix, manner, change, row, begun)
-        state.early[thread] = trace.start[row] + trace.duration[row] - now
+        early[thread] = trace.start[row] + trace.duration[row] - now
         if encounters.total > 0:
             entry = come(state, trace, encounters, change, entry, place, begun, now)
-        free = let_go_on(state, trace, family.locks, probes.time, place, free)
+        free = let_go_on(state, trace, locks, probed, place, free)
         if kept:
-            probes.start[row] = begun
-            probes.wait[row] = max(now - begun - change.own, 0)
+            starts[row] = begun
+            waits[row] = max(now - begun - change.own, 0)
         place += 1
         fresh = False
         if manner.jump and runs_as_measured(state, trace, times, row, place):
@@ -84,10 +84,10 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
                 break
             place = max(place, members[member])
             fresh = True
-    for thread in range(len(state.early)):
-        go_on_together(state, trace, encounters, probes.wait, thread)
+    for thread in range(len(early)):
+        go_on_together(state, trace, encounters, waits, thread)
     wait_at_the_end(state)
-    return state.early
+    return early
 
 
 @inner
