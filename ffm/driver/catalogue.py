@@ -302,8 +302,6 @@ class Catalogue:
     """By call of another interface, the base name of the driver function that does the same."""
     same_family: Mapping[str, tuple[str, str]]
     """By how calls of the runtime begin, the base names of what does the same: as they are, and ending in `Async`."""
-    digest: str
-    """Hexadecimal SHA-256 of the expanded table; a recording names the table it was made with."""
     _by_name: dict[str, DriverFunction] = field(repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -317,6 +315,11 @@ class Catalogue:
         if isinstance(key, str):
             return self._by_name[key]
         return self.functions[key]
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the expanded table; a recording names the table it was made with."""
+        return _digest(self.functions)
 
     def get(self, name: str) -> DriverFunction | None:
         """Return the function with this exported name, or None if the table has none."""
@@ -367,8 +370,12 @@ def _load(path: Path) -> Catalogue:
     meant = {*same_as.values(), *(base for both in same_family.values() for base in both)}
     if unknown := sorted((set(extra.values()) - left_out - by_name.keys()) | (meant - bases)):
         raise CatalogueError(f"{path}: replaced, or the same as a call, but not in the table: {', '.join(unknown)}.")
-    digest = hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
-    return Catalogue(tuple(functions), left_out, own_calls, extra, same_as, same_family, digest, by_name)
+    return Catalogue(tuple(functions), left_out, own_calls, extra, same_as, same_family, by_name)
+
+
+@cache
+def _digest(functions: tuple[DriverFunction, ...]) -> str:
+    return hashlib.sha256("\n".join(function.row() for function in functions).encode()).hexdigest()
 
 
 def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
@@ -376,10 +383,20 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
     unknown = group.keys() - SETTINGS
     if unknown:
         raise CatalogueError(f"a group has unknown keys: {', '.join(sorted(unknown))}.")
+    settings: dict[str, Any] = {
+        "kind": Kind(group["kind"]),
+        "memory": Memory(group.get("memory", "none")),
+        "direction": Direction(group.get("direction", "none")),
+        "shape": Shape(group.get("shape", "plain")),
+        "element": group.get("element", 0),
+        "asynchronous": group.get("asynchronous", False),
+        "awaits": Awaits(group.get("awaits", "nothing")),
+        "effect": Effect(group.get("effect", "none")),
+    }
     expanded: list[DriverFunction] = []
     for base, versions, arguments, since in group["functions"]:
         roles = arguments.split()
-        positions = {role: place for place, role in enumerate(roles) if role != "_"}
+        positions: dict[str, Any] = {role: place for place, role in enumerate(roles) if role != "_"}
         wrong = sorted(positions.keys() - set(ROLES))
         if wrong or len(positions) != len([role for role in roles if role != "_"]):
             raise CatalogueError(f"{base}: the roles '{arguments}' are unknown or not unique.")
@@ -393,17 +410,10 @@ def _expand(group: dict[str, Any], first: int) -> list[DriverFunction]:
                     index=first + len(expanded),
                     name=name,
                     base=base,
-                    kind=Kind(group["kind"]),
-                    memory=Memory(group.get("memory", "none")),
-                    direction=Direction(group.get("direction", "none")),
-                    shape=Shape(group.get("shape", "plain")),
                     arity=len(roles),
-                    element=group.get("element", 0),
-                    asynchronous=group.get("asynchronous", False),
                     default_stream=DefaultStream.PER_THREAD if per_thread else DefaultStream.LEGACY,
-                    awaits=Awaits(group.get("awaits", "nothing")),
-                    effect=Effect(group.get("effect", "none")),
                     since=int(brought),
+                    **settings,
                     **positions,
                 )
             )
