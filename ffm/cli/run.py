@@ -254,7 +254,7 @@ def _show_report(folder: Path) -> None:
     from ffm.cli.options import RESULTS, newest_results, results_words
     from ffm.report.numbers import chosen_estimator
     from ffm.report.overview import overview
-    from ffm.report.terminal import render_first_screen
+    from ffm.report.terminal.overview import render_first_screen
     from ffm.report.terminal.printing import print_screen
     from ffm.results.stored import open_results
 

@@ -42,7 +42,7 @@ def report(
     """Show what could be saved: folds, sequences and single points, in seconds and percent of the run."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.overview import overview
-    from ffm.report.terminal import render_overview
+    from ffm.report.terminal.overview import render_overview
 
     if order is not None and html is not None:
         raise click.UsageError("--html holds every list: leave out --by.")
@@ -79,7 +79,7 @@ def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_j
     """Show sequence NUMBER (1 is the first): operations that can be fixed together, numbered."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.sequence import sequence as lay_out
-    from ffm.report.terminal import render_sequence
+    from ffm.report.terminal.sequence import render_sequence
 
     analysis = open_chosen(folder).document
     view = lay_out(analysis, number, chosen_estimator(analysis, estimator), results_words(folder))
@@ -112,7 +112,8 @@ def subsequence(
     from ffm.report.numbers import chosen_estimator
     from ffm.report.sequence import check_part, check_sequence
     from ffm.report.sequence import subsequence as lay_out
-    from ffm.report.terminal import render_best, render_sequence
+    from ffm.report.terminal.best import render_best
+    from ffm.report.terminal.sequence import render_sequence
     from ffm.results.stored import subsequence as estimate
 
     if (best is None) == (start is None or end is None):
@@ -143,7 +144,7 @@ def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: b
     """Show all calls of the function NAME (`cudaFree`), by the functions that make them."""
     from ffm.report.fold import fold as lay_out
     from ffm.report.numbers import chosen_estimator
-    from ffm.report.terminal import render_fold
+    from ffm.report.terminal.fold import render_fold
 
     analysis = open_chosen(folder).document
     chosen = chosen_estimator(analysis, estimator)
@@ -160,7 +161,7 @@ def site(number: int, estimator: Estimator | None, folder: Path | None, as_json:
     """Show site NUMBER, one call at one place: its stack, times and verdicts."""
     from ffm.report.numbers import chosen_estimator
     from ffm.report.site import site as lay_out
-    from ffm.report.terminal import render_site
+    from ffm.report.terminal.site import render_site
     from ffm.results.stored import doing_without
 
     results = open_chosen(folder)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ffm.report.commands import command
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.results.best_parts import BestPart
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, place
+
+if TYPE_CHECKING:
+    from ffm.results.best_parts import BestPart
 
 
 @dataclass(frozen=True, slots=True)

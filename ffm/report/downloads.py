@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.report.commands import command
 from ffm.report.numbers import count, plural, size
 from ffm.results.documents.analysis import Analysis
@@ -68,6 +67,8 @@ def is_partial(use: DownloadUse | None) -> bool:
         return False
     if use.touched_bytes == 0 and use.occurrences == use.of:
         return True
+    from ffm.model.copies import WORTH_TIMING_BYTES  # not above: few views need the model, which takes long to import
+
     return use.bytes >= WORTH_TIMING_BYTES * use.occurrences and use.touched_bytes <= MOSTLY_UNTOUCHED * use.bytes
 
 

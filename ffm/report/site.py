@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ffm.errors import FfmError
-from ffm.model.estimators.replay import Replayed
 from ffm.report.downloads import Download, download, trace_hint, unwatched
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, findings, site_saving
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, StackFrame, place, stack_frames
+
+if TYPE_CHECKING:
+    from ffm.model.estimators.replay import Replayed
 
 
 @dataclass(frozen=True, slots=True)

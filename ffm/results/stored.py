@@ -1,4 +1,8 @@
-"""Results as the viewing commands read them: stage 5's document, and the timeline next to it."""
+"""Results as the viewing commands read them: stage 5's document, and the timeline next to it.
+
+Most views need the document alone, and the model's modules take longer to import than the document to read. So
+methods that need them import them.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,29 @@ import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ffm.errors import FfmError
-from ffm.model.device import DeviceWork
-from ffm.model.estimators.bound import bound_by_stack
-from ffm.model.estimators.replay import Replayed
-from ffm.model.gpu_times.timelines import Inference
-from ffm.model.groups.sequences import Membership, offsets_of
-from ffm.model.timeline import Timeline
-from ffm.results.columnar.gpu_times_file import load_gpu_times
-from ffm.results.columnar.timeline_file import load_results_timeline
 from ffm.results.documents.analysis import Analysis, SequenceOperation
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.plain import plain_document
-from ffm.results.estimates import Estimates
 from ffm.results.folder.identity import read_latest_owned
 from ffm.results.folder.paths import ResultsFolder
-from ffm.results.presumed import Presumed
 from ffm.results.variation import Variation
 from ffm.results.wholes import at_least
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ffm.model.device import DeviceWork
+    from ffm.model.estimators.replay import Replayed
+    from ffm.model.gpu_times.timelines import Inference
+    from ffm.model.groups.sequences import Membership
+    from ffm.model.timeline import Timeline
+    from ffm.results.estimates import Estimates
 
 ANALYSIS_FILE = "analysis.json"
 TIMELINE_FILE = "timeline.arrow"
@@ -50,6 +53,9 @@ class Results:
 
     @functools.cached_property
     def _columns(self) -> tuple[Timeline, Membership, DeviceWork | None]:
+        from ffm.model.groups.sequences import Membership, offsets_of
+        from ffm.results.columnar.timeline_file import load_results_timeline
+
         document = self.document
         lengths = [len(sequence.operations) for sequence in document.sequences]
         timeline, line, work = load_results_timeline(
@@ -71,10 +77,14 @@ class Results:
 
     @functools.cached_property
     def _inference(self) -> Inference:
+        from ffm.results.columnar.gpu_times_file import load_gpu_times
+
         assert self.work is not None
         return load_gpu_times(self.document, self.folder, self.timeline, self.work)
 
     def _estimates(self, *, keeps_memory: bool = False) -> Estimates:
+        from ffm.results.estimates import Estimates
+
         document = self.document
         return Estimates(
             self.timeline,
@@ -90,6 +100,8 @@ class Results:
     @functools.cached_property
     def presumed(self) -> Estimates:
         """The same for every wait and transfer of a run that proves nothing: what doing without saves at most."""
+        from ffm.results.presumed import Presumed
+
         given = None if self.work is None else lambda: self._inference.if_anything_is_late()
         return Presumed(self.timeline, self.work, self.copy_time, self.document.wall_s, given, self._variation)
 
@@ -111,11 +123,17 @@ class Results:
     @functools.cached_property
     def copy_time(self) -> NDArray[np.int64]:
         """For each site, the minimum nanoseconds that the GPU copies for one of its transfers."""
+        import numpy as np
+
         return np.array([site.copy_ns for site in self.document.sites], np.int64)
 
     @functools.cached_property
     def bound_s(self) -> NDArray[np.float64]:
         """For each site, its seconds by `bound`, over all processes."""
+        import numpy as np
+
+        from ffm.model.estimators.bound import bound_by_stack
+
         sites = self.document.sites
         if self.work is None:
             return np.array([site.benefit.bound_s for site in sites])
@@ -160,6 +178,8 @@ def benefit_of_correcting(results: Results, sites: Collection[int], *, questions
 
 def _any_kept(results: Results, sites: Collection[int]) -> bool:
     """Return whether some of the sites free memory that nothing takes over."""
+    import numpy as np
+
     if results.work is None:
         return False
     kept = np.flatnonzero(results.work.partner == np.arange(len(results.work.partner)))
@@ -177,6 +197,8 @@ def benefits_of_sites(results: Results, groups: list[list[int]]) -> list[Benefit
 
 
 def _bound_s(results: Results, groups: list[list[int]]) -> NDArray[np.float64]:
+    import numpy as np
+
     bound_s = results.bound_s
     return np.array([bound_s[members].sum() for members in groups])
 
@@ -188,6 +210,8 @@ def doing_without(results: Results, site: int) -> Replayed | None:
     """
     if not 0 <= site < len(results.document.sites):
         return None
+    from ffm.model.estimators.replay import Replayed
+
     found = results.document.sites[site]
     for wait in results.document.unproved:
         if wait.site == site:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ffm.model.device import DeviceWork
 from ffm.results.documents.analysis import StageCost
 from ffm.results.documents.run import Run
+
+if TYPE_CHECKING:
+    from ffm.model.device import DeviceWork
 
 DIFFERS = 0.1
 """Runs differ, and an estimate is based on one, so the interval is widened by at least this share on either side. On

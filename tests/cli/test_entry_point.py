@@ -62,6 +62,19 @@ def test_the_analysis_imports_nothing_that_measures() -> None:
     assert printed == "False\n"
 
 
+def test_screens_of_stored_results_import_no_model() -> None:
+    """Most answer from the document alone. NumPy and the model take longer to import than that does to read."""
+    modules = [f"ffm.report.terminal.{name}" for name in ("overview", "sequence", "site", "fold", "best")]
+    program = (
+        f"import sys, ffm.cli.view, ffm.results.stored, {', '.join(modules)}\n"
+        "print(sorted(name for name in sys.modules if name.startswith(('numpy', 'ffm.model.device'))))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    ).stdout
+    assert printed == "[]\n"
+
+
 def test_an_error_of_ours_is_one_sentence(ffm: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(monkeypatch, FfmError("the disk is full."))
     answer = ffm("report")

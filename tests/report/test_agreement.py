@@ -14,8 +14,10 @@ from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
 from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
-from ffm.report.terminal import render_fold, render_overview, render_site
+from ffm.report.terminal.fold import render_fold
+from ffm.report.terminal.overview import render_overview
 from ffm.report.terminal.remedies import render_remedies
+from ffm.report.terminal.site import render_site
 from ffm.results.documents.analysis import Analysis, Group
 from ffm.results.documents.benefit import Basis, Benefit
 

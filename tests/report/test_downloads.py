@@ -15,8 +15,9 @@ from ffm.report.formats.sarif import sarif
 from ffm.report.overview import overview
 from ffm.report.remedies.view import remedies_view
 from ffm.report.site import site
-from ffm.report.terminal import render_overview, render_site
+from ffm.report.terminal.overview import render_overview
 from ffm.report.terminal.remedies import render_remedies
+from ffm.report.terminal.site import render_site
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.vocabulary import Because

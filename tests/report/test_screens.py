@@ -18,8 +18,11 @@ from ffm.report.fold import fold
 from ffm.report.overview import overview
 from ffm.report.sequence import sequence, subsequence
 from ffm.report.site import site
-from ffm.report.terminal import render_fold, render_overview, render_sequence, render_site
+from ffm.report.terminal.fold import render_fold
 from ffm.report.terminal.layout import Column, table
+from ffm.report.terminal.overview import render_overview
+from ffm.report.terminal.sequence import render_sequence
+from ffm.report.terminal.site import render_site
 
 SCREENS = Path(__file__).with_name("screens")
 
