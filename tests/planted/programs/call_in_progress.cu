@@ -82,8 +82,8 @@ static void sleeps()
             [&](pthread_t caller) {
                 pthread_kill(caller, SIGUSR1);
                 usleep(50000);
-                while (futex(result + beside, FUTEX_WAKE, 1) == 0)
-                    usleep(1000);
+                for (int tries = 0; tries < 5000 && futex(result + beside, FUTEX_WAKE, 1) == 0; tries++)
+                    usleep(1000); /* it may have come back with an error */
             });
 }
 
