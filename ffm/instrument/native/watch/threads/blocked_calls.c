@@ -12,6 +12,13 @@
 
 #include "kernel.h"
 
+#ifndef SYS_epoll_pwait2 /* Linux 5.11 */
+#define SYS_epoll_pwait2 441
+#endif
+#ifndef SYS_futex_waitv /* Linux 5.16 */
+#define SYS_futex_waitv 449
+#endif
+
 enum { CALL_BYTES = 2 }; /* of the instruction `syscall` */
 
 /* Read the start of a file in /proc about a thread; the text is empty if that fails. */
@@ -45,13 +52,11 @@ ffm_blocked_call ffm_blocked_call_of(pid_t thread)
     return call;
 }
 
-bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments)
+bool ffm_blocked_call_only_waits(uint64_t number)
 {
     switch (number) {
-    case SYS_futex: {
-        const uint64_t command = arguments[1] & FUTEX_CMD_MASK;
-        return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
-    }
+    case SYS_futex:
+    case SYS_futex_waitv:
     case SYS_poll:
     case SYS_ppoll:
     case SYS_select:
@@ -61,6 +66,21 @@ bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments)
     case SYS_epoll_pwait2:
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments)
+{
+    switch (number) {
+    case SYS_futex: {
+        const uint64_t command = arguments[1] & FUTEX_CMD_MASK;
+        return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+    }
+    case SYS_futex_waitv:
+        return false;
     case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
@@ -73,7 +93,7 @@ bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments)
     case SYS_accept4:
         return true;
     default:
-        return false;
+        return ffm_blocked_call_only_waits(number);
     }
 }
 

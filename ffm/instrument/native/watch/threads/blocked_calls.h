@@ -21,6 +21,10 @@ ffm_blocked_call ffm_blocked_call_of(pid_t thread);
 /* Whether a system call is one that threads sleep in. What is not known counts as one that they do not. */
 bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments);
 
+/* Whether a system call only waits, often for long: when the kernel refuses it, nothing is lost, and it can be made
+ * again. */
+bool ffm_blocked_call_only_waits(uint64_t number);
+
 /* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. */
 bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal);
 

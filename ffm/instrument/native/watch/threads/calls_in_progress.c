@@ -4,14 +4,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "blocked_calls.h"
 #include "kernel.h"
-
-#ifndef SYS_epoll_pwait2 /* Linux 5.11 */
-#define SYS_epoll_pwait2 441
-#endif
-#ifndef SYS_futex_waitv /* Linux 5.16 */
-#define SYS_futex_waitv 449
-#endif
 
 enum { PARTS = 20, ROOM = 1 << 16 };
 
@@ -68,28 +62,6 @@ static void find_place(void)
     own.used = free_one();
 }
 
-/* Those that often sleep, so that what they use cannot stay open, and of which nothing is lost when the kernel refuses
- * them. */
-static bool may_be_made_again(uint64_t number)
-{
-    switch (number) {
-    case SYS_futex:
-    case SYS_futex_waitv:
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void leave(place *left)
 {
     __atomic_store_n(&left->count, 0, __ATOMIC_RELEASE);
@@ -116,7 +88,7 @@ void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
     __atomic_store_n(&here->count, count, __ATOMIC_RELEASE);
     call->first = count;
     own.call = (uint64_t)call;
-    own.again = may_be_made_again(number);
+    own.again = ffm_blocked_call_only_waits(number);
 }
 
 void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing)
