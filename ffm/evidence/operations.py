@@ -143,10 +143,9 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
 
 
 def _without_set_up(columns: Columns) -> Columns:
-    """Return the columns without the waits inside calls that make a context or enter one: these wait for its set-up.
+    """Return the columns without the waits inside calls that enter a context: these wait for its set-up.
 
-    `cuDevicePrimaryCtxRetain` waits 34 times for an H200, 1.9 ms of 120. The program has no work in a context that does
-    not exist yet, and cannot do without one.
+    What makes one waits for that, too, and is not recorded (`context_makers` in `ffm/stages/tracing.py`).
     """
     enters = np.isin(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.ENTER_CONTEXT)])
     enters &= columns["waits"] > 0
