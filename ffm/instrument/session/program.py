@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -126,8 +127,8 @@ def _require_this_machine(name: str, path: Path) -> None:
 def _require_no_sanitizer(name: str, path: Path) -> None:
     """Refuse a program that uses the runtime of a sanitizer as a library (GCC) or contains it (Clang)."""
     try:
-        with open_regular(path) as file:
-            runtime = _sanitizer_of(ELFFile(file))
+        status = path.stat()
+        runtime = _sanitizer_of(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, AssertionError, ELFError):
         return  # not a binary program, or one that is not readable or damaged, which its start will show
     if runtime is not None:
@@ -138,14 +139,18 @@ def _require_no_sanitizer(name: str, path: Path) -> None:
         )
 
 
-def _sanitizer_of(elf: Any) -> str | None:
-    dynamic: list[Any] = list(elf.iter_segments("PT_DYNAMIC"))
-    needed = [tag.needed for segment in dynamic for tag in segment.iter_tags("DT_NEEDED")]
-    exported = elf.get_section_by_name(".gnu.hash")
-    for runtime in SANITIZERS:
-        contains = isinstance(exported, GNUHashSection) and exported.get_symbol(f"__{runtime}_init")
-        if contains or any(library.startswith(f"lib{runtime}.so") for library in needed):
-            return runtime
+@functools.lru_cache(maxsize=64)
+def _sanitizer_of(path: Path, _state: tuple[int, ...]) -> str | None:
+    """Return the runtime that the file at `path` in this state uses or contains."""
+    with open_regular(path) as file:
+        elf = ELFFile(file)
+        dynamic: list[Any] = list(elf.iter_segments("PT_DYNAMIC"))
+        needed = [tag.needed for segment in dynamic for tag in segment.iter_tags("DT_NEEDED")]
+        exported = elf.get_section_by_name(".gnu.hash")
+        for runtime in SANITIZERS:
+            contains = isinstance(exported, GNUHashSection) and exported.get_symbol(f"__{runtime}_init")
+            if contains or any(library.startswith(f"lib{runtime}.so") for library in needed):
+                return runtime
     return None
 
 
