@@ -2,6 +2,8 @@
 // read before, or the C library reads it to move it. A block beside it that is freed ends nothing. variants: told
 #include "planted.h"
 
+#include <thread>
+
 constexpr int count = 640; // 2.5 KiB
 constexpr size_t bytes = count * sizeof(int);
 

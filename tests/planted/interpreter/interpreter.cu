@@ -2,8 +2,12 @@
  * over to each other in the order of the lines; the file's name stands where other programs have their variant. */
 #include "planted.h"
 
+#include <atomic>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace
 {

@@ -2,11 +2,13 @@
 // variants: reads, receives, ends, sleeps, looks, many
 #include "planted.h"
 
+#include <atomic>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/msg.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 
 constexpr int beside = 512, downloads = 100;
 

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
+#include <string>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>

@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <thread>
 
 constexpr int count = 64;
 constexpr size_t page_bytes = 4096;

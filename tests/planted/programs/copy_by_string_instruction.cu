@@ -3,6 +3,8 @@
 // like: copy_backwards
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 64;
 constexpr int ahead = 100;
 

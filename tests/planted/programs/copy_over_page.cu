@@ -2,6 +2,8 @@
 // variants: into, before
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 64;
 constexpr int ahead = 900;
 

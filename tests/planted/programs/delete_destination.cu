@@ -3,6 +3,8 @@
 // like: free_destination
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -3,6 +3,9 @@
 // variants: two, four
 #include "planted.h"
 
+#include <thread>
+#include <vector>
+
 constexpr int count = 4096, most = 4, steps = 3;
 constexpr size_t bytes = count * sizeof(int);
 static int *host[most];

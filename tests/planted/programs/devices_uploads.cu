@@ -3,6 +3,8 @@
 // variants: two, four, changed
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 4096, most = 4, steps = 3;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -3,6 +3,8 @@
 // variants: all
 #include "planted.h"
 
+#include <new>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -4,6 +4,7 @@
 #include "planted.h"
 
 #include <semaphore.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -4,8 +4,10 @@
 #include "planted.h"
 
 #include <fcntl.h>
+#include <string>
 #include <sys/sendfile.h>
 #include <sys/wait.h>
+#include <vector>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -2,7 +2,9 @@
 // variants: read
 #include "planted.h"
 
+#include <atomic>
 #include <sys/wait.h>
+#include <thread>
 
 constexpr int count = 16 * 1024, children = 5;
 constexpr size_t bytes = count * sizeof(int);

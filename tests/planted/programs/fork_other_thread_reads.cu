@@ -2,8 +2,10 @@
 // variants: read
 #include "planted.h"
 
+#include <atomic>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

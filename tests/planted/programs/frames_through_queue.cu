@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
+#include <vector>
 constexpr int count = 1024, frames = 4;
 constexpr size_t bytes = count * sizeof(int);
 static std::mutex lock;

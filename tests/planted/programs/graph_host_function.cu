@@ -2,6 +2,8 @@
 // variants: use, ignore
 #include "planted.h"
 
+#include <atomic>
+
 constexpr int count = 1024;
 static std::atomic<int> result{0};
 

@@ -4,9 +4,11 @@
 // like: handed_by_standard_library
 #include "planted.h"
 
+#include <atomic>
 #include <barrier>
 #include <latch>
 #include <semaphore>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -4,6 +4,9 @@
 // variants: elsewhere, same, table, stored, copied, brought
 #include "planted.h"
 
+#include <atomic>
+#include <thread>
+
 constexpr int count = 4096;
 constexpr size_t bytes = count * sizeof(int);
 

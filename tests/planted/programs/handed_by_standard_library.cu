@@ -3,10 +3,13 @@
 // variants: latch, atomic, counting, future, barrier
 #include "planted.h"
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <future>
 #include <latch>
 #include <semaphore>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

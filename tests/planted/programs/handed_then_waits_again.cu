@@ -3,12 +3,15 @@
 // variants: condition, early, rwlock, c11, word, future
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <linux/futex.h>
 #include <mutex>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <threads.h>
 
 constexpr int count = 1024;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <semaphore.h>
+#include <vector>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

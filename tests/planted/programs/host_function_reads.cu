@@ -3,6 +3,9 @@
 // variants: function, direct
 #include "planted.h"
 
+#include <atomic>
+#include <thread>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -2,6 +2,8 @@
 // variants: timed, untimed
 #include "planted.h"
 
+#include <chrono>
+
 void program()
 {
     using Clock = std::chrono::steady_clock;

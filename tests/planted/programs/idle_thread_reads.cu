@@ -3,6 +3,8 @@
 // variants: heap, near, deep, never
 #include "planted.h"
 
+#include <thread>
+
 constexpr int count = 16; // on one page with what the thread runs on
 constexpr size_t bytes = count * sizeof(int);
 

@@ -3,8 +3,10 @@
 // variants: context, stream, event, copy, again, free, upload, behind, silent, beside
 #include "planted.h"
 
+#include <atomic>
 #include <cuda.h>
 #include <fcntl.h>
+#include <thread>
 
 static const char code[] = R"(
 .version 7.0

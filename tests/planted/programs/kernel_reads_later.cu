@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <vector>
 
 constexpr int count = 2048;
 constexpr size_t bytes = count * sizeof(int);

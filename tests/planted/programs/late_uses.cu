@@ -4,6 +4,7 @@
 #include "planted.h"
 
 #include <pthread.h>
+#include <thread>
 
 constexpr int count = 16384;
 constexpr size_t bytes = count * sizeof(int);

@@ -4,7 +4,10 @@
 // variants: semaphore, flag
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <semaphore.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

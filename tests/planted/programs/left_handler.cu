@@ -4,6 +4,7 @@
 
 #include <csetjmp>
 #include <csignal>
+#include <thread>
 #include <ucontext.h>
 
 constexpr int count = 1024;

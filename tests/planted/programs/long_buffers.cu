@@ -3,6 +3,8 @@
 #include "planted.h"
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/aio_abi.h>

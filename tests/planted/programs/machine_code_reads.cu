@@ -3,6 +3,8 @@
 // variants: string, x87, mmx, exchange, scan, other
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/wait.h>
+#include <vector>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

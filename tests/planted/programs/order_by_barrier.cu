@@ -4,7 +4,9 @@
 // variants: first, both, again
 #include "planted.h"
 
+#include <chrono>
 #include <pthread.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -3,6 +3,7 @@
 // variants: pipe, socket, counter, word, queue
 #include "planted.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <linux/futex.h>
@@ -10,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -4,9 +4,12 @@
 // variants: semaphore, flag, lock, both, joined, started
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <semaphore.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

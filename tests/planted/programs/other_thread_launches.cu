@@ -3,6 +3,10 @@
 // variants: other, itself
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

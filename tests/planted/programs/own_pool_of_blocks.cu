@@ -3,6 +3,8 @@
 // variants: again, fresh
 #include "planted.h"
 
+#include <vector>
+
 constexpr int count = 2048, turns = 3;
 constexpr size_t bytes = count * sizeof(int);
 

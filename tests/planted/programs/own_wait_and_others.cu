@@ -2,6 +2,9 @@
 // variants: both, first, neither
 #include "planted.h"
 
+#include <atomic>
+#include <thread>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

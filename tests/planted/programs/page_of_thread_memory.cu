@@ -4,8 +4,10 @@
 // variants: thread, thread_after, thread_unread, handler, handler_unread
 #include "planted.h"
 
+#include <chrono>
 #include <csignal>
 #include <pthread.h>
+#include <thread>
 
 constexpr int count = 64;
 constexpr size_t stack_bytes = 256 << 10, page_bytes = 4096;

@@ -1,8 +1,10 @@
 /* What the planted programs share, compiled once: the command line, checks, and kernels that take their time. */
 #include "planted.h"
 
+#include <chrono>
 #include <set>
 #include <string>
+#include <thread>
 
 namespace planted
 {

@@ -12,16 +12,10 @@
 #ifndef PLANTED_H
 #define PLANTED_H
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>

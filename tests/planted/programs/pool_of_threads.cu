@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <thread>
 
 constexpr int count = 1024, jobs = 6;
 constexpr size_t bytes = count * sizeof(int);

@@ -4,9 +4,12 @@
 // variants: shared, named, own
 #include "planted.h"
 
+#include <chrono>
 #include <fcntl.h>
 #include <semaphore.h>
+#include <string>
 #include <sys/wait.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -3,9 +3,11 @@
 // variants: thread, taken, descriptor, stack
 #include "planted.h"
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <sys/signalfd.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

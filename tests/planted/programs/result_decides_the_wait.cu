@@ -3,6 +3,8 @@
 // variants: by_thread, by_itself
 #include "planted.h"
 
+#include <thread>
+
 constexpr int count = 1024;
 
 void program()

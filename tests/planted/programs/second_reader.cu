@@ -4,7 +4,10 @@
 // variants: itself, told
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <semaphore.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

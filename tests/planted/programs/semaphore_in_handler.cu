@@ -4,8 +4,11 @@
 // variants: handler, plain
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <semaphore.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

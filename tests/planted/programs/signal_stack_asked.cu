@@ -3,6 +3,7 @@
 #include "planted.h"
 
 #include <csignal>
+#include <thread>
 
 constexpr int count = 2048;
 static thread_local char alternate[64 << 10];

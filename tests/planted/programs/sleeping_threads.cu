@@ -5,11 +5,15 @@
 // variants: idle, spawn, handed, given, told, timeout, nap, poll, pipe, signal, late
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
 #include <poll.h>
 #include <pthread.h>
+#include <string>
+#include <thread>
 
 constexpr int count = 1024, looks = 16; // more than are stepped over
 constexpr size_t bytes = count * sizeof(int);

@@ -4,6 +4,9 @@
 // variants: spins, reads, writes
 #include "planted.h"
 
+#include <atomic>
+#include <thread>
+
 constexpr int count = 1024, rounds = 16; // more writes than are stepped over
 constexpr int looks = 64;                // more reads than a page may be stepped on
 constexpr size_t bytes = count * sizeof(int);

@@ -6,6 +6,7 @@
 
 #include <spawn.h>
 #include <sys/wait.h>
+#include <vector>
 
 constexpr int count = 16;
 constexpr size_t bytes = count * sizeof(int);

@@ -5,7 +5,10 @@
 // variants: spins, yields, reads, writes, started
 #include "planted.h"
 
+#include <atomic>
 #include <sched.h>
+#include <thread>
+#include <vector>
 
 constexpr int count = 1024, looks = 16; // more than are stepped over
 constexpr size_t bytes = count * sizeof(int);

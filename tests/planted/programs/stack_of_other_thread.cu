@@ -3,6 +3,8 @@
 // variants: stack, heap
 #include "planted.h"
 
+#include <thread>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

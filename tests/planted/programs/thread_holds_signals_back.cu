@@ -3,8 +3,11 @@
 // like: signals_blocked
 #include "planted.h"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <pthread.h>
+#include <thread>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

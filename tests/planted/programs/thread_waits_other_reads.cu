@@ -2,6 +2,8 @@
 // variants: read, never
 #include "planted.h"
 
+#include <thread>
+
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
 

@@ -4,6 +4,7 @@
 #include "planted.h"
 
 #include <algorithm>
+#include <chrono>
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

@@ -4,6 +4,9 @@
 #include "planted.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
 
 using Clock = std::chrono::steady_clock;
 

@@ -5,6 +5,8 @@
 #include "planted.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <x86intrin.h>
 
 constexpr int count = 1024;

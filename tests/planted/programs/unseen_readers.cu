@@ -8,9 +8,11 @@
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <spawn.h>
+#include <string>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <vector>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -5,11 +5,14 @@
 // variants: reads, pipe, argument, resets, spawn_resets, shell, piped, busy, busy_reads, clone, crashes, later
 #include "planted.h"
 
+#include <atomic>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
+#include <vector>
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -3,7 +3,9 @@
 // variants: read_replaced, read_released, written
 #include "planted.h"
 
+#include <atomic>
 #include <sys/wait.h>
+#include <thread>
 
 constexpr int count = 16 * 1024;
 constexpr size_t bytes = count * sizeof(int);

@@ -3,7 +3,9 @@
 // variants: read, written, found
 #include "planted.h"
 
+#include <atomic>
 #include <cuda.h>
+#include <thread>
 
 constexpr int count = 1024, steps = 3, workers = 2;
 constexpr size_t bytes = count * sizeof(int);

@@ -5,6 +5,8 @@
 #include "planted.h"
 
 #include <mutex>
+#include <thread>
+#include <vector>
 
 constexpr int count = 4096, most = 4, steps = 3;
 constexpr size_t bytes = count * sizeof(int);
