@@ -27,6 +27,7 @@ PROGRAMS = Path(__file__).parent / "programs"
         "readable_addresses.cu",
         "refused_copies.cu",
         "rewritten_code.cu",
+        "small_signal_stacks.cu",
         "strings_beside_data.cu",
         "traced_by_parent.cu",
     ],

@@ -23,8 +23,8 @@ static struct {
     ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
 
-static bool (*before_handlers)(void); /* NULL if nobody wants to know */
-static uint64_t entered[SIGNALS + 1]; /* the program's handlers that `enter` continues in, by signal */
+static ffm_handler_end (*before_handlers)(void); /* NULL if nobody wants to know */
+static uint64_t entered[SIGNALS + 1];            /* the program's handlers that `enter` continues in, by signal */
 
 /* Those of ours that the program believes to be blocked. */
 static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
@@ -59,6 +59,9 @@ static int place_of(int number)
     return -1;
 }
 
+/* Whether the program may have handlers, which must not interrupt ours but where those make its system calls. */
+static bool interrupts;
+
 static int64_t install(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     return ffm_kernel(SYS_rt_sigaction, (uint64_t)number, (uint64_t)wanted, (uint64_t)before, SET_BYTES);
@@ -80,9 +83,93 @@ static bool is_function(const ffm_signal_action *action)
     return action->handler != (uint64_t)SIG_DFL && action->handler != (uint64_t)SIG_IGN;
 }
 
+static ffm_signals_mover move_frame; /* NULL if frames stay where they are */
+static uint64_t on_stack;            /* one bit for each signal whose handler asks for an alternate stack */
+
+/* Continue in a handler, with a stack pointer, its arguments, and an alternate stack for others. */
+_Noreturn void ffm_signals_continue(uint64_t stack, uint64_t handler, uint64_t number, uint64_t info, uint64_t context,
+                                    const stack_t *rest) __attribute__((visibility("hidden")));
+__asm__(".text\n"
+        ".globl ffm_signals_continue\n"
+        ".hidden ffm_signals_continue\n"
+        ".type ffm_signals_continue, @function\n"
+        "ffm_signals_continue:\n"
+        "mov %rdi, %rsp\n"
+        "mov %rsi, %rbx\n"
+        "mov %rdx, %rbp\n"
+        "mov %rcx, %r12\n"
+        "mov %r8, %r13\n"
+        "mov %r9, %rdi\n"
+        "xor %esi, %esi\n"
+        "mov $131, %eax\n" /* sigaltstack */
+        "syscall\n"
+        "mov %rbp, %rdi\n"
+        "mov %r12, %rsi\n"
+        "mov %r13, %rdx\n"
+        "xor %eax, %eax\n"
+        "jmp *%rbx\n"
+        ".size ffm_signals_continue, . - ffm_signals_continue\n");
+
+void ffm_signals_move_frames(ffm_signals_mover mover)
+{
+    move_frame = mover;
+}
+
 static uint64_t *mask_of(ucontext_t *interrupted)
 {
     return (uint64_t *)&interrupted->uc_sigmask;
+}
+
+static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
+
+void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted)
+{
+    *call = (ffm_signals_call){.interrupted = interrupted, .at_start = *mask_of(interrupted), .before = interruptible};
+    interruptible = call;
+    if (__atomic_load_n(&interrupts, __ATOMIC_RELAXED))
+        ffm_signals_set_mask(call->at_start);
+}
+
+void ffm_signals_call_over(const ffm_signals_call *call)
+{
+    if (__atomic_load_n(&interrupts, __ATOMIC_RELAXED))
+        ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    interruptible = call->before;
+}
+
+/* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
+static bool is_made_at(const ffm_signals_call *call, uint64_t stack)
+{
+    enum { DEPTH = 4096 }; /* more than what makes the call needs */
+    return call != NULL && stack < (uint64_t)call && (uint64_t)call - stack < DEPTH;
+}
+
+/* Go on in the program's handler where it would run without us, unless it is to stay here. */
+static void continue_moved(int number, uint64_t handler, const siginfo_t *info, ucontext_t *context, bool asks,
+                           bool told)
+{
+    const uint64_t interrupted = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    const bool in_call = is_made_at(interruptible, interrupted);
+    const ucontext_t *of_program = in_call ? interruptible->interrupted : context;
+    const ffm_signal_entry entry = {
+        .frame = context, .program = (uint64_t)of_program->uc_mcontext.gregs[REG_RSP], .asks = asks, .told = told};
+    stack_t rest;
+    const uint64_t moved = move_frame == NULL ? 0 : move_frame(&entry, &rest);
+    const uint64_t shift = moved - ((uint64_t)context - sizeof(uint64_t));
+    if (moved != 0)
+        ffm_signals_continue(moved, handler, (uint64_t)number, (uint64_t)info + shift, (uint64_t)context + shift,
+                             &rest);
+}
+
+/* What was said of its end goes to the kernel's frame, in bits that the kernel and programs ignore. */
+static const uint64_t TOLD = 1ULL << 62, IN_OURS = 1ULL << 63;
+
+/* Whether the end of the program's handler will be told. */
+static bool begin_handler(ucontext_t *context)
+{
+    const ffm_handler_end end = before_handlers();
+    context->uc_flags |= (end == FFM_END_UNTOLD ? 0 : TOLD) | (end == FFM_END_TOLD_IN_OURS ? IN_OURS : 0);
+    return end != FFM_END_UNTOLD;
 }
 
 /* The program's handler is jumped to (the compiler does this at -O2), and finds the stack as without us. The kernel
@@ -90,9 +177,22 @@ static uint64_t *mask_of(ucontext_t *interrupted)
 static void enter(int number, siginfo_t *info, void *context)
 {
     const uint64_t handler = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
-    if (before_handlers())
-        *mask_of(context) |= withheld; /* until ffm_signals_program_returns */
+    const bool asks = __atomic_load_n(&on_stack, __ATOMIC_RELAXED) & 1ULL << (number - 1);
+    const bool told = begin_handler(context);
+    if (told)
+        *mask_of(context) |= withheld;
+    continue_moved(number, handler, info, context, asks, told);
     ((ffm_signal_handler)(uintptr_t)handler)(number, info, context);
+}
+
+/* From now on the handler of system calls begins with all signals blocked. */
+static void begin_to_interrupt(void)
+{
+    const int place = place_of(SIGSYS);
+    handlers.ours[place].mask = ~FFM_SIGNALS_OURS;
+    __atomic_store_n(&interrupts, true, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE))
+        install(SIGSYS, &handlers.ours[place], NULL);
 }
 
 /* Install a handler of the program, which `enter` precedes, except in a child that runs in its memory: which handler
@@ -104,9 +204,15 @@ static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_
     const uint64_t previous = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);
     ffm_signal_action ours, replaced = {0};
     if (wanted != NULL && child == NULL && is_function(wanted) && wanted->handler != (uint64_t)(uintptr_t)enter) {
+        if (!__atomic_load_n(&interrupts, __ATOMIC_RELAXED))
+            begin_to_interrupt();
         ours = *wanted;
         __atomic_store_n(&entered[number], wanted->handler, __ATOMIC_RELEASE);
         ours.handler = (uint64_t)(uintptr_t)enter;
+        if (ours.flags & SA_ONSTACK)
+            __atomic_or_fetch(&on_stack, 1ULL << (number - 1), __ATOMIC_RELAXED);
+        else
+            __atomic_and_fetch(&on_stack, ~(1ULL << (number - 1)), __ATOMIC_RELAXED);
         wanted = &ours;
     }
     const int64_t result = install(number, wanted, &replaced);
@@ -119,7 +225,7 @@ static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_
     return before == NULL || ffm_guarded_write((uint64_t)before, &replaced, sizeof replaced) ? 0 : -EFAULT;
 }
 
-void ffm_signals_before_handlers(bool (*before)(void))
+void ffm_signals_before_handlers(ffm_handler_end (*before)(void))
 {
     before_handlers = before;
     for (int number = 1; number <= SIGNALS; number++) {
@@ -141,7 +247,7 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
             .flags = RESTORER | SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (numbers[i] == SIGSYS ? SA_RESTART : 0),
             .restorer = (uint64_t)ffm_signals_return,
             /* The program's system calls continue inside the handler of SIGSYS, and can be interrupted as usual. */
-            .mask = numbers[i] == SIGSYS ? 0 : ~FFM_SIGNALS_OURS,
+            .mask = numbers[i] == SIGSYS && !interrupts ? 0 : ~FFM_SIGNALS_OURS,
         };
         if (install(numbers[i], &action, &handlers.program[i]) != 0)
             return false;
@@ -230,12 +336,19 @@ void ffm_signals_pass(int number, siginfo_t *info, void *context)
         let_go(number, sent);
         return;
     }
-    if (before_handlers != NULL)
-        before_handlers();
+    const bool told = before_handlers != NULL && begin_handler(context) && action.restorer != 0;
     if (action.flags & SA_RESETHAND)
         *wanted = (ffm_signal_action){.handler = (uint64_t)SIG_DFL};
     uint64_t *mask = mask_of(context); /* the kernel restores it */
     ffm_signals_set_mask((*mask | action.mask) & ~FFM_SIGNALS_OURS);
+    uint64_t *return_to = (uint64_t *)context - 1;
+    const uint64_t ours = *return_to;
+    const stack_t stack = ((ucontext_t *)context)->uc_stack;
+    *mask |= told ? withheld : 0;
+    *return_to = told ? action.restorer : ours;
+    continue_moved(number, action.handler, info, context, action.flags & SA_ONSTACK, told);
+    *return_to = ours;
+    ((ucontext_t *)context)->uc_stack = stack;
     *mask |= withheld;
     if (action.flags & SA_SIGINFO)
         ((ffm_signal_handler)action.handler)(number, info, context);
@@ -297,36 +410,23 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
     return 0;
 }
 
-static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
-
-void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask)
-{
-    *call = (ffm_signals_call){.mask = mask, .at_start = *mask, .before = interruptible};
-    interruptible = call;
-}
-
-void ffm_signals_call_over(const ffm_signals_call *call)
-{
-    interruptible = call->before;
-}
-
-/* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
-static bool is_made_at(const ffm_signals_call *call, uint64_t stack)
-{
-    enum { DEPTH = 4096 }; /* more than what makes the call needs */
-    return call != NULL && stack < (uint64_t)call && (uint64_t)call - stack < DEPTH;
-}
-
-void ffm_signals_program_returns(uint64_t frame)
+ffm_handler_end ffm_signals_program_returns(uint64_t frame)
 {
     ucontext_t context; /* the frame begins with it */
+    const uint64_t place_of_mask = frame + offsetof(ucontext_t, uc_sigmask);
     if (!ffm_guarded_read(&context, frame, offsetof(ucontext_t, uc_sigmask) + SET_BYTES))
-        return;
+        return FFM_END_UNTOLD;
+    const uint64_t flags = context.uc_flags, plain = flags & ~(TOLD | IN_OURS);
     uint64_t mask = *mask_of(&context);
     ffm_signals_withhold(&mask);
-    ffm_guarded_write(frame + offsetof(ucontext_t, uc_sigmask), &mask, sizeof mask);
-    if (!is_made_at(interruptible, (uint64_t)context.uc_mcontext.gregs[REG_RSP]))
-        return;
-    const uint64_t changed = mask ^ interruptible->at_start;
-    *interruptible->mask = (*interruptible->mask & ~changed) | (mask & changed);
+    ffm_guarded_write(place_of_mask, &mask, sizeof mask);
+    ffm_guarded_write(frame, &plain, sizeof plain);
+    if (is_made_at(interruptible, (uint64_t)context.uc_mcontext.gregs[REG_RSP])) {
+        const uint64_t changed = mask ^ interruptible->at_start;
+        uint64_t *of_thread = mask_of(interruptible->interrupted);
+        *of_thread = (*of_thread & ~changed) | (mask & changed);
+    }
+    if (!(flags & TOLD))
+        return FFM_END_UNTOLD;
+    return flags & IN_OURS ? FFM_END_TOLD_IN_OURS : FFM_END_TOLD;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "kernel.h"
 
@@ -21,8 +22,22 @@ typedef struct {
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
 /* Call a function, on the thread that is interrupted, before each handler of the program. It returns whether the
- * handler's end will be told (ffm_signals_program_returns). */
-void ffm_signals_before_handlers(bool (*before)(void));
+ * handler's end will be told (ffm_signals_program_returns), and to code whose system calls are the program's. */
+typedef enum { FFM_END_UNTOLD, FFM_END_TOLD, FFM_END_TOLD_IN_OURS } ffm_handler_end;
+void ffm_signals_before_handlers(ffm_handler_end (*before)(void));
+
+/* A handler of the program that has been entered. */
+typedef struct {
+    ucontext_t *frame; /* the kernel's */
+    uint64_t program;  /* the stack pointer of the program's own code, which a handler of ours may have interrupted */
+    bool asks;         /* for an alternate stack */
+    bool told;         /* whether its end will be */
+} ffm_signal_entry;
+
+/* Handlers go on where this function moves the kernel's frame; 0 is where they are. Then the kernel is given `rest` as
+ * the alternate stack. */
+typedef uint64_t (*ffm_signals_mover)(const ffm_signal_entry *entry, stack_t *rest);
+void ffm_signals_move_frames(ffm_signals_mover mover);
 
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
@@ -86,17 +101,19 @@ void ffm_signals_release(void);
 int64_t ffm_signals_program_action(int number, const ffm_signal_action *wanted, ffm_signal_action *before);
 int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before, uint64_t *mask);
 
-/* A system call of the program that a handler of ours makes. The program's handlers that interrupt it may change the
- * mask that they return to: that is the thread's, which takes effect when ours returns. */
+/* A system call of the program that a handler of ours makes, and where only the program's handlers interrupt it. They
+ * may change the mask that they return to: that is the thread's, which takes effect when ours returns. */
 typedef struct ffm_signals_call {
-    uint64_t *mask, at_start;
+    ucontext_t *interrupted;
+    uint64_t at_start;
     struct ffm_signals_call *before;
 } ffm_signals_call;
 
-void ffm_signals_call_begins(ffm_signals_call *call, uint64_t *mask);
+void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted);
 void ffm_signals_call_over(const ffm_signals_call *call);
 
-/* A handler of the program is about to return, to a mask that it may have changed: `frame` is its stack pointer. */
-void ffm_signals_program_returns(uint64_t frame);
+/* A handler of the program is about to return, to a mask that it may have changed: `frame` is its stack pointer. The
+ * answer is what was said before the handler; UNTOLD of a frame that the program made itself. */
+ffm_handler_end ffm_signals_program_returns(uint64_t frame);
 
 #endif

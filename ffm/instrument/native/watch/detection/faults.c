@@ -17,6 +17,7 @@
 #include "protection.h"
 #include "ranges.h"
 #include "resting.h"
+#include "signal_stacks.h"
 #include "signals.h"
 #include "sink.h"
 #include "stacks.h"
@@ -193,11 +194,11 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     return ours || try_again(address, changes);
 }
 
-static bool before_handler(void)
+static ffm_handler_end before_handler(void)
 {
     ffm_keys_enter();
     ffm_resting_wake();
-    return ffm_dispatch_intercepts();
+    return ffm_dispatch_handler_begins();
 }
 
 static void on_fault(int number, siginfo_t *info, void *opaque)
@@ -284,6 +285,7 @@ bool ffm_faults_open(void)
     cost = fault_cost();
     ffm_sink_set_fault_cost(cost);
     ffm_keys_open();
+    ffm_signals_move_frames(ffm_signal_stack_moved);
     ffm_signals_before_handlers(before_handler);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

@@ -46,11 +46,6 @@ static struct {
 static __thread volatile char selector __attribute__((tls_model("initial-exec")));
 static __thread pid_t joined __attribute__((tls_model("initial-exec")));
 
-bool ffm_dispatch_intercepts(void)
-{
-    return selector == INTERCEPT;
-}
-
 bool ffm_dispatch_pause(void)
 {
     bool before = selector == INTERCEPT;
@@ -199,17 +194,37 @@ static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *cont
         if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
             ffm_threads_sleep();
         ffm_signals_call made;
-        ffm_signals_call_begins(&made, (uint64_t *)&context->uc_sigmask);
         selector = INTERCEPT; /* for a handler of the program that interrupts it */
+        ffm_signals_call_begins(&made, context);
         result = make(call, arguments, context);
-        selector = LET_THROUGH;
         ffm_signals_call_over(&made);
+        selector = LET_THROUGH;
         ffm_system_call_after();
         ffm_resting_wake();
         again = result == -EFAULT && ffm_call_in_progress_again(&progress, ffm_ranges_overlap);
         ffm_call_in_progress_over(&progress);
     } while (again);
     return result;
+}
+
+ffm_handler_end ffm_dispatch_handler_begins(void)
+{
+    if (joined == 0 || joined != gettid())
+        return FFM_END_UNTOLD;
+    const bool in_ours = selector == LET_THROUGH; /* such as a call of the driver */
+    selector = INTERCEPT;
+    return in_ours ? FFM_END_TOLD_IN_OURS : FFM_END_TOLD;
+}
+
+/* A handler of the program ends. Whether the thread's next system call should be intercepted. */
+static bool returns(ucontext_t *context)
+{
+    const uint64_t frame = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    const ffm_handler_end end = ffm_signals_program_returns(frame);
+    if (end != FFM_END_UNTOLD)
+        ffm_signal_stack_returns(frame, context);
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)ffm_signals_return;
+    return end != FFM_END_TOLD_IN_OURS;
 }
 
 /* Whether the thread's next system call should be intercepted. */
@@ -226,9 +241,7 @@ static bool intercepted(ucontext_t *context)
     }
     switch (call) {
     case SYS_rt_sigreturn:
-        ffm_signals_program_returns((uint64_t)registers[REG_RSP]);
-        registers[REG_RIP] = (greg_t)ffm_signals_return;
-        return true;
+        return returns(context);
     case SYS_clone:
     case SYS_clone3:
     case SYS_fork:
@@ -239,7 +252,7 @@ static bool intercepted(ucontext_t *context)
         break;
     case SYS_sigaltstack:
         note_alternate(arguments[0]);
-        if (!ffm_signal_stack_is_ours(context))
+        if (!ffm_signal_stack_known())
             return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         break;
     case SYS_exit:

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "signals.h"
+
 /* Start with the calling thread, and make all others of the process join. False if the kernel cannot do this. */
 bool ffm_dispatch_open(void);
 
@@ -21,8 +23,9 @@ void ffm_dispatch_join(void);
 /* In a forked child, in which this is off. */
 void ffm_dispatch_after_fork(void);
 
-/* Whether the calling thread's system calls are intercepted now. */
-bool ffm_dispatch_intercepts(void);
+/* A handler of the program begins: its system calls are the program's, also where it interrupts a call of the driver.
+ * What its end returns to. */
+ffm_handler_end ffm_dispatch_handler_begins(void);
 
 /* Let the calling thread's system calls through; resume restores the previous state. */
 bool ffm_dispatch_pause(void);

@@ -1,15 +1,19 @@
 #include "signal_stacks.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "guarded.h"
 #include "kernel.h"
 #include "signals.h"
 
-/* Handlers of the program that ask for an alternate stack run there, too, if it gave none. */
-enum { BYTES = 256 << 10, LEFT = 256 };
+/* Only what is used takes memory. A handler of the program that interrupts one of ours, and is left by a jump, leaves
+ * that behind. */
+enum { BYTES = 1 << 20, LEFT = 256, ROOM_OF_GIVEN = 64 };
 
 /* A handler on it may switch to another context, whose signals must not overwrite the handler's frames: the kernel
  * forgets the stack while a handler runs there (Linux 4.7). In <linux/signal.h>, which conflicts with <signal.h>. */
@@ -45,9 +49,26 @@ static uint64_t take(void)
     return taken;
 }
 
+/* What the program has given to this thread; of no bytes if nothing. Thread-local variables have little room. */
+static stack_t *given(void)
+{
+    return (stack_t *)own; // NOLINT(performance-no-int-to-ptr)
+}
+
+static uint64_t lowest(void)
+{
+    return own + ROOM_OF_GIVEN;
+}
+
+static bool is_within(uint64_t address, const stack_t *stack)
+{
+    return address - (uint64_t)stack->ss_sp < stack->ss_size;
+}
+
 /* A stack of ours for the calling thread; false if there is no memory. */
 static bool made(stack_t *made)
 {
+    const bool has_one = own != 0;
     if (own == 0)
         own = take();
     if (own == 0) {
@@ -58,39 +79,188 @@ static bool made(stack_t *made)
             return false;
         own = (uint64_t)pages;
     }
-    void *start = (void *)own; // NOLINT(performance-no-int-to-ptr)
-    *made = (stack_t){.ss_sp = start, .ss_size = BYTES, .ss_flags = AUTODISARM};
+    if (!has_one)
+        *given() = (stack_t){.ss_flags = SS_DISABLE};
+    void *start = (void *)lowest(); // NOLINT(performance-no-int-to-ptr)
+    *made = (stack_t){.ss_sp = start, .ss_size = BYTES - ROOM_OF_GIVEN, .ss_flags = AUTODISARM};
+    return true;
+}
+
+static bool is_ours(const stack_t *stack)
+{
+    return own != 0 && (uint64_t)stack->ss_sp == lowest();
+}
+
+/* Whether an address is on ours. */
+static bool is_on_ours(uint64_t address)
+{
+    return own != 0 && address - own < BYTES;
+}
+
+/* Ours in place of a present one, which stays the program's. */
+static bool replaced(stack_t *present)
+{
+    const stack_t before = *present;
+    if (is_ours(&before))
+        return false;
+    if (!made(present))
+        return false;
+    if (!(before.ss_flags & SS_DISABLE))
+        *given() = before;
     return true;
 }
 
 void ffm_signal_stack_give(void)
 {
-    stack_t present = {.ss_flags = SS_DISABLE}, ours;
+    stack_t present = {.ss_flags = SS_DISABLE};
     ffm_kernel(SYS_sigaltstack, 0, (uint64_t)&present, 0, 0);
-    if (present.ss_flags & SS_DISABLE && made(&ours))
-        ffm_kernel(SYS_sigaltstack, (uint64_t)&ours, 0, 0, 0);
+    if (replaced(&present))
+        ffm_kernel(SYS_sigaltstack, (uint64_t)&present, 0, 0, 0);
 }
 
+/* Make a stack the alternate one, with the stack pointer elsewhere: the kernel changes none that it finds in use. */
+void ffm_signal_stack_set(const stack_t *stack, uint64_t elsewhere) __attribute__((visibility("hidden")));
+__asm__(".text\n"
+        ".globl ffm_signal_stack_set\n"
+        ".hidden ffm_signal_stack_set\n"
+        ".type ffm_signal_stack_set, @function\n"
+        "ffm_signal_stack_set:\n"
+        "mov %rsp, %rdx\n"
+        "mov %rsi, %rsp\n"
+        "xor %esi, %esi\n"
+        "mov $131, %eax\n" /* sigaltstack */
+        "syscall\n"
+        "mov %rdx, %rsp\n"
+        "ret\n"
+        ".size ffm_signal_stack_set, . - ffm_signal_stack_set\n");
+
+/* This handler may run on the program's. Since Linux 6.12, the end of a handler does not change the stack that the
+ * handler is on, but for one that it forgets meanwhile, as it does ours. */
 void ffm_signal_stack_give_in_handler(ucontext_t *interrupted)
 {
-    if (interrupted->uc_stack.ss_flags & SS_DISABLE)
-        made(&interrupted->uc_stack);
+    if (!replaced(&interrupted->uc_stack))
+        return;
+    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
+    ffm_signal_stack_set(&interrupted->uc_stack, own + BYTES);
+    ffm_signals_set_mask(before);
 }
 
-bool ffm_signal_stack_is_ours(const ucontext_t *interrupted)
+bool ffm_signal_stack_known(void)
 {
-    return own != 0 && (uint64_t)interrupted->uc_stack.ss_sp == own;
+    return own != 0;
 }
 
-int64_t ffm_signal_stack_program(const uint64_t *arguments, ucontext_t *interrupted)
+/* The kernel, which has forgotten ours for as long as this handler runs, says whether it would take a stack. */
+static int64_t checked(uint64_t wanted)
 {
-    /* The kernel has forgotten ours for as long as this handler runs, and knows what the program gives. */
-    const int64_t result = ffm_kernel_call(SYS_sigaltstack, arguments);
-    stack_t given = {.ss_flags = SS_DISABLE};
-    ffm_kernel(SYS_sigaltstack, 0, (uint64_t)&given, 0, 0);
-    if (!(given.ss_flags & SS_DISABLE))
-        interrupted->uc_stack = given;
+    stack_t present = {.ss_flags = SS_DISABLE};
+    const uint64_t before = ffm_signals_set_mask(UINT64_MAX);
+    ffm_kernel(SYS_sigaltstack, 0, (uint64_t)&present, 0, 0);
+    const int64_t result = ffm_kernel(SYS_sigaltstack, wanted, 0, 0, 0);
+    ffm_kernel(SYS_sigaltstack, (uint64_t)&present, 0, 0, 0);
+    ffm_signals_set_mask(before);
     return result;
+}
+
+int64_t ffm_signal_stack_program(const uint64_t *arguments, const ucontext_t *interrupted)
+{
+    const uint64_t wanted = arguments[0], before = arguments[1];
+    const bool runs_on = is_within((uint64_t)interrupted->uc_mcontext.gregs[REG_RSP], given());
+    stack_t answer = *given(), stack = {0};
+    answer.ss_flags |= runs_on && answer.ss_size != 0 ? SS_ONSTACK : 0;
+    if (wanted != 0) {
+        const int64_t result = checked(wanted);
+        if (result != 0)
+            return result;
+        if (runs_on && !(given()->ss_flags & AUTODISARM))
+            return -EPERM;
+        if (!ffm_guarded_read(&stack, wanted, sizeof stack))
+            return -EFAULT;
+        *given() = stack.ss_flags & SS_DISABLE ? (stack_t){.ss_flags = SS_DISABLE} : stack;
+        given()->ss_flags &= ~SS_ONSTACK;
+    }
+    return before == 0 || ffm_guarded_write(before, &answer, sizeof answer) ? 0 : -EFAULT;
+}
+
+enum { RED_ZONE = 128, ALIGNMENT = 64, LEGACY = 512, SOFTWARE = 464, EXTENDED = 0x46505853 }; /* <asm/sigcontext.h> */
+
+/* The end of a signal's frame: that of the processor's state, which is the last part. */
+static uint64_t end_of(const ucontext_t *frame)
+{
+    const uint8_t *state = (const uint8_t *)frame->uc_mcontext.fpregs;
+    uint32_t words[2]; /* whether the state is extended, and its bytes */
+    if (state == NULL)
+        return (uint64_t)frame + sizeof(ucontext_t) + sizeof(siginfo_t);
+    memcpy(words, state + SOFTWARE, sizeof words);
+    return (uint64_t)state + (words[0] == EXTENDED ? words[1] : LEGACY);
+}
+
+/* What is free of ours while a handler of the program runs. Where it has interrupted one of ours, which continues
+ * later, that is what is below; else what the kernel had. */
+static stack_t rest_of(const ucontext_t *frame)
+{
+    enum { LEAST = 64 << 10 };
+    const uint64_t interrupted = (uint64_t)frame->uc_mcontext.gregs[REG_RSP];
+    stack_t rest = frame->uc_stack;
+    if (own == 0 || is_ours(&rest))
+        return rest;
+    made(&rest);
+    if (is_on_ours(interrupted) && interrupted - lowest() > LEAST + RED_ZONE)
+        rest.ss_size = interrupted - RED_ZONE - lowest();
+    return rest;
+}
+
+/* Where a handler's frame of so many bytes ends; 0 if there is no room: the kernel would end the program here. */
+static uint64_t top_for(const ffm_signal_entry *entry, uint64_t bytes)
+{
+    const uint64_t below = entry->program - RED_ZONE, low = (uint64_t)given()->ss_sp;
+    if (!entry->asks || given()->ss_size == 0)
+        return below;
+    const uint64_t top = is_within(entry->program, given()) ? below : low + given()->ss_size;
+    return top - low < bytes + ALIGNMENT ? 0 : top;
+}
+
+/* The kernel's frame shows the program's stack, which one with SS_AUTODISARM is not while its handler runs. */
+static void show_given(const ffm_signal_entry *entry)
+{
+    if (own == 0 || !entry->told)
+        return;
+    entry->frame->uc_stack = *given();
+    if (entry->asks && given()->ss_flags & AUTODISARM)
+        *given() = (stack_t){.ss_flags = SS_DISABLE};
+}
+
+uint64_t ffm_signal_stack_moved(const ffm_signal_entry *entry, stack_t *rest)
+{
+    enum { RETURN = 8 };
+    ucontext_t *frame = entry->frame;
+    const uint64_t first = (uint64_t)frame - RETURN, bytes = end_of(frame) - first;
+    const bool moves = is_on_ours(first) && !is_on_ours(entry->program);
+    const uint64_t top = moves ? top_for(entry, bytes) : 0;
+    const uint64_t to = top - bytes, moved = to - ((to - first) % ALIGNMENT);
+    void *state = frame->uc_mcontext.fpregs;
+    *rest = rest_of(frame);
+    show_given(entry);
+    if (top == 0)
+        return 0;
+    if (state != NULL)
+        frame->uc_mcontext.fpregs = (void *)((uint64_t)state + (moved - first));
+    if (ffm_guarded_write(moved, (const void *)first, bytes))
+        return moved;
+    frame->uc_mcontext.fpregs = state;
+    return 0;
+}
+
+void ffm_signal_stack_returns(uint64_t frame, const ucontext_t *interrupted)
+{
+    ucontext_t shown; /* the frame begins with it */
+    const uint64_t place = frame + offsetof(ucontext_t, uc_stack);
+    if (own == 0 || !ffm_guarded_read(&shown, frame, offsetof(ucontext_t, uc_sigmask)))
+        return;
+    *given() = shown.uc_stack.ss_flags & SS_DISABLE ? (stack_t){.ss_flags = SS_DISABLE} : shown.uc_stack;
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    const bool to_ours = is_on_ours((uint64_t)shown.uc_mcontext.gregs[REG_RSP]);
+    ffm_guarded_write(place, to_ours ? &none : &interrupted->uc_stack, sizeof none);
 }
 
 void ffm_signal_stack_release(void)

@@ -1,6 +1,7 @@
 /* Alternate signal stacks. A fault on the page that a thread's stack pointer is on can only be handled on another
- * stack: the kernel ends a program whose signal frame it cannot write. So each thread has an alternate stack of ours
- * until the program gives it one; the program does not see it. */
+ * stack: the kernel ends a program whose signal frame it cannot write. And the watch's handlers need more room than
+ * many programs give, for whom 8 KiB are enough. So the kernel knows one of ours for each thread. The program does not
+ * see it: its handlers run on the stack that it has given. */
 #ifndef FFM_SIGNAL_STACKS_H
 #define FFM_SIGNAL_STACKS_H
 
@@ -8,17 +9,27 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* Give the calling thread a stack, unless it has one. Not in signal handlers, whose end restores the one before. */
+#include "signals.h"
+
+/* Give the calling thread a stack. Not in signal handlers, whose end restores the one before. */
 void ffm_signal_stack_give(void);
 
 /* The same in a handler: the interrupted thread has it when the handler returns. */
 void ffm_signal_stack_give_in_handler(ucontext_t *interrupted);
 
-/* Whether the interrupted thread's alternate stack is ours. */
-bool ffm_signal_stack_is_ours(const ucontext_t *interrupted);
+/* Whether the calling thread has one of ours. */
+bool ffm_signal_stack_known(void);
 
-/* In place of the program's sigaltstack, while it is ours: the answer is that of a thread without one. */
-int64_t ffm_signal_stack_program(const uint64_t *arguments, ucontext_t *interrupted);
+/* In place of the program's sigaltstack, where the thread has one of ours: answers as the kernel does. */
+int64_t ffm_signal_stack_program(const uint64_t *arguments, const ucontext_t *interrupted);
+
+/* A handler of the program has been entered on ours: copy its frame to where it would be without us. That is the
+ * alternate stack that it asks for, or below the program's code. Returns the stack pointer there, and what of ours is
+ * free for the kernel meanwhile; 0 if it is to stay. */
+uint64_t ffm_signal_stack_moved(const ffm_signal_entry *entry, stack_t *rest);
+
+/* A handler of the program is about to return by a system call, with a frame that showed the program's stack. */
+void ffm_signal_stack_returns(uint64_t frame, const ucontext_t *interrupted);
 
 /* The calling thread is about to end, perhaps on its stack: another may have it once the kernel knows no such thread.
  */
