@@ -4,6 +4,7 @@
 #include "planted.h"
 
 #include <csignal>
+#include <thread>
 
 constexpr int count = 2048;
 constexpr size_t page_bytes = 4096, stack_bytes = 8192;
