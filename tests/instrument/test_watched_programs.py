@@ -1,4 +1,4 @@
-"""Programs whose memory is watched behave as they do without the watch."""
+"""Programs whose memory is watched, or that are sampled, behave as they do without that."""
 
 from __future__ import annotations
 
@@ -13,8 +13,18 @@ from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.session.instruments import PAGES, Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.stages.memory import WATCH
+from ffm.stages.tracing import LIVES, NAMES, SAMPLES
 
 PROGRAMS = Path(__file__).parent / "programs"
+
+
+def expect_unchanged(program: Path, instruments: Instruments) -> None:
+    """Expect it to write what it writes without the instruments."""
+    bare = subprocess.run([program], capture_output=True, check=True)
+    output = instruments.folder / "output"
+    outcome = run_instrumented([str(program)], instruments, output=output, timeout_s=60)
+    assert outcome.ending.sound
+    assert output.read_text() == bare.stdout.decode()
 
 
 @pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
@@ -35,12 +45,18 @@ PROGRAMS = Path(__file__).parent / "programs"
 def test_a_watched_program_writes_what_it_writes_unwatched(
     name: str, trace: bool, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    program, recordings, output = build_program(PROGRAMS / name), tmp_path / "recordings", tmp_path / "output"
-    recordings.mkdir()
-    bare = subprocess.run([program], capture_output=True, check=True)
     functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
     preloaded = () if trace else (PAGES,)
-    instruments = Instruments(recordings, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace)
-    outcome = run_instrumented([str(program)], instruments, output=output, timeout_s=60)
-    assert outcome.ending.sound
-    assert output.read_text() == bare.stdout.decode()
+    expect_unchanged(
+        build_program(PROGRAMS / name),
+        Instruments(tmp_path, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace),
+    )
+
+
+def test_a_sampled_program_writes_what_it_writes_unsampled(
+    build_program: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    expect_unchanged(
+        build_program(PROGRAMS / "small_signal_stacks.cu"),
+        Instruments(tmp_path, ["cuCtxSynchronize"], NAMES | LIVES | SAMPLES, None, wait_function),
+    )

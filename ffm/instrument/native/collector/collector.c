@@ -39,6 +39,7 @@
 #include "python_frames.h"
 #include "readback.h"
 #include "samples.h"
+#include "signal_handlers.h"
 #include "signal_waits.h"
 #include "sink.h"
 #include "stacks.h"
@@ -227,7 +228,7 @@ void ffm_collector_interpreter_clock(const void *function)
 
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
-    ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits, ffm_signal_waits};
+    ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits, ffm_signal_waits, ffm_signal_handlers};
     for (size_t i = 0; mode & FFM_MODE_LIVES && i < sizeof of_threads / sizeof *of_threads; i++)
         for (ffm_followed *row = of_threads[i]; row->name != NULL; row++)
             if (place-- == 0)

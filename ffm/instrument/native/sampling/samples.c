@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ typedef struct sampler {
     uint64_t spent;   /* of it, in the handler */
     uint64_t owed;    /* that no sample stands for yet */
     pid_t thread;     /* in the kernel; 0 if it is not listed */
+    char *stack;      /* for samples of a thread with a small alternate stack; NULL until it is needed */
     struct sampler *next;
 } sampler;
 
@@ -163,6 +165,67 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
         thread->probe_after += (uint32_t)used;
 }
 
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
+
+/* An alternate stack of 8 KiB, as runtimes of languages give to threads, holds the kernel's frame and little else. */
+enum { STACK_BYTES = 64 << 10 };
+
+void ffm_samples_take_on(char *top, const ucontext_t *interrupted, uint64_t nanoseconds)
+    __attribute__((visibility("hidden")));
+void ffm_samples_take(const ucontext_t *interrupted, uint64_t nanoseconds) __attribute__((visibility("hidden")));
+
+void ffm_samples_take(const ucontext_t *interrupted, uint64_t nanoseconds)
+{
+    take(interrupted, nanoseconds);
+}
+
+/* Calls ffm_samples_take(interrupted, nanoseconds) on another stack, which is unwound through. */
+__asm__(".pushsection .text\n"
+        ".globl ffm_samples_take_on\n"
+        ".hidden ffm_samples_take_on\n"
+        ".type ffm_samples_take_on, @function\n"
+        "ffm_samples_take_on:\n"
+        ".cfi_startproc\n"
+        "push %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset %rbp, -16\n"
+        "mov %rsp, %rbp\n"
+        ".cfi_def_cfa_register %rbp\n"
+        "mov %rdi, %rsp\n"
+        "mov %rsi, %rdi\n"
+        "mov %rdx, %rsi\n"
+        "call ffm_samples_take\n"
+        "mov %rbp, %rsp\n"
+        "pop %rbp\n"
+        ".cfi_def_cfa %rsp, 8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size ffm_samples_take_on, . - ffm_samples_take_on\n"
+        ".popsection\n");
+
+static bool runs_on(const stack_t *alternate)
+{
+    const uint64_t here = (uint64_t)__builtin_frame_address(0);
+    return !(alternate->ss_flags & SS_DISABLE) && here - (uint64_t)alternate->ss_sp < alternate->ss_size;
+}
+
+static bool has_stack(void)
+{
+    if (self.stack != NULL)
+        return true;
+    void *pages = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    self.stack = pages == MAP_FAILED ? NULL : pages;
+    return self.stack != NULL;
+}
+
+static void take_with_room(const ucontext_t *interrupted, uint64_t nanoseconds)
+{
+    if (!runs_on(&interrupted->uc_stack) || interrupted->uc_stack.ss_size >= STACK_BYTES)
+        take(interrupted, nanoseconds);
+    else if (has_stack())
+        ffm_samples_take_on(self.stack + STACK_BYTES, interrupted, nanoseconds);
+}
+
 static void pass(int number, siginfo_t *info, void *context)
 {
     if (before.sa_flags & SA_SIGINFO)
@@ -178,7 +241,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (nanoseconds == 0)
         pass(number, info, context);
     else
-        take(context, nanoseconds);
+        take_with_room(context, nanoseconds);
     errno = error;
 }
 
@@ -266,6 +329,9 @@ void ffm_samples_thread_ends(void)
     ffm_sample_clock_stop(&self.clock);
     pthread_mutex_unlock(&started.lock);
     ffm_sink_release(&self.stream);
+    if (self.stack != NULL)
+        munmap(self.stack, STACK_BYTES);
+    self.stack = NULL;
 }
 
 void ffm_samples_thread_takes_signals(void)
