@@ -1,7 +1,7 @@
 """Which streams' work has no memory in common, so that it does not matter which of it comes first.
 
 A kernel uses the device memory that its PTX says (`kernel_memory.py`). One of which that is not known may write the
-device memory that its parameters lead to (`ffm/instrument/native/collector/device_writes.h`) and the variables of its
+device memory that its parameters lead to (`ffm/instrument/native/watch/reach/device_writes.h`) and the variables of its
 code. What copies, sets, and allocations and frees of a pool use is known from their addresses. All
 work that a stream does in the run counts, and an address means the same memory however often it was freed and allocated
 again. Wherever one of this is not known, the answer is that there may be memory in common.

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "address_halves.h"
 #include "mappings.h"
 
 enum { CAPACITY = 1 << 16 };
@@ -15,6 +16,7 @@ static struct {
     uint32_t count;     /* blocks */
     uint32_t places;    /* indices in use, or free between those */
     uint64_t low, high; /* all blocks are in between */
+    uint64_t changes;
     bool overflown;
 } blocks = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
@@ -29,8 +31,10 @@ static bool in(const ffm_block *block, uint64_t address)
     return address - block->start < block->bytes || address - block->device < block->bytes;
 }
 
+/* Addresses in [start, start + bytes) lead to a block now. Locked. */
 static void widen(uint64_t start, uint64_t bytes)
 {
+    __atomic_store_n(&blocks.changes, blocks.changes + 1, __ATOMIC_RELEASE);
     if (start < blocks.low)
         blocks.low = start;
     if (start + bytes > blocks.high)
@@ -225,15 +229,29 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block)
 
 void ffm_blocks_scan(const void *words, uint64_t bytes)
 {
+    const char *const first = words;
     if (ffm_blocks_count() == 0)
         return;
     const uint64_t low = blocks.low, span = blocks.high - blocks.low;
-    for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, (const char *)words + offset, sizeof word);
-        if (word - low < span)
-            hand_over(word);
+    const ffm_halves halves = ffm_halves_between(low, blocks.high);
+    for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes;) {
+        if (offset + FFM_HALVES_AT_ONCE <= bytes && !ffm_halves_any(first + offset, halves)) {
+            offset += FFM_HALVES_AT_ONCE;
+            continue;
+        }
+        const uint64_t end = offset + FFM_HALVES_AT_ONCE;
+        for (; offset < end && offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
+            uint64_t word;
+            memcpy(&word, first + offset, sizeof word);
+            if (word - low < span)
+                hand_over(word);
+        }
     }
+}
+
+uint64_t ffm_blocks_changes(void)
+{
+    return __atomic_load_n(&blocks.changes, __ATOMIC_ACQUIRE);
 }
 
 void ffm_blocks_hand_all(void)

@@ -57,6 +57,9 @@ bool ffm_blocks_find(uint64_t address, uint32_t *place);
 /* The GPU receives these words, which may contain addresses. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
+/* How often a block was added or got a device address: in between, words that were scanned once say nothing new. */
+uint64_t ffm_blocks_changes(void);
+
 /* The GPU may have received the addresses of all blocks that there are, unseen. */
 void ffm_blocks_hand_all(void);
 

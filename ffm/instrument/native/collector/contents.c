@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "blocks.h"
 #include "contexts.h"
 #include "device_code.h"
 #include "device_writes.h"
@@ -14,6 +13,7 @@
 #include "peek.h"
 #include "protected_data.h"
 #include "readback.h"
+#include "uploaded_addresses.h"
 #include "waits.h"
 #include "watched.h"
 
@@ -28,6 +28,7 @@ typedef struct {
     uint64_t destination;
     uint32_t shape;
     ffm_hash hash;
+    uint64_t addresses; /* ffm_uploaded_addresses_changes when its addresses were noted */
 } sent;
 
 /* A download whose bytes have not arrived yet. */
@@ -84,6 +85,11 @@ static bool worth_checking(uint32_t site)
     return __atomic_load_n(&contents.in_vain[site % SITES], __ATOMIC_RELAXED) < TRIALS;
 }
 
+static bool differs_usually(uint32_t site)
+{
+    return __atomic_load_n(&contents.in_vain[site % SITES], __ATOMIC_RELAXED) > 0;
+}
+
 /* An answer that another thread counts at the same time may be lost: then one more check is made. */
 static void checked(uint32_t site, bool in_vain)
 {
@@ -101,6 +107,7 @@ typedef struct {
     ffm_thread *recorder;
     uint64_t operation, destination;
     uint32_t thread, flags;
+    const ffm_copy *scanned; /* an upload whose parts are looked through for addresses while they are in the cache */
 } part_context;
 
 static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
@@ -112,6 +119,11 @@ static void record_part(void *opaque, uint64_t place, const ffm_hash *hash)
                            .operation_thread = context->thread,
                            .flags = context->flags};
     ffm_pack_record(&context->recorder->parts, FFM_CHUNK_PARTS, context->recorder->number, context->flags, &part);
+    if (context->scanned == NULL)
+        return;
+    const uint64_t start = context->scanned->source.address + place * FFM_PART_BYTES,
+                   last = ffm_box_end(&context->scanned->source);
+    ffm_uploaded_addresses_part(context->scanned, start, last - start < FFM_PART_BYTES ? last : start + FFM_PART_BYTES);
 }
 
 typedef struct {
@@ -126,14 +138,21 @@ static void hash_parts(void *opaque)
     wanted->hash = ffm_hash_box(&wanted->box, wanted->parts == NULL ? NULL : record_part, wanted->parts);
 }
 
+static bool hash_readable(const ffm_box *box, part_context *parts, ffm_hash *hash)
+{
+    hashing wanted = {.box = *box, .parts = parts};
+    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
+    *hash = wanted.hash;
+    return whole;
+}
+
 /* Hash a box of host memory; this does not count as touching what is watched there. False if not all of it can be read:
  * the program gives a size that is too large, which the driver refuses. */
 static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
 {
-    hashing wanted = {.box = ffm_peek(box), .parts = parts};
-    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
+    const ffm_box readable = ffm_peek(box);
+    const bool whole = hash_readable(&readable, parts, hash);
     ffm_peek_over();
-    *hash = wanted.hash;
     return whole;
 }
 
@@ -142,8 +161,9 @@ static bool without_gaps(const ffm_box *box)
     return box->height == 1 && box->depth == 1;
 }
 
-/* Whether these bytes were the last ones sent to the destination; records that they are now. */
-static bool sent_before(const ffm_content *content)
+/* Whether these bytes were the last ones sent to the destination, whose addresses are then noted as of `addresses`;
+ * records that they are now. */
+static bool sent_before(const ffm_content *content, bool *noted, uint64_t addresses)
 {
     const uint64_t identity[2] = {content->destination, content->shape};
     uint64_t mixed = (identity[0] ^ identity[1] << 20) * 0x9E3779B97F4A7C15ULL;
@@ -156,31 +176,24 @@ static bool sent_before(const ffm_content *content)
         ffm_hash hash = {content->hash[0], content->hash[1]};
         same = last->destination == content->destination && last->shape == content->shape &&
                ffm_hash_equal(&last->hash, &hash);
-        *last = (sent){content->destination, content->shape, hash};
+        *noted = *noted || (same && last->addresses == addresses);
+        *last = (sent){content->destination, content->shape, hash, addresses};
     }
     pthread_mutex_unlock(&contents.lock);
     return same;
 }
 
-static void scan(void *opaque)
+/* Whether the destination holds the bytes of the source, which have that hash. False if it cannot be read. */
+static bool compare(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                    const ffm_hash *hash, bool *equal)
 {
-    const ffm_copy *copy = opaque;
-    const ffm_box *box = &copy->source;
-    for (uint64_t slice = 0; slice < box->depth; slice++)
-        for (uint64_t row = 0; row < box->height; row++) {
-            const void *words = (const void *)(box->address + slice * box->slice + row * box->pitch);
-            ffm_blocks_scan(words, box->width);
-            ffm_device_writes_upload(copy->destination.address, words, box->width);
-        }
-}
-
-/* The upload may contain addresses, which kernels then find. */
-static void scan_addresses(const ffm_copy *copy)
-{
-    ffm_copy readable = {ffm_peek(&copy->source), copy->destination};
-    if (!ffm_guarded(scan, &readable, readable.source.address, ffm_box_end(&readable.source)))
-        ffm_device_writes_unknown();
-    ffm_peek_over();
+    ffm_hash there;
+    if (without_gaps(&copy->source) && without_gaps(&copy->destination))
+        return ffm_readback_compare(function, operation, copy, equal);
+    if (!ffm_readback_hash(function, operation, &copy->destination, &there))
+        return false;
+    *equal = ffm_hash_equal(&there, hash);
+    return true;
 }
 
 static void before_upload(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
@@ -192,28 +205,40 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         return;
     }
     if (!ffm_protected_data_planned(operation->stack)) {
-        scan_addresses(copy);
+        ffm_uploaded_addresses_in(copy);
         return;
     }
-    part_context parts = {thread, thread->operations.stream.written, destination->address, thread->number, 0};
+    const uint64_t bytes = source->width * source->height * source->depth, addresses = ffm_uploaded_addresses_changes();
+    /* Where the bytes of a site are found to be others, their addresses are noted on the way. */
+    bool noted = differs_usually(operation->stack) && bytes > FFM_PART_BYTES && without_gaps(source) &&
+                 without_gaps(destination);
+    part_context parts = {.recorder = thread,
+                          .operation = thread->operations.stream.written,
+                          .destination = destination->address,
+                          .thread = thread->number};
     ffm_content content = {.operation = parts.operation,
                            .operation_thread = thread->number,
-                           .bytes = source->width * source->height * source->depth,
+                           .bytes = bytes,
                            .destination = destination->address,
                            .shape = ffm_hash_shape(destination)};
     ffm_hash hash;
-    if (!hash_host(source, without_gaps(destination) ? &parts : NULL, &hash))
+    ffm_copy readable = {ffm_peek(source), *destination};
+    parts.scanned = noted ? &readable : NULL;
+    const bool whole = hash_readable(&readable.source, without_gaps(destination) ? &parts : NULL, &hash);
+    ffm_peek_over();
+    if (!whole)
         return;
     content.hash[0] = hash.low;
     content.hash[1] = hash.high;
-    scan_addresses(copy);
-    bool again = sent_before(&content);
-    ffm_hash there;
-    if ((again || worth_checking(operation->stack)) && ffm_readback_hash(function, operation, destination, &there)) {
-        content.destination_hash[0] = there.low;
-        content.destination_hash[1] = there.high;
+    const bool again = sent_before(&content, &noted, addresses);
+    if (!noted)
+        ffm_uploaded_addresses_in(copy);
+    bool equal;
+    if ((again || worth_checking(operation->stack)) && compare(function, operation, copy, &hash, &equal)) {
         content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
-        checked(operation->stack, !ffm_hash_equal(&there, &hash));
+        content.destination_hash[0] = equal ? hash.low : ~hash.low;
+        content.destination_hash[1] = equal ? hash.high : ~hash.high;
+        checked(operation->stack, !equal);
     }
     record(thread, &content, operation->stack);
 }
@@ -291,8 +316,11 @@ void ffm_contents_before(const ffm_function *function, const uint64_t *arguments
 
 static void arrived(arriving *download, ffm_thread *thread)
 {
-    part_context parts = {thread, download->content.operation, download->content.destination,
-                          download->content.operation_thread, FFM_CONTENT_DOWNLOAD};
+    part_context parts = {.recorder = thread,
+                          .operation = download->content.operation,
+                          .destination = download->content.destination,
+                          .thread = download->content.operation_thread,
+                          .flags = FFM_CONTENT_DOWNLOAD};
     ffm_hash hash;
     if (!hash_host(&download->box, without_gaps(&download->box) ? &parts : NULL, &hash))
         return;

@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "bindings.h"
 #include "captures.h"
+#include "guarded.h"
+#include "peek.h"
 
 enum { WIDEST_GAPS = 4 }; /* bytes read per byte needed */
 
@@ -44,6 +47,51 @@ static bool copy_in_order(const ffm_function *function, const ffm_operation *ope
     }
     copy_function copy = ffm_own_call(FFM_OWN_CALL_DOWNLOAD, per_thread);
     return copy != NULL && copy(to, from, bytes) == 0;
+}
+
+/* Pieces of a comparison: most differences are in the first one, and what the copy has written is still in the cache.
+ */
+enum { FIRST_PIECE = 64 << 10, PIECE = 1 << 20 };
+
+typedef struct {
+    const void *one, *other;
+    uint64_t bytes;
+    bool equal;
+} comparison;
+
+static void compare(void *opaque)
+{
+    comparison *of = opaque;
+    of->equal = memcmp(of->one, of->other, of->bytes) == 0;
+}
+
+/* Whether the piece in the scratch memory equals that of the program; also false if it cannot be read any more. */
+static bool equals(uint64_t start, uint64_t bytes)
+{
+    const ffm_box piece = {start, bytes, bytes, 1, bytes, 1, true}, readable = ffm_peek(&piece);
+    comparison of = {(const void *)readable.address, readback.scratch, bytes, false};
+    const bool whole = ffm_guarded(compare, &of, readable.address, readable.address + bytes);
+    ffm_peek_over();
+    return whole && of.equal;
+}
+
+bool ffm_readback_compare(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                          bool *equal)
+{
+    const uint64_t from = copy->destination.address, bytes = copy->source.width;
+    if (from == 0 || ffm_capturing())
+        return false;
+    pthread_mutex_lock(&readback.lock);
+    bool done = room_for(bytes < PIECE ? bytes : PIECE);
+    *equal = true;
+    for (uint64_t at = 0, piece = FIRST_PIECE; done && *equal && at < bytes; at += piece, piece = PIECE) {
+        if (piece > bytes - at)
+            piece = bytes - at;
+        done = copy_in_order(function, operation, from + at, piece);
+        *equal = done && equals(copy->source.address + at, piece);
+    }
+    pthread_mutex_unlock(&readback.lock);
+    return done;
 }
 
 bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operation, const ffm_box *destination,

@@ -2,6 +2,7 @@
 #ifndef FFM_READBACK_H
 #define FFM_READBACK_H
 
+#include "boxes.h"
 #include "catalogue.h"
 #include "hashes.h"
 
@@ -9,6 +10,11 @@
  * captured, and if the rows are too far apart. */
 bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operation, const ffm_box *destination,
                        ffm_hash *hash);
+
+/* Whether the destination of an upload contains what the upload sends, before it: both without gaps. Reads no further
+ * than to the first difference. False as above. */
+bool ffm_readback_compare(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                          bool *equal);
 
 /* In a forked child, where a thread that no longer exists may have held the lock. */
 void ffm_readback_after_fork(void);

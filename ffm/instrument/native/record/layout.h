@@ -211,7 +211,7 @@ typedef struct {
 
 /* Flags of a content record. */
 enum {
-    FFM_CONTENT_DESTINATION_KNOWN = 1, /* `destination_hash` was read from the destination before the copy */
+    FFM_CONTENT_DESTINATION_KNOWN = 1, /* the destination was examined before the copy */
     FFM_CONTENT_DOWNLOAD = 2           /* the bytes came from the device */
 };
 
@@ -224,7 +224,8 @@ typedef struct {
     uint64_t bytes;
     uint64_t destination;
     uint64_t hash[2]; /* XXH3-128 of the bytes, row by row; if there are several parts, of the parts' hashes */
-    uint64_t destination_hash[2]; /* of the destination before the copy, in the same way */
+    uint64_t destination_hash[2]; /* of the destination before the copy, in the same way; of an upload's, which is
+                                     compared, `hash` if it is equal, and any other value if it is not */
     uint32_t operation_thread;
     uint32_t flags;
     uint32_t shape; /* equal for copies to the same rows: hash of widths and pitches at the destination */

@@ -23,6 +23,10 @@ void ffm_device_writes_after(const ffm_function *function, const ffm_operation *
 /* The device memory receives these bytes, which may contain addresses. O(bytes). */
 void ffm_device_writes_upload(uint64_t destination, const void *bytes, uint64_t count);
 
+/* How many allocations there have been: until there is another one, bytes that were received once lead to nothing new
+ * when the same memory receives them again. */
+uint64_t ffm_device_writes_added(void);
+
 /* It receives bytes that are not known. */
 void ffm_device_writes_unknown(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "address_halves.h"
 #include "clock.h"
 #include "given_lists.h"
 #include "graphs.h"
@@ -30,6 +31,7 @@ static struct {
     uint64_t launched;  /* the last kernel */
     bool unknown;       /* any kernel may have written everything */
     bool shared;        /* other processes may write at any time */
+    uint64_t added;     /* how many allocations */
     ffm_stream records;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
 
@@ -90,6 +92,7 @@ static void add(uint64_t start, uint64_t bytes)
     device.group[number] = group;
     device.members[group] = 1;
     device.written[group] = 0;
+    __atomic_store_n(&device.added, device.added + 1, __ATOMIC_RELEASE);
     if (start < device.low)
         device.low = start;
     if (start + bytes > device.high)
@@ -235,49 +238,30 @@ static void receive(uint64_t destination, uint64_t word)
     pthread_mutex_unlock(&device.lock);
 }
 
-enum { LOOKED_AT = 64 };
-typedef uint32_t halves __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint64_t pairs __attribute__((vector_size(16)));
-
-/* The bits that all upper halves of addresses share. */
-static uint32_t shared_bits(void)
-{
-    const uint64_t different = (device.low ^ device.high) >> 32;
-    uint64_t shared = UINT32_MAX;
-    while (different & shared)
-        shared <<= 1;
-    return (uint32_t)shared;
-}
-
-/* Whether any of LOOKED_AT bytes' halves of words can be the upper one of an address. */
-static bool any_upper(const char *bytes, uint32_t shared)
-{
-    const uint32_t upper = (uint32_t)(device.low >> 32) & shared;
-    pairs found = {0};
-    for (size_t i = 0; i < LOOKED_AT; i += sizeof(halves))
-        found |= (pairs)((*(const halves *)(bytes + i) & shared) == upper);
-    return (found[0] | found[1]) != 0;
-}
-
 /* Addresses are aligned on the device, or made of two halves that are. */
 void ffm_device_writes_upload(uint64_t destination, const void *words, uint64_t count)
 {
     const char *bytes = words;
     if (device.group == NULL || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED))
         return;
-    const uint32_t shared = shared_bits();
+    const ffm_halves halves = ffm_halves_between(device.low, device.high);
     for (uint64_t upper = -destination % sizeof(uint32_t) + sizeof(uint32_t); upper + sizeof(uint32_t) <= count;) {
-        if (upper + LOOKED_AT <= count && !any_upper(bytes + upper, shared)) {
-            upper += LOOKED_AT;
+        if (upper + FFM_HALVES_AT_ONCE <= count && !ffm_halves_any(bytes + upper, halves)) {
+            upper += FFM_HALVES_AT_ONCE;
             continue;
         }
-        const uint64_t end = upper + LOOKED_AT;
+        const uint64_t end = upper + FFM_HALVES_AT_ONCE;
         for (; upper < end && upper + sizeof(uint32_t) <= count; upper += sizeof(uint32_t)) {
             uint64_t word;
             memcpy(&word, bytes + upper - sizeof(uint32_t), sizeof word);
             receive(destination, word);
         }
     }
+}
+
+uint64_t ffm_device_writes_added(void)
+{
+    return __atomic_load_n(&device.added, __ATOMIC_ACQUIRE);
 }
 
 void ffm_device_writes_unknown(void)
