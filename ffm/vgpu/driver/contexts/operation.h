@@ -68,9 +68,11 @@ struct Operation {
     std::vector<OperationReference> successors;
     Nanoseconds submitted = 0;
     Nanoseconds ready = 0; /* submitted, and every predecessor done */
+    Nanoseconds earliest_end = 0; /* as known at submission */
     Nanoseconds start = 0;
     Nanoseconds end = 0; /* modelled, or later if the work itself took longer */
     std::atomic<bool> complete{false};
+    std::atomic<int> core{-1}; /* of this machine, on which it runs; anyone may read it */
 };
 
 } // namespace vgpu

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <system_error>
 #include <thread>
@@ -22,7 +23,9 @@ namespace
  * in flight needs a thread here. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
-constexpr Nanoseconds look_for_work_for = 20'000;
+/* How long a thread that ran out of work looks for more before it sleeps. */
+constexpr Nanoseconds shortest_look = 20'000;
+constexpr Nanoseconds longest_look = 1'000'000;
 
 int index_of(Engine engine)
 {
@@ -66,12 +69,17 @@ void Scheduler::submit(const OperationReference &operation, const std::vector<Op
 {
     operation->sequence = next_sequence_++;
     operation->submitted = now();
+    submitter_core_.store(sched_getcpu(), std::memory_order_relaxed);
     operation->ready =
         std::max(operation->submitted, CallCost::work_done()) + microseconds(configuration().start_latency);
+    operation->earliest_end = operation->ready + operation->duration;
     for (const OperationReference &predecessor : predecessors) {
         if (predecessor && !predecessor->complete.load(std::memory_order_relaxed)) {
             predecessor->successors.push_back(operation);
             ++operation->unfinished_predecessors;
+            operation->earliest_end =
+                std::max(operation->earliest_end,
+                         ready_behind(*operation, predecessor->earliest_end) + operation->duration);
         }
     }
     if (operation->unfinished_predecessors == 0) {
@@ -96,8 +104,8 @@ void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
     while (!over.empty()) {
         OperationReference done = over.back();
         over.pop_back();
-        done->complete.store(true, std::memory_order_release);
         done->work = nullptr;
+        done->complete.store(true, std::memory_order_release);
         for (OperationReference &successor : done->successors) {
             successor->ready = ready_behind(*successor, done->end);
             if (--successor->unfinished_predecessors > 0)
@@ -173,19 +181,32 @@ void Scheduler::add_worker()
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* Programs often enqueue more work soon after something is done, and waking a thread costs them several microseconds.
- * So a thread that runs out of work looks for more for a moment before it sleeps. */
+/* To wake a thread costs the program that launches tens of microseconds on a virtual machine, and a GPU has no thread to
+ * be woken. So a thread that runs out of work looks for more before it sleeps. One of them looks for twice as long as the
+ * program lately took to enqueue more, if that was not longer than the longest look. On the program's own core it would
+ * only keep the program from enqueuing. */
 void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
 {
     if (!admitted_.empty())
         return;
-    ++looking_workers_;
+    const bool is_first = looking_workers_++ == 0;
+    const Nanoseconds since = now();
+    const Nanoseconds end = since + (is_first ? std::max(look_, shortest_look) : shortest_look);
     lock.unlock();
-    Nanoseconds end = now() + look_for_work_for;
-    while (admitted_count_.load(std::memory_order_acquire) == 0 && now() < end)
+    while (admitted_count_.load(std::memory_order_acquire) == 0 && now() < end &&
+           sched_getcpu() != submitter_core_.load(std::memory_order_relaxed))
         __builtin_ia32_pause();
     lock.lock();
     --looking_workers_;
+    work_available_.wait(lock, [this] { return !admitted_.empty(); });
+    if (is_first)
+        learn_idleness(now() - since);
+}
+
+void Scheduler::learn_idleness(Nanoseconds idle)
+{
+    const Nanoseconds wanted = 2 * idle <= longest_look ? 2 * idle : 0;
+    look_ = std::max(wanted, look_ - look_ / 8);
 }
 
 /* One thread of the GPU. It counts as idle from its creation. */
@@ -197,12 +218,12 @@ void Scheduler::work()
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
         look_for_work(lock);
-        work_available_.wait(lock, [this] { return !admitted_.empty(); });
         --idle_workers_;
         OperationReference operation = admitted_.front();
         admitted_.pop_front();
         admitted_count_.store(static_cast<int>(admitted_.size()), std::memory_order_release);
         lock.unlock();
+        operation->core.store(sched_getcpu(), std::memory_order_relaxed);
         run(operation);
         lock.lock();
 
@@ -211,8 +232,8 @@ void Scheduler::work()
         --device.running[engine];
         if (operation->engine == Engine::compute)
             device.occupied = device.running[engine] == 0 ? 0 : device.occupied - operation->occupancy;
-        finish(operation, operation->end);
         write_times(*operation);
+        finish(operation, operation->end);
         admit(operation->end, true);
         ++idle_workers_;
     }

@@ -37,6 +37,7 @@ class Scheduler
     void add_worker();
     void work();
     void look_for_work(std::unique_lock<std::mutex> &lock);
+    void learn_idleness(Nanoseconds idle);
     void run(const OperationReference &operation);
 
     struct Device {
@@ -55,7 +56,9 @@ class Scheduler
     int workers_ = 0;
     int idle_workers_ = 0; /* sleeping, looking for work, or about to */
     int looking_workers_ = 0;
+    Nanoseconds look_ = 0; /* how long the first of them looks */
     std::atomic<int> admitted_count_{0};
+    std::atomic<int> submitter_core_{-1}; /* of this machine, on which the last operation was submitted */
 };
 
 /* The one scheduler of the process. Never destroyed: GPU threads outlive the program's destructors. */

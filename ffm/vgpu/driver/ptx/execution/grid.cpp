@@ -21,6 +21,13 @@ namespace
 
 constexpr std::size_t resident_blocks = 132 * 32;
 
+/* How many there are. The C library reads a file each time that it is asked. */
+std::size_t processors()
+{
+    static const std::size_t count = std::max(1u, std::thread::hardware_concurrency());
+    return count;
+}
+
 /* The calling thread's stacks, which it keeps: their pages are there already. Those of coroutines hold the block's
  * frames too. */
 StackPool &stack_pool(const Code &code, const LaunchShape &shape)
@@ -84,7 +91,7 @@ class Crew
         if (helpers > 0) {
             std::lock_guard<std::mutex> lock(mutex_);
             tasks_.push_back(&task);
-            while (threads_ < static_cast<std::size_t>(std::thread::hardware_concurrency()) - 1)
+            while (threads_ < processors() - 1)
                 add_thread();
         }
         available_.notify_all();
@@ -269,8 +276,7 @@ CUresult run(const Code &code, const LaunchShape &shape, const Arguments &argume
     Launch launch(code, shape, arguments);
     if (time_limit > 0)
         watch().add(launch, time_limit);
-    std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
-    std::size_t helpers = std::min<std::uint64_t>(processors, launch.block_count) - 1;
+    std::size_t helpers = std::min<std::uint64_t>(processors(), launch.block_count) - 1;
     auto work = [&launch, time_limit] {
         if (time_limit > 0)
             watch().enter(launch);
