@@ -67,7 +67,7 @@ struct Operation {
     int unfinished_predecessors = 0;
     std::vector<OperationReference> successors;
     Nanoseconds submitted = 0;
-    Nanoseconds ready = 0; /* submitted, and every predecessor done */
+    Nanoseconds ready = 0;        /* submitted, and every predecessor done */
     Nanoseconds earliest_end = 0; /* as known at submission */
     Nanoseconds start = 0;
     Nanoseconds end = 0; /* modelled, or later if the work itself took longer */

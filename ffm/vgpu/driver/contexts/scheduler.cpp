@@ -77,9 +77,8 @@ void Scheduler::submit(const OperationReference &operation, const std::vector<Op
         if (predecessor && !predecessor->complete.load(std::memory_order_relaxed)) {
             predecessor->successors.push_back(operation);
             ++operation->unfinished_predecessors;
-            operation->earliest_end =
-                std::max(operation->earliest_end,
-                         ready_behind(*operation, predecessor->earliest_end) + operation->duration);
+            operation->earliest_end = std::max(
+                operation->earliest_end, ready_behind(*operation, predecessor->earliest_end) + operation->duration);
         }
     }
     if (operation->unfinished_predecessors == 0) {
@@ -181,10 +180,10 @@ void Scheduler::add_worker()
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* To wake a thread costs the program that launches tens of microseconds on a virtual machine, and a GPU has no thread to
- * be woken. So a thread that runs out of work looks for more before it sleeps. One of them looks for twice as long as the
- * program lately took to enqueue more, if that was not longer than the longest look. On the program's own core it would
- * only keep the program from enqueuing. */
+/* To wake a thread costs the program that launches tens of microseconds on a virtual machine, and a GPU has no thread
+ * to be woken. So a thread that runs out of work looks for more before it sleeps. One of them looks for twice as long
+ * as the program lately took to enqueue more, if that was not longer than the longest look. On the program's own core
+ * it would only keep the program from enqueuing. */
 void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
 {
     if (!admitted_.empty())
