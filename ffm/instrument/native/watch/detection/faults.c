@@ -15,6 +15,7 @@
 #include "handlers.h"
 #include "keys.h"
 #include "protection.h"
+#include "questions.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"

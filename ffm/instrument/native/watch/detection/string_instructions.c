@@ -6,6 +6,7 @@
 
 #include "accesses.h"
 #include "kernel.h"
+#include "questions.h"
 
 enum { BACKWARDS = 0x400, PAGE = 4096 };
 

@@ -8,6 +8,7 @@
 #include "calls_in_progress.h"
 #include "clock.h"
 #include "kernel.h"
+#include "questions.h"
 #include "ranges.h"
 #include "records.h"
 #include "threads.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "aside.h"
-#include "ranges.h"
+#include "questions.h"
 
 /* Through this file the kernel reads pages whatever their protection (proc_pid_mem(5)), except for some drivers'
  * page-locked memory, which is opened instead. */

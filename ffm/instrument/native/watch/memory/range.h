@@ -82,6 +82,12 @@ static inline bool ffm_range_forbids(const ffm_range *range, uint64_t start, uin
     return ffm_range_is_closed(range) && (writing || !range->writes_only) && ffm_box_touches(&range->box, start, end);
 }
 
+/* Whether a range that is closed to the calling thread has a page in common with [start, end). */
+static inline bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
+{
+    return ffm_range_is_closed(range) && ffm_range_first_page(range) < end && start < ffm_range_last_page(range);
+}
+
 enum { FFM_NEARBY = 32 };
 
 /* The places of some ranges, of which the last comes first. */

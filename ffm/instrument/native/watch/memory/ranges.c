@@ -24,7 +24,7 @@ static struct {
     uint32_t resting;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
-    uint32_t version;         /* odd while a range moves, is opened or changes its size; see is_changing */
+    uint32_t version;         /* odd while a range moves, is opened or changes its size; see ffm_ranges_changed */
 } watched;
 
 static __thread bool holding __attribute__((tls_model("initial-exec")));
@@ -93,15 +93,13 @@ static void end_change(void)
     __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
 }
 
-/* Whether an answer that was found without the lock may be wrong: a sequence lock's reader (H.-J. Boehm, "Can seqlocks
- * get along with programming language memory models?", 2012). */
-static bool is_changing(uint32_t version)
+bool ffm_ranges_changed(uint32_t version)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return version % 2 != 0 || __atomic_load_n(&watched.version, __ATOMIC_RELAXED) != version;
 }
 
-static uint32_t version_now(void)
+uint32_t ffm_ranges_version(void)
 {
     return __atomic_load_n(&watched.version, __ATOMIC_ACQUIRE);
 }
@@ -392,54 +390,6 @@ void ffm_ranges_cut_box(const ffm_box *box)
     for (uint32_t i = 0; i < nearby.count; i++)
         if (ffm_box_same(&watched.ranges[ffm_nearby_place(&nearby, i)].box, box))
             ffm_ranges_remove(ffm_nearby_place(&nearby, i));
-}
-
-bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
-{
-    return ffm_range_is_closed(range) && ffm_range_first_page(range) < end && start < ffm_range_last_page(range);
-}
-
-bool ffm_ranges_reach(uint64_t start, uint64_t end)
-{
-    const uint32_t version = version_now();
-    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
-    for (uint32_t i = 0; i < nearby.count; i++) {
-        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
-        if (range->start < end && start < range->end)
-            return true;
-    }
-    return is_changing(version);
-}
-
-bool ffm_ranges_end_behind(uint64_t address)
-{
-    const uint32_t version = version_now();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
-        if (watched.ranges[i - 1].end > address)
-            return true;
-    return is_changing(version);
-}
-
-bool ffm_ranges_overlap(uint64_t start, uint64_t end)
-{
-    const uint32_t version = version_now();
-    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
-    for (uint32_t i = 0; i < nearby.count; i++)
-        if (ffm_range_shares_page(&watched.ranges[ffm_nearby_place(&nearby, i)], start, end))
-            return true;
-    return is_changing(version);
-}
-
-bool ffm_ranges_hide(uint64_t start, uint64_t end)
-{
-    const uint32_t version = version_now();
-    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
-    for (uint32_t i = 0; i < nearby.count; i++) {
-        const ffm_range *range = &watched.ranges[ffm_nearby_place(&nearby, i)];
-        if (!range->writes_only && ffm_range_shares_page(range, start, end))
-            return true;
-    }
-    return is_changing(version);
 }
 
 bool ffm_ranges_open_page(uint64_t address, ffm_page *page)

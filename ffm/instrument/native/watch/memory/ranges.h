@@ -68,23 +68,11 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end);
 /* And for a box. If it has several rows, only ranges of exactly these rows end. */
 void ffm_ranges_cut_box(const ffm_box *box);
 
-/* The following may be asked without the lock. They never miss a range that is there all the time; while another thread
- * changes the table, the answer is yes. */
-
-/* Whether [start, end) contains pages of an armed range. */
-bool ffm_ranges_overlap(uint64_t start, uint64_t end);
-
-/* Whether some of these pages cannot even be read. */
-bool ffm_ranges_hide(uint64_t start, uint64_t end);
-
-/* Whether [start, end) contains bytes of a range in any state. */
-bool ffm_ranges_reach(uint64_t start, uint64_t end);
-
-/* Whether a range ends behind an address. */
-bool ffm_ranges_end_behind(uint64_t address);
-
-/* Whether a range that is closed to the calling thread has a page in common with [start, end). */
-bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end);
+/* For questions without the lock (questions.h): the version of the table before one, and whether its answer may be
+ * wrong, because another thread has changed the table or is about to. A sequence lock's reader (H.-J. Boehm, "Can
+ * seqlocks get along with programming language memory models?", 2012). */
+uint32_t ffm_ranges_version(void);
+bool ffm_ranges_changed(uint32_t version);
 
 /* Take the lock in a forked child, where a thread that no longer exists may have held it. */
 void ffm_ranges_lock_after_fork(void);

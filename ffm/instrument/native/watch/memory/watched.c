@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "extents.h"
 #include "mappings.h"
+#include "questions.h"
 #include "resting.h"
 #include "threads.h"
 #include "traced.h"

@@ -8,7 +8,7 @@
 
 #include "forks.h"
 #include "guarded.h"
-#include "ranges.h"
+#include "questions.h"
 #include "signals.h"
 #include "traced.h"
 #include "watched.h"

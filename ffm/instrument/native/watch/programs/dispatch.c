@@ -20,6 +20,7 @@
 #include "kernel.h"
 #include "keys.h"
 #include "masked_calls.h"
+#include "questions.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "guarded.h"
+#include "questions.h"
 #include "ranges.h"
 #include "system_calls.h"
 #include "thread.h"

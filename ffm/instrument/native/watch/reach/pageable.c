@@ -10,7 +10,7 @@
 
 #include "boxes.h"
 #include "kernel.h"
-#include "ranges.h"
+#include "questions.h"
 
 enum { PAGE = 4096, LOWEST = 1 << 16 }; /* the system maps nothing below */
 

@@ -13,7 +13,7 @@
 #include "calls_in_progress.h"
 #include "guarded.h"
 #include "kernel.h"
-#include "ranges.h"
+#include "questions.h"
 #include "watched.h"
 
 typedef uint64_t word;
