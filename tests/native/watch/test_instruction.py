@@ -103,12 +103,15 @@ vmovq (%rdi), %xmm1
 vmovd (%rdi), %xmm1
 vfmadd231pd (%rdi), %ymm1, %ymm2
 movbe (%rdi), %rax
+lock cmpxchg8b (%rdi)
+lock cmpxchg16b (%rdi)
+ldmxcsr (%rdi)
+stmxcsr (%rdi)
 """
 
 AT_LEAST = """
 pmovzxbw (%rdi), %xmm1
 pinsrb $1, (%rdi), %xmm1
-cmpxchg16b (%rdi)
 fxsave (%rdi)
 call *(%rdi)
 fnstenv (%rdi)

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-enum { MOVDIR64B = 0xF8 };
+enum { MOVDIR64B = 0xF8, TILES = 0x4B };
 enum { WIDEST = 64, STATE = 4096 /* FXSAVE, XSAVE and the like */ };
 
 typedef enum { NO_PREFIX, OPERAND_66, REPEAT_F3, REPEAT_F2 } mandatory;
@@ -132,7 +132,7 @@ static uint32_t vector_0f(const form *of, uint8_t opcode)
     return full;
 }
 
-static uint32_t map_0f(const form *of, uint8_t opcode)
+static uint32_t map_0f(const form *of, uint8_t opcode, uint8_t modrm)
 {
     bool vector = of->encoded || (opcode >= 0x10 && opcode <= 0x17) || (opcode >= 0x28 && opcode <= 0x2F) ||
                   (opcode >= 0x50 && opcode <= 0x7F) || opcode == 0xC2 || (opcode >= 0xC4 && opcode <= 0xC6) ||
@@ -167,9 +167,10 @@ static uint32_t map_0f(const form *of, uint8_t opcode)
     case 0xC1:
     case 0xC3:
         return general(of);
-    case 0xC7: /* CMPXCHG16B; XSAVEC and the like */
-    case 0xAE:
-        return STATE;
+    case 0xC7: /* CMPXCHG8B and CMPXCHG16B; XSAVEC and the like */
+        return (modrm >> 3 & 7) == 1 ? (of->wide ? 16 : 8) : STATE;
+    case 0xAE: /* LDMXCSR and STMXCSR; FXSAVE, XSAVE and the like */
+        return (modrm >> 3 & 6) == 2 ? 4 : STATE;
     default:
         return opcode >= 0x40 && opcode <= 0x4F ? general(of) : WIDEST;
     }
@@ -211,7 +212,7 @@ static uint32_t in_map(const form *of, uint8_t opcode, uint8_t modrm)
     case 0:
         return one_byte(of, opcode, modrm);
     case 1:
-        return map_0f(of, opcode);
+        return map_0f(of, opcode, modrm);
     case 2:
         return map_0f38(of, opcode);
     case 3:
@@ -298,7 +299,9 @@ uint32_t ffm_instruction_bytes(const uint8_t *code)
 ffm_places ffm_instruction_places(const uint8_t *code)
 {
     form of = {.vector = 16};
-    const uint8_t opcode = *opcode_of(code, &of);
+    const uint8_t *const at = opcode_of(code, &of), opcode = *at;
+    if (in_map(&of, opcode, at[1]) > WIDEST) /* in parts, of which any may fault first */
+        return FFM_PLACES_MANY;
     if (of.map == 0 && opcode >= 0xA4 && opcode <= 0xA7)
         return of.moved ? FFM_PLACES_MANY : opcode < 0xA6 ? FFM_PLACES_COPY : FFM_PLACES_COMPARE;
     if (of.map != 2)
@@ -306,5 +309,5 @@ ffm_places ffm_instruction_places(const uint8_t *code)
     if (!of.encoded)
         return opcode == MOVDIR64B ? FFM_PLACES_MANY : FFM_PLACES_ONE;
     const bool gathers = opcode >= 0x90 && opcode <= 0x93, scatters = opcode >= 0xA0 && opcode <= 0xA3;
-    return gathers || scatters ? FFM_PLACES_MANY : FFM_PLACES_ONE;
+    return gathers || scatters || opcode == TILES ? FFM_PLACES_MANY : FFM_PLACES_ONE;
 }

@@ -18,7 +18,7 @@ typedef enum {
     FFM_PLACES_ONE,
     FFM_PLACES_COPY,    /* it reads at RSI and writes at RDI */
     FFM_PLACES_COMPARE, /* it reads at both */
-    FFM_PLACES_MANY     /* the lanes of a gather or a scatter, and others that are rare */
+    FFM_PLACES_MANY     /* the lanes of a gather or a scatter, the parts of a saved state, and others that are rare */
 } ffm_places;
 
 ffm_places ffm_instruction_places(const uint8_t *code);
