@@ -1,8 +1,9 @@
 """The labels of the planted programs, read from the comments at the ends of their lines.
 
 A program names its variants in its first lines, `// variants: read, never`, and in the next one, `// like: NAME`, a
-program whose behaviour is the same by another call or in another place. A label follows a CUDA call, or is on its own
-line above it:
+program whose behaviour is the same by another call or in another place. `// needs: keys` says that the page watch gives
+its labels only where there are memory protection keys (`tests.memory_keys`). A label follows a CUDA call, or is on its
+own line above it:
 
     WAIT(last, cudaStreamSynchronize(stream)); // sync: read required, never unnecessary
     // transfer: no-op (of first)
@@ -37,6 +38,7 @@ TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial", NOT_JUDGED)
 
 _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
 _LIKE = re.compile(r"^// like: (\w+)$", re.MULTILINE)
+_NEEDS_KEYS = re.compile(r"^// needs: keys$", re.MULTILINE)
 _WAIT = re.compile(r"\b(?:WAIT|WAIT_OR|DOWNLOAD|UPLOAD|FREE)\((\w+),")
 _MARK = re.compile(r"(.*?)//\s*((?:sync|transfer):.*)$")
 _VERDICT = re.compile(
@@ -107,6 +109,7 @@ class Case:
     lines: dict[int, Line] = field(hash=False)
     like: str = ""
     """The program that states the same; empty for none."""
+    needs_keys: bool = False
 
     @property
     def name(self) -> str:
@@ -147,7 +150,8 @@ def cases_of(source: Path) -> list[Case]:
         raise LabelError(f"{source.name} names no variants")
     variants = [word.strip() for word in named[1].split(",")]
     like = _LIKE.search(text)
-    cases = [Case(source, variant, {}, like[1] if like else "") for variant in variants]
+    needs_keys = _NEEDS_KEYS.search(text) is not None
+    cases = [Case(source, variant, {}, like[1] if like else "", needs_keys) for variant in variants]
     above = ""
     for number, row in enumerate(text.splitlines(), 1):
         mark = _MARK.match(row)

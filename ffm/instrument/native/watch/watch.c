@@ -39,10 +39,11 @@ static bool registers(const ffm_function *function)
 }
 
 /* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
- * microseconds for each vector of a copy. A program whose other threads sleep touches nothing meanwhile. */
+ * microseconds for each vector of a copy. Without keys, that is avoided where the program's other threads sleep, and
+ * touch nothing meanwhile. */
 static void open_beside(const ffm_copy *copy)
 {
-    if (ffm_threads_alone() == 0)
+    if (ffm_keys_closed(false) == 0 && ffm_threads_alone() == 0)
         return;
     if (copy->source.host && copy->source.address != 0)
         ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source), false);
@@ -53,6 +54,7 @@ static void open_beside(const ffm_copy *copy)
 void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
 {
     ffm_thread_memory_runs();
+    ffm_keys_expel(); /* of a call that was cancelled */
     ffm_keys_enter(); /* in a handler of the program, where the driver's system calls would fail */
     /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {

@@ -1,8 +1,8 @@
 /* The watch: who first touches host memory that the GPU writes or still reads (docs/architecture.md#synchronizations).
  *
  * Memory is protected from the end of the wait on which its use may rely until it is touched. The GPU's own accesses do
- * not go through the program's page protection. Not covered: an access by another thread while a page next to a watched
- * range is open for one instruction or one system call.
+ * not go through the program's page protection. Not covered, without memory protection keys: an access by another
+ * thread while a page next to a watched range is open for one instruction or one system call.
  *
  * protected_data.c determines what is watched, arming.c from when, and accesses.c what an access means. faults.c and
  * trace.c detect accesses, system_calls.c predicts the kernel's, and aside.c avoids disturbing what is next to a range.

@@ -25,6 +25,7 @@
 #include "string_instructions.h"
 #include "thread.h"
 #include "thread_memory.h"
+#include "threads.h"
 #include "touched.h"
 #include "watched.h"
 
@@ -37,10 +38,11 @@ enum { BUSY_PAGE = 1 << 15, BUSY_SLOTS = 1 << 12 };
 
 static uint32_t steps_on_page[BUSY_SLOTS];
 
-/* The page that this thread has opened for the instruction that it is stepping over. */
+/* The pages that this thread has opened to all for the instruction that it is stepping over. */
 static __thread struct {
     ffm_page pages[STEPPED_PAGES];
     uint32_t count;
+    uint64_t alone; /* ffm_threads_alone when the first one was opened */
 } stepping __attribute__((tls_model("initial-exec")));
 
 /* The last fault of this thread that belonged to nobody, and ffm_protection_changes at that time. */
@@ -48,43 +50,114 @@ static __thread struct {
     uint64_t address, changes;
 } unclaimed __attribute__((tls_model("initial-exec")));
 
-/* Emulate common accesses instead of single-stepping: half the cost, and the page is open to other threads only
- * briefly.
- */
-static bool emulated(uint64_t address, const ffm_page *page, ucontext_t *context)
+/* A fault on a watched page. */
+typedef struct {
+    const siginfo_t *info;
+    ffm_touched touched;
+    uint64_t time;
+    bool of_driver; /* and it counts as no use (by_driver) */
+} fault;
+
+static bool writes(const ffm_emulation *emulation)
 {
+    const bool computes = emulation->kind == FFM_EMULATE_COMPUTE && !emulation->to_register;
+    return computes || emulation->kind == FFM_EMULATE_STORE || emulation->kind == FFM_EMULATE_VECTOR_STORE;
+}
+
+/* Whether it writes what is watched after the read that faulted, and would have to be seen doing so. */
+static bool writes_later(const ffm_emulation *emulation, const fault *of)
+{
+    return !of->touched.of[0].writing && !of->of_driver && writes(emulation) &&
+           ffm_access_forbidden(emulation->address, emulation->address + emulation->bytes, true);
+}
+
+/* Emulate common accesses instead of single-stepping: half the cost, and without keys, the page is open to other
+ * threads only briefly.
+ */
+static bool emulated(const fault *of, const ffm_page *page, ucontext_t *context)
+{
+    const uint64_t address = (uint64_t)of->info->si_addr;
     ffm_emulation emulation;
     if (stepping.count != 0 || !ffm_emulation_of(context, &emulation) || address < emulation.address ||
         address >= emulation.address + emulation.bytes || emulation.address < page->start ||
-        emulation.address + emulation.bytes > page->start + page->bytes)
+        emulation.address + emulation.bytes > page->start + page->bytes || writes_later(&emulation, of))
         return false;
     ffm_emulation_execute(&emulation, context);
     return true;
 }
 
+static bool executed(const fault *of, const ffm_page *page, ucontext_t *context)
+{
+    return emulated(of, page, context) || (stepping.count == 0 && ffm_string_executed(page, context));
+}
+
+static void step(ucontext_t *context)
+{
+    context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+}
+
+/* Whether the instruction touches nothing watched that has not been seen. The CPU may report the second page of an
+ * access first. */
+static bool all_seen(const fault *of)
+{
+    const uint64_t start = of->touched.of[0].start, before = of->touched.of[0].end - start - 1;
+    if (of->of_driver)
+        return true;
+    return of->touched.known &&
+           (start % PAGE != 0 || !ffm_access_first(start - before, start, of->touched.of[0].writing));
+}
+
+/* By keys, this thread alone is let through. */
+static bool admitted(const fault *of, const ffm_page *page, ucontext_t *context)
+{
+    if (!all_seen(of) || !ffm_keys_admit_to(of->info, of->touched.of[0].writing, context))
+        return false;
+    const bool once = ffm_keys_admit() && executed(of, page, context);
+    ffm_keys_expel();
+    if (once)
+        ffm_keys_expel_from(context);
+    else
+        step(context);
+    return true;
+}
+
+/* Where keys close pages, no other thread may run while one is open to all. */
+static bool is_missed(uint64_t alone)
+{
+    return ffm_keys_closed(false) != 0 && !ffm_threads_alone_since(alone);
+}
+
+/* The page is open to all threads meanwhile. */
+static void step_over_open(const fault *of, const ffm_page *page, ucontext_t *context)
+{
+    const uint64_t alone = ffm_threads_alone();
+    /* Opening one page splits a mapping, which the kernel may refuse. */
+    if (stepping.count == STEPPED_PAGES || is_missed(alone) || !ffm_ranges_open_page(page)) {
+        ffm_access_give_up(page, of->time);
+        return;
+    }
+    if (executed(of, page, context)) {
+        ffm_ranges_close_page(page);
+        return;
+    }
+    if (stepping.count == 0)
+        stepping.alone = alone;
+    stepping.pages[stepping.count++] = *page;
+    step(context);
+}
+
 /* Let one instruction through on a page with an armed range that it does not touch, or may touch without being
  * recorded. */
-static bool step(uint64_t address, uint64_t time, ucontext_t *context)
+static bool let_through(const fault *of, ucontext_t *context)
 {
     ffm_page page;
-    if (!ffm_ranges_open_page(address, &page)) {
-        if (page.bytes == 0)
-            return false;
-        ffm_access_give_up(&page, time); /* opening one page splits a mapping, which the kernel may refuse */
-        return true;
-    }
+    if (!ffm_ranges_page_of((uint64_t)of->info->si_addr, &page))
+        return false;
     uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
-    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE || stepping.count == STEPPED_PAGES) {
-        ffm_access_give_up(&page, time);
-        ffm_ranges_close_page(&page);
-        return true;
-    }
-    if (emulated(address, &page, context) || (stepping.count == 0 && ffm_string_executed(&page, context))) {
-        ffm_ranges_close_page(&page);
-        return true;
-    }
-    stepping.pages[stepping.count++] = page;
-    context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE)
+        ffm_access_give_up(&page, of->time);
+    else if (!admitted(of, &page, context))
+        step_over_open(of, &page, context);
     return true;
 }
 
@@ -173,20 +246,22 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
     if (info->si_code <= 0) /* sent by a process, not by the CPU */
         return false;
-    const ffm_touched touched = ffm_touched_by(address, writing, context);
+    fault found = {.info = info, .touched = ffm_touched_by(address, writing, context), .time = time};
     ffm_ranges_lock_in_handler();
-    bool ours = forbidden(&touched);
-    bool first = ours && is_first(&touched);
+    bool ours = forbidden(&found.touched);
+    bool first = ours && is_first(&found.touched);
     ffm_ranges_unlock_in_handler();
     uint32_t stack = 0;
     ffm_thread *thread = ffm_thread_peek();
     if (first && (thread == NULL || ffm_watch_wants_stacks()))
         stack = stack_of_access(context, thread);
     ffm_ranges_lock_in_handler();
-    if (ours && !by_driver(stack))
-        note(&touched, time, stack);
-    const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(touched.of[0].start, touched.of[0].end);
-    if (on_stack || step(address, time, context))
+    found.of_driver = ours && by_driver(stack);
+    if (ours && !found.of_driver)
+        note(&found.touched, time, stack);
+    const ffm_touched *touched = &found.touched;
+    const bool on_stack = runs_on(address, context) && ffm_ranges_overlap(touched->of[0].start, touched->of[0].end);
+    if (on_stack || let_through(&found, context))
         ours = true;
     uint64_t changes = ffm_protection_changes();
     ffm_ranges_unlock_in_handler();
@@ -216,6 +291,19 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     errno = error;
 }
 
+static void close_stepped(uint64_t time)
+{
+    ffm_ranges_lock_in_handler();
+    const bool missed = is_missed(stepping.alone);
+    while (stepping.count > 0) {
+        const ffm_page *page = &stepping.pages[--stepping.count];
+        ffm_ranges_close_page(page);
+        if (missed)
+            ffm_access_give_up(page, time);
+    }
+    ffm_ranges_unlock_in_handler();
+}
+
 static void on_trap(int number, siginfo_t *info, void *opaque)
 {
     int error = errno;
@@ -224,16 +312,16 @@ static void on_trap(int number, siginfo_t *info, void *opaque)
         errno = error;
         return;
     }
-    if (stepping.count == 0 || info->si_code <= 0) {
+    const bool admitted = info->si_code == TRAP_TRACE && ffm_keys_admitted_to(context);
+    if (info->si_code <= 0 || (stepping.count == 0 && !admitted)) {
         ffm_signals_pass(number, info, opaque);
         errno = error;
         return;
     }
     bool paused = ffm_dispatch_pause();
-    ffm_ranges_lock_in_handler();
-    while (stepping.count > 0)
-        ffm_ranges_close_page(&stepping.pages[--stepping.count]);
-    ffm_ranges_unlock_in_handler();
+    if (stepping.count > 0)
+        close_stepped(ffm_now());
+    ffm_keys_expel_from(context);
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     ffm_dispatch_resume(paused);
     errno = error;

@@ -13,11 +13,10 @@ static void add(ffm_touched *to, uint64_t start, uint64_t bytes, bool writing)
     to->count++;
 }
 
-/* The operand at `start`, unless it is the one that faulted or lies on other pages. */
+/* The operand at `start`, unless it is the one that faulted. */
 static void add_operand(ffm_touched *to, uint64_t start, uint64_t bytes, bool writing)
 {
-    const uint64_t faulted = to->of[0].start, page = faulted & ~(uint64_t)(PAGE - 1);
-    if (to->count == 1 && start != faulted && start < page + PAGE && start + bytes > page)
+    if (start != to->of[0].start)
         add(to, start, bytes, writing);
 }
 
@@ -46,7 +45,8 @@ ffm_touched ffm_touched_by(uint64_t address, bool writing, const ucontext_t *con
     }
     const ffm_places places = ffm_instruction_places(copy);
     const uint32_t bytes = ffm_instruction_bytes(copy);
-    if (places == FFM_PLACES_MANY) {
+    found.known = places != FFM_PLACES_MANY;
+    if (!found.known) {
         add(&found, address & ~(uint64_t)(PAGE - 1), PAGE, writing);
         return found;
     }

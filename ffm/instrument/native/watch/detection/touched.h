@@ -1,4 +1,4 @@
-/* What an instruction that faulted touches on the page of its fault: once that is open for it, nothing there faults. */
+/* What an instruction that faulted touches: once it is let through, nothing faults. */
 #ifndef FFM_TOUCHED_H
 #define FFM_TOUCHED_H
 
@@ -10,8 +10,9 @@ typedef struct {
     struct {
         uint64_t start, end;
         bool writing;
-    } of[2];
+    } of[3];
     uint32_t count; /* at least 1: the access that faulted, or the whole page where its other places are not known */
+    bool known;     /* on other pages, too: it touches nothing else, but perhaps before `of[0]` if that begins a page */
 } ffm_touched;
 
 /* `address` is where it faulted, and `context` what it interrupted. Safe in signal handlers. */

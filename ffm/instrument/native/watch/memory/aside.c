@@ -8,6 +8,7 @@
 #include "calls_in_progress.h"
 #include "clock.h"
 #include "kernel.h"
+#include "keys.h"
 #include "questions.h"
 #include "ranges.h"
 #include "records.h"
@@ -67,8 +68,8 @@ static list *list_here(void)
 
 static void set(uint64_t start, uint64_t end, bool writing)
 {
-    if (ffm_trace_on())
-        return; /* no page is protected */
+    if (ffm_trace_on() || ffm_keys_admitted())
+        return; /* no page is closed */
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
@@ -117,6 +118,8 @@ void ffm_aside_driver(uint64_t start, uint64_t end, bool writing)
 {
     if (writing ? !ffm_ranges_overlap(start, end) : !ffm_ranges_hide(start, end))
         return;
+    if (ffm_keys_admit())
+        return;
     ffm_ranges_lock();
     set(start, end, writing);
     ffm_ranges_unlock();
@@ -124,10 +127,12 @@ void ffm_aside_driver(uint64_t start, uint64_t end, bool writing)
 }
 
 /* Whether another thread had time to touch what was open. The driver's copies take time; system calls only if they
- * sleep. */
+ * sleep. With keys, few system calls need an open page. */
 static bool is_missed(const ffm_range *range, bool of_driver, bool brief)
 {
-    return !ffm_threads_alone_since(range->alone) && (!brief || (of_driver && range->alone != 0));
+    if (ffm_threads_alone_since(range->alone))
+        return false;
+    return !brief || (of_driver && range->alone != 0) || ffm_keys_closed(false) != 0;
 }
 
 /* Arm again what is on a list, the last range first. Locked. */
@@ -164,6 +169,7 @@ static void over(bool of_driver)
 
 void ffm_aside_driver_over(void)
 {
+    ffm_keys_expel();
     if (!aside.in_driver)
         return;
     aside.in_driver = false;

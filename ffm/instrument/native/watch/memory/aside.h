@@ -1,5 +1,6 @@
-/* Ranges that share pages with memory on which the kernel, the driver or the collector is working: they are set aside
- * meanwhile, and armed again afterwards. */
+/* Ranges that share pages with memory on which the kernel, the driver or the collector is working. Where keys close
+ * pages, the calling thread alone is admitted to them (keys.h): for system calls before they are announced here, for
+ * calls of the driver here. Otherwise they are set aside meanwhile, and armed again afterwards. */
 #ifndef FFM_ASIDE_H
 #define FFM_ASIDE_H
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "aside.h"
+#include "keys.h"
 #include "questions.h"
 
 /* Through this file the kernel reads pages whatever their protection (proc_pid_mem(5)), except for some drivers'
@@ -17,7 +18,7 @@ static struct {
     uint64_t bytes;
 } peek = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static __thread enum { DIRECT, COPIED, OPENED } way __attribute__((tls_model("initial-exec")));
+static __thread enum { DIRECT, COPIED, ADMITTED, OPENED } way __attribute__((tls_model("initial-exec")));
 
 static bool room_for(uint64_t bytes)
 {
@@ -62,7 +63,7 @@ ffm_box ffm_peek(const ffm_box *box)
         return readable;
     }
     pthread_mutex_unlock(&peek.lock);
-    way = OPENED;
+    way = ffm_keys_admit() ? ADMITTED : OPENED;
     ffm_aside(box->address, end);
     return readable;
 }
@@ -71,6 +72,8 @@ void ffm_peek_over(void)
 {
     if (way == COPIED)
         pthread_mutex_unlock(&peek.lock);
+    else if (way == ADMITTED)
+        ffm_keys_expel();
     else if (way == OPENED)
         ffm_aside_over();
     way = DIRECT;

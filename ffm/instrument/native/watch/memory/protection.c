@@ -1,5 +1,6 @@
 #include "protection.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -27,11 +28,12 @@ typedef struct {
 /* A page that two threads want for themselves can be used by none. */
 static void restrict_to(page_access *wanted, const ffm_range *range)
 {
-    if (range->state != FFM_RANGE_KEYED)
+    const uint32_t key = range->state == FFM_RANGE_KEYED ? range->key : ffm_keys_closed(range->writes_only);
+    if (key == 0)
         wanted->rights &= protection(range);
     else if (wanted->key == 0)
-        wanted->key = range->key;
-    else if ((wanted->key = ffm_keys_both(wanted->key, range->key)) == 0)
+        wanted->key = key;
+    else if ((wanted->key = ffm_keys_both(wanted->key, key)) == 0)
         wanted->rights = PROT_NONE;
 }
 
@@ -73,7 +75,10 @@ int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, 
     for (uint64_t until; first < last; first = until) {
         until = last;
         const page_access wanted = wanted_at(ranges, nearby, first, &until);
-        const int64_t result = protect(first, until - first, wanted);
+        int64_t result = protect(first, until - first, wanted);
+        if (result == -EACCES && wanted.key != 0) /* of a file that the program may only read */
+            result = protect(first, until - first,
+                             (page_access){.rights = ffm_keys_let_read(wanted.key) ? PROT_READ : PROT_NONE});
         if (error == 0)
             error = result;
     }

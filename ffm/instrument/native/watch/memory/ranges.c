@@ -269,11 +269,16 @@ static int64_t arm_huge(ffm_range *range)
     return error;
 }
 
-/* Whether the kernel would refuse a call that another thread is making. */
+/* Whether the kernel would refuse a call that another thread is making, or uses the range for it unseen. */
 static bool disturbs(const ffm_range *range)
 {
-    return !ffm_trace_on() &&
-           ffm_calls_in_progress_use(ffm_range_first_page(range), ffm_range_last_page(range), range->writes_only);
+    const ffm_closing closing = {.start = range->start,
+                                 .end = range->end,
+                                 .first_page = ffm_range_first_page(range),
+                                 .last_page = ffm_range_last_page(range),
+                                 .by_key = ffm_keys_closed(false) != 0,
+                                 .writing_only = range->writes_only};
+    return !ffm_trace_on() && ffm_calls_in_progress_use(&closing);
 }
 
 bool ffm_ranges_arm(ffm_range *range)
@@ -392,7 +397,7 @@ void ffm_ranges_cut_box(const ffm_box *box)
             ffm_ranges_remove(ffm_nearby_place(&nearby, i));
 }
 
-bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
+bool ffm_ranges_page_of(uint64_t address, ffm_page *page)
 {
     const ffm_nearby nearby = ffm_ranges_nearby(address, address + 1);
     page->bytes = 0;
@@ -408,6 +413,11 @@ bool ffm_ranges_open_page(uint64_t address, ffm_page *page)
     if (page->bytes == 0)
         return false;
     page->start = address & ~((uint64_t)page->bytes - 1);
+    return true;
+}
+
+bool ffm_ranges_open_page(const ffm_page *page)
+{
     return ffm_protection_lift(page->start, page->bytes);
 }
 

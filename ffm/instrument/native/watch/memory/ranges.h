@@ -82,9 +82,12 @@ typedef struct {
     uint32_t bytes;
 } ffm_page;
 
-/* Open the page around an address for one instruction. False, and the page then has no bytes, if no range on it is
- * closed to the calling thread or the kernel refuses. Closing protects it as the ranges need at that time. */
-bool ffm_ranges_open_page(uint64_t address, ffm_page *page);
+/* The page around an address on which some range is closed to the calling thread. False if none is. */
+bool ffm_ranges_page_of(uint64_t address, ffm_page *page);
+
+/* Open it to all threads for one instruction. False if the kernel refuses. Closing protects it as the ranges need at
+ * that time. */
+bool ffm_ranges_open_page(const ffm_page *page);
 void ffm_ranges_close_page(const ffm_page *page);
 
 #endif

@@ -57,11 +57,24 @@ void ffm_resting_thread_ends(void)
     ffm_ranges_unlock();
 }
 
+/* Close without keys what they close. Locked. */
+static void close_all_again(void)
+{
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        if (range->state == FFM_RANGE_PREPARED)
+            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        else if (range->state == FFM_RANGE_ARMED)
+            arm(i - 1);
+    }
+}
+
 void ffm_resting_without_keys(void)
 {
     ffm_ranges_lock();
     ffm_keys_stop();
     end();
+    close_all_again();
     ffm_ranges_unlock();
 }
 

@@ -186,11 +186,12 @@ static void note_alternate(uint64_t given)
 static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *context)
 {
     const ffm_registers from = ffm_registers_in(context);
+    const bool admitted = (ffm_system_call_is_known(call) || ffm_keys_admitted_to(context)) && ffm_keys_admit();
     ffm_call_in_progress progress;
     int64_t result;
     bool again;
     do {
-        ffm_call_in_progress_begins(&progress, call);
+        ffm_call_in_progress_begins(&progress, call, admitted);
         ffm_system_call_before(call, arguments, &from);
         if (ffm_blocked_call_may_sleep(call, arguments) && !ffm_signals_in_child())
             ffm_threads_sleep();
@@ -205,6 +206,7 @@ static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *cont
         again = result == -EFAULT && ffm_call_in_progress_again(&progress, ffm_ranges_overlap);
         ffm_call_in_progress_over(&progress);
     } while (again);
+    ffm_keys_expel();
     return result;
 }
 

@@ -228,6 +228,7 @@ void ffm_system_call_starts(word path, word arguments, word environment)
     X(seccomp, (ffm_structure_unknown(a), ffm_structure_filter(a[2])))                                                 \
     X(bpf, ffm_structure_addresses(a, a[1], a[2]))                                                                     \
     X(futex_waitv, ffm_structure_addresses(a, a[0], a[1] * WAITED))                                                    \
+    X(futex, ffm_structure_word(a))                                                                                    \
     X(io_uring_register, unseen())                                                                                     \
     X(io_submit, unseen())                                                                                             \
     X(io_uring_enter, unseen())                                                                                        \
@@ -243,6 +244,27 @@ void ffm_system_call_starts(word path, word arguments, word environment)
 enum { PLACE_unknown, SYSTEM_CALLS(PLACE) };
 #define NUMBER(name, touch) [SYS_##name] = PLACE_##name,
 static const uint8_t places[CALLS] = {SYSTEM_CALLS(NUMBER)};
+
+bool ffm_system_call_is_known(uint64_t number)
+{
+    switch (number) {
+    case SYS_bpf:
+    case SYS_futex_waitv:
+    case SYS_getsockopt:
+    case SYS_io_submit:
+    case SYS_io_uring_enter:
+    case SYS_io_uring_register:
+    case SYS_ioctl:
+    case SYS_keyctl:
+    case SYS_prctl:
+    case SYS_seccomp:
+    case SYS_semctl:
+    case SYS_setsockopt:
+        return false; /* structures that say themselves what they are */
+    default:
+        return number < CALLS && places[number] != PLACE_unknown;
+    }
+}
 
 /* The kernel's own thread takes requests by itself. */
 static bool polls(word parameters)

@@ -2,6 +2,7 @@
 #ifndef FFM_SYSTEM_CALLS_H
 #define FFM_SYSTEM_CALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "stacks.h"
@@ -10,6 +11,9 @@
  * pages are open until the call is over. `from` are its registers there. */
 void ffm_system_call_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from);
 void ffm_system_call_after(void);
+
+/* Whether all is known that the kernel uses for a call: what else lies on the same pages stays untouched. */
+bool ffm_system_call_is_known(uint64_t number);
 
 /* Another program is about to be started by its path, with arguments and an environment, which the kernel reads. */
 void ffm_system_call_starts(uint64_t path, uint64_t arguments, uint64_t environment);

@@ -16,7 +16,7 @@ typedef struct place {
     uint32_t count;
     struct {
         uint64_t start, end, call; /* the address of the latter, on the stack of the thread */
-        bool writing, again;
+        bool writing, again, admitted;
     } parts[PARTS];
 } place;
 
@@ -26,6 +26,7 @@ static __thread struct {
     place *used;   /* NULL before the thread's first call, and without memory */
     uint64_t call; /* that is being prepared; 0 if none is */
     bool again;    /* it may be made again */
+    bool admitted;
 } own __attribute__((tls_model("initial-exec")));
 
 static place *free_one(void)
@@ -68,7 +69,7 @@ static void leave(place *left)
     __atomic_clear(&left->taken, __ATOMIC_RELEASE);
 }
 
-void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
+void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number, bool admitted)
 {
     call->first = 0;
     if (number == SYS_exit) { /* the thread's last */
@@ -89,6 +90,7 @@ void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number)
     call->first = count;
     own.call = (uint64_t)call;
     own.again = ffm_blocked_call_only_waits(number);
+    own.admitted = admitted;
 }
 
 void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing)
@@ -111,6 +113,7 @@ void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing)
         here->parts[count].call = own.call;
         here->parts[count].writing = writing;
         here->parts[count].again = own.again;
+        here->parts[count].admitted = own.admitted;
         __atomic_store_n(&here->count, count + 1, __ATOMIC_RELEASE);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -131,20 +134,25 @@ void ffm_call_in_progress_over(const ffm_call_in_progress *call)
         __atomic_store_n(&own.used->count, call->first, __ATOMIC_RELEASE);
 }
 
-static bool uses(const place *of_thread, uint64_t start, uint64_t end, bool writing_only)
+/* A call that is refused can be made again, perhaps; one that is admitted uses the memory unseen. */
+static bool uses(const place *of_thread, const ffm_closing *closing)
 {
-    for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--)
+    for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--) {
+        const bool admitted = closing->by_key && of_thread->parts[i - 1].admitted;
+        const uint64_t start = admitted ? closing->start : closing->first_page;
+        const uint64_t end = admitted ? closing->end : closing->last_page;
         if (of_thread->parts[i - 1].start < end && start < of_thread->parts[i - 1].end &&
-            !of_thread->parts[i - 1].again && (of_thread->parts[i - 1].writing || !writing_only))
+            (admitted || !of_thread->parts[i - 1].again) && (of_thread->parts[i - 1].writing || !closing->writing_only))
             return true;
+    }
     return false;
 }
 
-bool ffm_calls_in_progress_use(uint64_t start, uint64_t end, bool writing_only)
+bool ffm_calls_in_progress_use(const ffm_closing *closing)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (const place *one = __atomic_load_n(&all, __ATOMIC_ACQUIRE); one != NULL; one = one->next)
-        if (one != own.used && uses(one, start, end, writing_only))
+        if (one != own.used && uses(one, closing))
             return true;
     return false;
 }

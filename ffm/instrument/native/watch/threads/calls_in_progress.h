@@ -10,8 +10,8 @@ typedef struct {
     uint32_t first;
 } ffm_call_in_progress;
 
-/* The calling thread is about to make a call. */
-void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number);
+/* The calling thread is about to make a call. `admitted`: the kernel is refused no page that a key closes (keys.h). */
+void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number, bool admitted);
 
 /* It uses [start, end). Add this before you ask whether that is protected: who protects it later finds it here. Without
  * effect outside of a call. */
@@ -24,9 +24,17 @@ bool ffm_call_in_progress_again(const ffm_call_in_progress *call, bool (*is_clos
 /* The kernel has answered. */
 void ffm_call_in_progress_over(const ffm_call_in_progress *call);
 
-/* Whether calls of other threads use some of [start, end), or write there. Ask when calls that begin would find it
- * protected, before it is. */
-bool ffm_calls_in_progress_use(uint64_t start, uint64_t end, bool writing_only);
+/* What is about to be closed. */
+typedef struct {
+    uint64_t start, end;
+    uint64_t first_page, last_page; /* the whole pages that it lies on */
+    bool by_key;                    /* calls that are admitted can use the rest of these pages */
+    bool writing_only;
+} ffm_closing;
+
+/* Whether calls of other threads use some of it, or would be refused. Ask when calls that begin would find it closed,
+ * before it is. */
+bool ffm_calls_in_progress_use(const ffm_closing *closing);
 
 /* A child that ran as the calling thread is gone, perhaps within a call. */
 void ffm_calls_in_progress_child_over(void);

@@ -8,10 +8,10 @@
 #include "kernel.h"
 #include "threads.h"
 
-/* A thread's keys are FIRST + n, for pages of its own, and SHARED + n, for pages that others may read. What a key is
- * for never changes, since no thread can change the rights of another. Of 16 keys, 0 is that of all other pages, and
- * three are left to the program and to memory that can only be executed. */
-enum { FIRST = 1, PAIRS = 6, SHARED = FIRST + PAIRS, END = SHARED + PAIRS };
+/* A thread's keys are FIRST + n, for pages of its own, and SHARED + n, for pages that others may read; the last such
+ * pair is no thread's. What a key is for never changes, since no thread can change the rights of another. Of 16 keys, 0
+ * is that of all other pages, and one is left to the program or to memory that can only be executed. */
+enum { FIRST = 1, PAIRS = 7, SHARED = FIRST + PAIRS, END = SHARED + PAIRS, CLOSED = SHARED - 1 };
 enum { BITS = 2, NO_ACCESS = 1, NO_WRITING = 2, NOTHING = NO_ACCESS | NO_WRITING }; /* of PKRU for each key */
 enum { STATE = 0xd, PART = 9 };                  /* CPUID: the extended state, and PKRU in it (Intel SDM 1, 13.4.1) */
 enum { FEATURES = 7, KEYS_ENABLED = 1 << 4 };    /* CPUID: OSPKE */
@@ -93,7 +93,7 @@ void ffm_keys_open(void)
         return;
     }
     for (uint32_t key = FIRST; key < SHARED; key++) {
-        keys.free |= 1U << key;
+        keys.free |= key == CLOSED ? 0 : 1U << key;
         keys.no_access |= bits_of(NO_ACCESS, shared_of(key));
         keys.no_writing |= bits_of(NO_WRITING, shared_of(key));
     }
@@ -132,11 +132,59 @@ bool ffm_keys_are_mine(uint32_t key)
     return own != 0 && (key == own || key == shared_of(own));
 }
 
+uint32_t ffm_keys_closed(bool others_read)
+{
+    if (!keys.used || __atomic_load_n(&keys.stopped, __ATOMIC_RELAXED))
+        return 0;
+    return others_read ? shared_of(CLOSED) : CLOSED;
+}
+
+bool ffm_keys_let_read(uint32_t key)
+{
+    return SHARED <= key && key < END;
+}
+
 uint32_t ffm_keys_both(uint32_t one, uint32_t other)
 {
-    if (one == other || one + PAIRS == other)
+    if (one == other || shared_of(one) == other)
         return one;
-    return other + PAIRS == one ? other : 0;
+    if (shared_of(other) == one)
+        return other;
+    return ffm_keys_closed(ffm_keys_let_read(one) && ffm_keys_let_read(other));
+}
+
+/* The rights of a thread that is not admitted have neither bit of the pages that are closed to all. */
+static bool admitted_by(uint32_t rights)
+{
+    return keys.used && (rights & bits_of(NO_ACCESS, CLOSED)) == 0;
+}
+
+/* These bits of all our keys. */
+static uint32_t of_ours(uint32_t bits)
+{
+    uint32_t found = 0;
+    for (uint32_t ours = __atomic_load_n(&keys.ours, __ATOMIC_RELAXED); ours != 0; ours &= ours - 1)
+        found |= bits_of(bits, (uint32_t)__builtin_ctz(ours));
+    return found;
+}
+
+bool ffm_keys_admit(void)
+{
+    if (ffm_keys_closed(false) == 0)
+        return false;
+    set_rights_here(rights_here() & ~of_ours(NOTHING));
+    return true;
+}
+
+void ffm_keys_expel(void)
+{
+    if (ffm_keys_admitted())
+        set_rights_here(with_own(rights_here() | of_ours(NOTHING)));
+}
+
+bool ffm_keys_admitted(void)
+{
+    return keys.used && admitted_by(rights_here());
 }
 
 /* Threads that the driver starts do not join, and keep what they inherit: what they touch relies on no wait. */
@@ -148,12 +196,7 @@ void ffm_keys_join(void)
     if (own != 0) /* in a forked child, where no page has a key */
         keys.free |= 1U << own;
     own = 0;
-    const uint32_t ours = __atomic_load_n(&keys.ours, __ATOMIC_RELAXED);
-    uint32_t rights = rights_here();
-    for (uint32_t key = FIRST; key < END; key++)
-        if (ours & 1U << key)
-            rights |= bits_of(NOTHING, key);
-    set_rights_here(with_own(rights));
+    set_rights_here(with_own(rights_here() | of_ours(NOTHING)));
 }
 
 void ffm_keys_stop(void)
@@ -168,7 +211,7 @@ void ffm_keys_enter(void)
     if (!keys.used)
         return;
     const uint32_t rights = rights_here();
-    if (with_own(rights) != rights)
+    if (!admitted_by(rights) && with_own(rights) != rights)
         set_rights_here(with_own(rights));
 }
 
@@ -186,8 +229,30 @@ static uint32_t *rights_in(const ucontext_t *interrupted)
 void ffm_keys_leave(ucontext_t *interrupted)
 {
     uint32_t *rights = rights_in(interrupted);
-    if (keys.used && rights != NULL)
+    if (keys.used && rights != NULL && !admitted_by(*rights))
         *rights = with_own(*rights);
+}
+
+bool ffm_keys_admit_to(const siginfo_t *info, bool writing, ucontext_t *interrupted)
+{
+    uint32_t *rights = rights_in(interrupted);
+    if (!keys.used || rights == NULL || info->si_code != CODE_OF_KEY) /* si_pkey may be that of a moment later */
+        return false;
+    *rights &= ~of_ours(writing ? NOTHING : NO_ACCESS);
+    return true;
+}
+
+void ffm_keys_expel_from(ucontext_t *interrupted)
+{
+    uint32_t *rights = rights_in(interrupted);
+    if (rights != NULL && admitted_by(*rights))
+        *rights = with_own(*rights | of_ours(NOTHING));
+}
+
+bool ffm_keys_admitted_to(const ucontext_t *interrupted)
+{
+    const uint32_t *rights = rights_in(interrupted);
+    return rights != NULL && admitted_by(*rights);
 }
 
 int64_t ffm_keys_program(const uint64_t *arguments, ucontext_t *interrupted)
@@ -201,15 +266,10 @@ int64_t ffm_keys_program(const uint64_t *arguments, ucontext_t *interrupted)
     return key;
 }
 
-static bool is_shared(uint32_t key)
-{
-    return SHARED <= key && key < END;
-}
-
 bool ffm_keys_lacked(const siginfo_t *info, const ucontext_t *interrupted)
 {
     if (!keys.used || info->si_code != CODE_OF_KEY)
         return false;
     const bool writing = interrupted->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
-    return ffm_keys_are_mine(info->si_pkey) || (is_shared(info->si_pkey) && !writing);
+    return ffm_keys_are_mine(info->si_pkey) || (ffm_keys_let_read(info->si_pkey) && !writing);
 }

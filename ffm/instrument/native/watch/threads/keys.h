@@ -1,7 +1,9 @@
 /* Memory protection keys (pkeys(7)): pages that one thread may use, while each other thread faults there. A thread's
  * rights are in a register of its own, PKRU, so no page changes when another thread continues. A thread has two keys or
- * none: one for pages that no other thread may use, and one for pages that all others may read. The processor, the
- * kernel or the program may not allow any, and then nothing here does anything. */
+ * none: one for pages that no other thread may use, and one for pages that all others may read. Two more keys are no
+ * thread's: they close pages to all, or to all who write. A thread can be admitted to all of these pages, while the
+ * others still fault there. The processor, the kernel or the program may not allow any keys, and then nothing here does
+ * anything. */
 #ifndef FFM_KEYS_H
 #define FFM_KEYS_H
 
@@ -23,8 +25,14 @@ uint32_t ffm_keys_take(bool others_read);
 /* The calling thread's keys are free for others: no page has them any more. Under the lock of the ranges. */
 void ffm_keys_give_back(void);
 
-/* The key of a page that needs two of them, the stricter one if both are one thread's; 0 if they are not. */
+/* The key that closes a page to all threads, or lets them read there. 0: only the rights of the page can. */
+uint32_t ffm_keys_closed(bool others_read);
+
+/* The key of a page that needs two of them, which forbids what either does; 0 if there is none. */
 uint32_t ffm_keys_both(uint32_t one, uint32_t other);
+
+/* Whether all may read a page with this key. */
+bool ffm_keys_let_read(uint32_t key);
 
 /* Whether a key is the calling thread's own. */
 bool ffm_keys_are_mine(uint32_t key);
@@ -43,6 +51,18 @@ int64_t ffm_keys_program(const uint64_t *arguments, ucontext_t *interrupted);
  * handler's beginning: give them back there; at its end: see to it that the interrupted code has them. */
 void ffm_keys_enter(void);
 void ffm_keys_leave(ucontext_t *interrupted);
+
+/* Admit the calling thread to all pages with our keys, until it is expelled. Handlers that interrupt it are not
+ * admitted. False if keys do not close pages. Outside of both, expelling does nothing. */
+bool ffm_keys_admit(void);
+void ffm_keys_expel(void);
+bool ffm_keys_admitted(void);
+
+/* The same for code that a handler has interrupted: to reading, or also to writing. False if the fault that the handler
+ * handles has another cause than a key of ours. */
+bool ffm_keys_admit_to(const siginfo_t *info, bool writing, ucontext_t *interrupted);
+void ffm_keys_expel_from(ucontext_t *interrupted);
+bool ffm_keys_admitted_to(const ucontext_t *interrupted);
 
 /* In the handler of a fault: whether the thread only lacked a right that it has: to use its own pages, or to read pages
  * that all may read. */

@@ -1,12 +1,14 @@
 #include "structures.h"
 
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "aside.h"
@@ -155,6 +157,30 @@ void ffm_structure_mask(word start)
     reads(start, sizeof described);
     if (start != 0 && ffm_guarded_read(described, start, sizeof described))
         reads(described[0], described[1]);
+}
+
+void ffm_structure_word(const word *a)
+{
+    writes(a[0], sizeof(uint32_t));
+    switch (a[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_TRYLOCK_PI:
+        return;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_WAKE_OP: /* instead of a time, a number */
+        writes(a[4], sizeof(uint32_t));
+        return;
+    case FUTEX_WAIT_REQUEUE_PI:
+        writes(a[4], sizeof(uint32_t));
+        break;
+    default:
+        break;
+    }
+    reads(a[3], sizeof(struct timespec));
 }
 
 void ffm_structure_filter(word start)

@@ -26,6 +26,9 @@ void ffm_structure_file_sets(const uint64_t *arguments, uint64_t time_bytes);
 /* A signal mask that is given by a structure. */
 void ffm_structure_mask(uint64_t start);
 
+/* The word that futex waits at or changes, a second one, and a time. */
+void ffm_structure_word(const uint64_t *arguments);
+
 /* A filter of sockets, or of system calls (struct sock_fprog). */
 void ffm_structure_filter(uint64_t start);
 
