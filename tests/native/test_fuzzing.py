@@ -20,7 +20,7 @@ DETECTION = NATIVE / "watch" / "detection"
 
 
 def test_what_is_emulated_is_within_what_the_decoder_tells(tmp_path: Path) -> None:
-    sources = [DETECTION / "instruction.c", DETECTION / "emulation.c"]
+    sources = [DETECTION / f"{name}.c" for name in ("instruction", "emulation", "emulated_vectors")]
     fuzz(tmp_path, HERE / "fuzz_instruction.c", sources, [f"-I{DETECTION}"], longest=15)
 
 

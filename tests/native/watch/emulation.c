@@ -85,7 +85,42 @@ enum { PAGE = 4096, OPERANDS = 256, FLAGS = 0x8D5, ADJUST = 16 };
     X(66, "movdqu 5(%%rdi), %%xmm9")                                                                                   \
     X(67, "movdqu %%xmm0, 5(%%rdi)")                                                                                   \
     X(68, "movq (%%rdi), %%xmm0")                                                                                      \
-    X(69, "movq %%xmm9, (%%rdi)")
+    X(69, "movq %%xmm9, (%%rdi)")                                                                                      \
+    X(70, "xchg %%ecx, (%%rdi)")                                                                                       \
+    X(71, "xchg %%ah, 3(%%rdi)")                                                                                       \
+    X(72, "xchg %%r9, 8(%%rdi)")                                                                                       \
+    X(73, "lock addl $1, (%%rdi)")                                                                                     \
+    X(74, "lock sub %%rcx, 8(%%rdi)")                                                                                  \
+    X(75, "lock orw $0x101, 2(%%rdi)")                                                                                 \
+    X(76, "lock xorb %%dl, 5(%%rdi)")                                                                                  \
+    X(77, "lock andl $-8, (%%rdi)")                                                                                    \
+    X(78, "lock incl 4(%%rdi)")                                                                                        \
+    X(79, "lock decq 16(%%rdi)")                                                                                       \
+    X(80, "xadd %%ecx, (%%rdi)")                                                                                       \
+    X(81, "lock xadd %%rdx, 8(%%rdi)")                                                                                 \
+    X(82, "lock xadd %%bl, 3(%%rdi)")                                                                                  \
+    X(83, "cmpxchg %%ecx, (%%rdi)")                                                                                    \
+    X(84, "lock cmpxchg %%rdx, (%%rdi)")                                                                               \
+    X(85, "lock cmpxchg %%cl, 1(%%rdi)")                                                                               \
+    X(86, "lock cmpxchg %%dx, (%%rdi)")                                                                                \
+    X(87, "addss (%%rdi), %%xmm0")                                                                                     \
+    X(88, "addsd 8(%%rdi), %%xmm9")                                                                                    \
+    X(89, "mulss 4(%%rdi), %%xmm9")                                                                                    \
+    X(90, "mulsd (%%rdi), %%xmm0")                                                                                     \
+    X(91, "subss (%%rdi), %%xmm0")                                                                                     \
+    X(92, "subsd 8(%%rdi), %%xmm9")                                                                                    \
+    X(93, "divss 4(%%rdi), %%xmm0")                                                                                    \
+    X(94, "divsd (%%rdi), %%xmm9")                                                                                     \
+    X(95, "minss (%%rdi), %%xmm0")                                                                                     \
+    X(96, "maxsd (%%rdi), %%xmm9")                                                                                     \
+    X(97, "sqrtss (%%rdi), %%xmm0")                                                                                    \
+    X(98, "sqrtsd 8(%%rdi), %%xmm9")                                                                                   \
+    X(99, "addps (%%rdi), %%xmm0")                                                                                     \
+    X(100, "mulpd 16(%%rdi), %%xmm9")                                                                                  \
+    X(101, "ucomiss (%%rdi), %%xmm0")                                                                                  \
+    X(102, "ucomisd 8(%%rdi), %%xmm9")                                                                                 \
+    X(103, "comiss 4(%%rdi), %%xmm9")                                                                                  \
+    X(104, "comisd (%%rdi), %%xmm0")
 
 /* Each case is in its own place; r8, r10, r12 and r13 are addresses, and stay. */
 #define RUN(number, text)                                                                                              \
@@ -115,7 +150,7 @@ static unsigned emulations;
 /* Logical operations leave the adjust flag undefined. */
 static uint64_t flags_of(const char *text)
 {
-    static const char *const logical[] = {"and", "or", "xor", "test"};
+    static const char *const logical[] = {"and", "or", "xor", "test", "lock and", "lock or", "lock xor"};
     for (unsigned i = 0; i < sizeof logical / sizeof logical[0]; i++)
         if (strncmp(text, logical[i], strlen(logical[i])) == 0)
             return FLAGS & ~ADJUST;

@@ -17,6 +17,7 @@ def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-mno-red-zone",
             "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{DETECTION}", "-o", str(program),
             str(Path(__file__).with_name("emulation.c")), str(DETECTION / "emulation.c"),
+            str(DETECTION / "emulated_vectors.c"),
         ],
         check=True,
     )  # fmt: skip

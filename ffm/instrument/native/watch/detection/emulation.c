@@ -3,7 +3,10 @@
 #include <asm/sigcontext.h>
 #include <string.h>
 
+#include "emulated_vectors.h"
+
 enum { ADD, OR, AND = 4, SUBTRACT, EXCLUSIVE_OR, COMPARE, TEST, INCREMENT, DECREMENT };
+enum { EXCHANGE = DECREMENT + 1, EXCHANGE_ADD, COMPARE_EXCHANGE };
 enum { CARRY = 1, PARITY = 4, ADJUST = 16, ZERO = 64, SIGN = 128, OVERFLOW = 2048 };
 /* Volume 1, 13.4: the first word of the header after the legacy region. The kernel indicates that the header exists in
  * the unused part of that region (asm/sigcontext.h, struct _fpx_sw_bytes). */
@@ -16,6 +19,7 @@ typedef struct {
     const uint8_t *code;
     const greg_t *general;
     uint8_t prefix; /* 66, F2 or F3 */
+    bool locked;
     uint8_t rex;
     uint8_t reg; /* of ModRM, extended by its REX bit */
     uint32_t constant_bytes;
@@ -92,6 +96,16 @@ static bool arithmetic(uint8_t opcode, uint32_t bytes, const decoding *of, ffm_e
     return found->code != 2 && found->code != 3; /* those that use the carry as input */
 }
 
+static bool exchanging(uint8_t code, uint32_t bytes, const decoding *of, ffm_emulation *found)
+{
+    found->kind = FFM_EMULATE_COMPUTE;
+    found->code = code;
+    found->bytes = bytes;
+    found->is_locked = code == EXCHANGE; /* with or without the prefix */
+    use_register(of, bytes, found);
+    return of->prefix == 0 || of->prefix == 0x66;
+}
+
 /* Opcodes of one byte; the operand is decoded. */
 static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
 {
@@ -123,6 +137,9 @@ static bool one_byte(uint8_t opcode, decoding *of, ffm_emulation *found)
         found->code = TEST;
         use_register(of, bytes, found);
         return true;
+    case 0x86:
+    case 0x87:
+        return exchanging(EXCHANGE, bytes, of, found);
     case 0x88:
     case 0x89:
         found->kind = FFM_EMULATE_STORE;
@@ -159,6 +176,27 @@ static bool vector(const decoding *of, bool load, uint32_t bytes, ffm_emulation 
     return true;
 }
 
+/* An operation on one or several singles or doubles, as the prefix says. */
+static bool floating(uint8_t opcode, const decoding *of, ffm_emulation *found)
+{
+    found->kind = FFM_EMULATE_VECTOR_COMPUTE;
+    found->code = opcode;
+    found->number = of->reg;
+    found->doubles = of->prefix == 0x66 || of->prefix == 0xF2;
+    found->packed = of->prefix == 0 || of->prefix == 0x66;
+    found->bytes = found->packed ? 16 : found->doubles ? 8 : 4;
+    return !found->packed || (of->address % 16 == 0 && !of->relative);
+}
+
+/* The same, but only the lowest are compared. */
+static bool comparing(uint8_t opcode, const decoding *of, ffm_emulation *found)
+{
+    floating(opcode, of, found);
+    found->packed = false;
+    found->bytes = found->doubles ? 8 : 4;
+    return of->prefix == 0 || of->prefix == 0x66;
+}
+
 /* Opcodes after 0F. */
 static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
 {
@@ -167,6 +205,23 @@ static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
     case 0x10:
     case 0x11:
         return vector(of, opcode == 0x10, of->prefix == 0xF3 ? 4 : of->prefix == 0xF2 ? 8 : 16, found);
+    case 0x2E:
+    case 0x2F:
+        return comparing(opcode, of, found);
+    case 0x51:
+    case 0x58:
+    case 0x59:
+    case 0x5C:
+    case 0x5D:
+    case 0x5E:
+    case 0x5F:
+        return floating(opcode, of, found);
+    case 0xB0:
+    case 0xB1:
+        return exchanging(COMPARE_EXCHANGE, opcode & 1 ? full : 1, of, found);
+    case 0xC0:
+    case 0xC1:
+        return exchanging(EXCHANGE_ADD, opcode & 1 ? full : 1, of, found);
     case 0x28:
     case 0x29:
         return vector(of, opcode == 0x28, 16, found) && of->address % 16 == 0 && !of->relative;
@@ -196,16 +251,20 @@ static bool two_bytes(uint8_t opcode, const decoding *of, ffm_emulation *found)
 /* Opcodes of which some forms are emulated. All are followed by ModRM; for other opcodes no more code is read. */
 static bool known(bool behind_0f, uint8_t opcode)
 {
-    static const uint8_t one[] = {0x63, 0x80, 0x81, 0x83, 0x84, 0x85, 0x88, 0x89, 0x8A, 0x8B, 0xC6, 0xC7, 0xFE, 0xFF};
-    static const uint8_t two[] = {0x10, 0x11, 0x28, 0x29, 0x6F, 0x7E, 0x7F, 0xB6, 0xB7, 0xBE, 0xBF, 0xD6};
+    static const uint8_t one[] = {0x63, 0x80, 0x81, 0x83, 0x84, 0x85, 0x86, 0x87,
+                                  0x88, 0x89, 0x8A, 0x8B, 0xC6, 0xC7, 0xFE, 0xFF};
+    static const uint8_t two[] = {0x10, 0x11, 0x28, 0x29, 0x2E, 0x2F, 0x51, 0x58, 0x59, 0x5C, 0x5D, 0x5E, 0x5F,
+                                  0x6F, 0x7E, 0x7F, 0xB0, 0xB1, 0xB6, 0xB7, 0xBE, 0xBF, 0xC0, 0xC1, 0xD6};
     if (!behind_0f && opcode < 0x40)
         return (opcode & 7) < 4;
     return memchr(behind_0f ? two : one, opcode, behind_0f ? sizeof two : sizeof one) != NULL;
 }
 
-/* Whether the context contains the lower halves of vector registers, and they are in use. */
-static bool has_vectors(const ucontext_t *context)
+/* Whether the context contains the lower halves of vector registers, and they are in use; and whether operations on
+ * them raise no signals, if that matters. */
+static bool has_vectors(const ucontext_t *context, bool computes)
 {
+    enum { ALL_MASKED = 0x1F80 };
     const char *state = (const char *)context->uc_mcontext.fpregs;
     uint32_t magic;
     uint64_t in_use;
@@ -213,7 +272,8 @@ static bool has_vectors(const ucontext_t *context)
         return false;
     memcpy(&magic, state + XSTATE_MAGIC, sizeof magic);
     memcpy(&in_use, state + XSTATE_HEADER, sizeof in_use);
-    return magic == FP_XSTATE_MAGIC1 && (in_use & SSE_STATE) != 0;
+    return magic == FP_XSTATE_MAGIC1 && (in_use & SSE_STATE) != 0 &&
+           (!computes || (context->uc_mcontext.fpregs->mxcsr & ALL_MASKED) == ALL_MASKED);
 }
 
 bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found)
@@ -221,8 +281,14 @@ bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found)
     const uint8_t *start = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP];
     decoding of = {.code = start, .general = context->uc_mcontext.gregs};
     *found = (ffm_emulation){0};
-    if (*of.code == 0x66 || *of.code == 0xF2 || *of.code == 0xF3)
-        of.prefix = *of.code++;
+    for (bool more = true; more; of.code += more) {
+        if (*of.code == 0xF0 && !of.locked)
+            of.locked = true;
+        else if ((*of.code == 0x66 || *of.code == 0xF2 || *of.code == 0xF3) && of.prefix == 0)
+            of.prefix = *of.code;
+        else
+            more = false;
+    }
     if ((*of.code & 0xF0) == 0x40)
         of.rex = *of.code++;
     const bool behind_0f = *of.code == 0x0F;
@@ -235,8 +301,15 @@ bool ffm_emulation_of(const ucontext_t *context, ffm_emulation *found)
         found->constant = (uint64_t)take(&of.code, of.constant_bytes);
     found->length = (uint32_t)(of.code - start);
     found->address = of.address + (of.relative ? (uint64_t)of.code : 0);
-    const bool vectors = found->kind == FFM_EMULATE_VECTOR_LOAD || found->kind == FFM_EMULATE_VECTOR_STORE;
-    return !vectors || has_vectors(context);
+    if (of.locked) {
+        const bool changes =
+            found->kind == FFM_EMULATE_COMPUTE && !found->to_register && found->code != COMPARE && found->code != TEST;
+        found->is_locked = true;
+        return changes; /* others must not be */
+    }
+    const bool vectors = found->kind == FFM_EMULATE_VECTOR_LOAD || found->kind == FFM_EMULATE_VECTOR_STORE ||
+                         found->kind == FFM_EMULATE_VECTOR_COMPUTE;
+    return !vectors || has_vectors(context, found->kind == FFM_EMULATE_VECTOR_COMPUTE);
 }
 
 /* At any address, but each in one access. */
@@ -333,18 +406,80 @@ static uint64_t compute(uint8_t code, uint64_t a, uint64_t b, uint32_t bytes, gr
     return result;
 }
 
+/* At any address, which the compiler's own operations do not promise. */
+#define SWAP(type, at, before, after)                                                                                  \
+    ({                                                                                                                 \
+        type there = (type)(before);                                                                                   \
+        bool swapped;                                                                                                  \
+        __asm__ volatile("lock cmpxchg %[wanted], %[memory]"                                                           \
+                         : "=@ccz"(swapped), [memory] "+m"(*(at)), "+a"(there)                                         \
+                         : [wanted] "r"((type)(after))                                                                 \
+                         : "memory");                                                                                  \
+        swapped;                                                                                                       \
+    })
+
+/* Store a value if the memory still holds another one; false if it does not. */
+static bool swap(uint64_t address, uint32_t bytes, uint64_t before, uint64_t after)
+{
+    switch (bytes) {
+    case 1:
+        return SWAP(uint8_t, (volatile uint8_t *)address, before, after);
+    case 2:
+        return SWAP(uint16_t, (two_bytes_there *)address, before, after);
+    case 4:
+        return SWAP(uint32_t, (four_bytes_there *)address, before, after);
+    default:
+        return SWAP(uint64_t, (eight_bytes_there *)address, before, after);
+    }
+}
+
+static uint64_t after(const ffm_emulation *emulation, const greg_t *general, uint64_t memory, greg_t *flags)
+{
+    const uint64_t other = get(emulation, general);
+    switch (emulation->code) {
+    case EXCHANGE:
+        return other;
+    case EXCHANGE_ADD:
+        return compute(ADD, memory, other, emulation->bytes, flags);
+    case COMPARE_EXCHANGE:
+        compute(COMPARE, (uint64_t)general[REG_RAX], memory, emulation->bytes, flags);
+        return *flags & ZERO ? other : memory;
+    default:
+        return compute(emulation->code, memory, other, emulation->bytes, flags);
+    }
+}
+
+static void change(const ffm_emulation *emulation, greg_t *general)
+{
+    uint64_t before, wanted;
+    greg_t flags;
+    do {
+        before = load(emulation->address, emulation->bytes);
+        flags = general[REG_EFL];
+        wanted = after(emulation, general, before, &flags);
+        if (!emulation->is_locked)
+            store(emulation->address, emulation->bytes, wanted);
+    } while (emulation->is_locked && !swap(emulation->address, emulation->bytes, before, wanted));
+    general[REG_EFL] = flags;
+    ffm_emulation accumulator = {.width = emulation->bytes};
+    if (emulation->code == EXCHANGE || emulation->code == EXCHANGE_ADD)
+        set(emulation, general, before);
+    else if (emulation->code == COMPARE_EXCHANGE && !(flags & ZERO))
+        set(&accumulator, general, before);
+}
+
 static void compute_here(const ffm_emulation *emulation, greg_t *general)
 {
+    if (!emulation->to_register && emulation->code != COMPARE && emulation->code != TEST) {
+        change(emulation, general);
+        return;
+    }
     const uint64_t memory = load(emulation->address, emulation->bytes), other = get(emulation, general);
     const bool reversed = emulation->to_register;
     const uint64_t result = compute(emulation->code, reversed ? other : memory, reversed ? memory : other,
                                     emulation->bytes, &general[REG_EFL]);
-    if (emulation->code == COMPARE || emulation->code == TEST)
-        return;
-    if (reversed)
+    if (emulation->code != COMPARE && emulation->code != TEST)
         set(emulation, general, result);
-    else
-        store(emulation->address, emulation->bytes, result);
 }
 
 void ffm_emulation_execute(const ffm_emulation *emulation, ucontext_t *context)
@@ -364,6 +499,9 @@ void ffm_emulation_execute(const ffm_emulation *emulation, ucontext_t *context)
         break;
     case FFM_EMULATE_COMPUTE:
         compute_here(emulation, general);
+        break;
+    case FFM_EMULATE_VECTOR_COMPUTE:
+        ffm_emulation_compute_vector(emulation, context);
         break;
     case FFM_EMULATE_VECTOR_LOAD:
         memset(lanes, 0, 16);
