@@ -11,9 +11,10 @@
 #include "kernel.h"
 #include "signals.h"
 
-/* Only what is used takes memory. A handler of the program that interrupts one of ours, and is left by a jump, leaves
- * that behind. */
-enum { BYTES = 1 << 20, LEFT = 256, ROOM_OF_GIVEN = 64 };
+/* A thread's are parts of one mapping, of which only what is used takes memory. A handler of ours that one of the
+ * program's has interrupted keeps its part until it continues, which may be after others of the program's coroutines
+ * have run. One that is left by a jump never does: when all are kept, the next one in turn is taken. */
+enum { PART = 64 << 10, PARTS = 32, BYTES = PARTS * PART, LEFT = 256 };
 
 /* A handler on it may switch to another context, whose signals must not overwrite the handler's frames: the kernel
  * forgets the stack while a handler runs there (Linux 4.7). In <linux/signal.h>, which conflicts with <signal.h>. */
@@ -49,20 +50,31 @@ static uint64_t take(void)
     return taken;
 }
 
-/* What the program has given to this thread; of no bytes if nothing. Thread-local variables have little room. */
-static stack_t *given(void)
+/* At the start of the mapping: thread-local variables have little room. */
+typedef struct {
+    stack_t given; /* by the program to this thread; of no bytes if nothing */
+    uint32_t kept; /* one bit for each part */
+    uint32_t last; /* part that the kernel got */
+} state_of_thread;
+
+static state_of_thread *state(void)
 {
-    return (stack_t *)own; // NOLINT(performance-no-int-to-ptr)
+    return (state_of_thread *)own; // NOLINT(performance-no-int-to-ptr)
 }
 
-static uint64_t lowest(void)
+static stack_t *given(void)
 {
-    return own + ROOM_OF_GIVEN;
+    return &state()->given;
 }
 
 static bool is_within(uint64_t address, const stack_t *stack)
 {
     return address - (uint64_t)stack->ss_sp < stack->ss_size;
+}
+
+static uint32_t next_of(uint32_t part)
+{
+    return (part + 1) % PARTS;
 }
 
 /* A stack of ours for the calling thread; false if there is no memory. */
@@ -80,21 +92,31 @@ static bool made(stack_t *made)
         own = (uint64_t)pages;
     }
     if (!has_one)
-        *given() = (stack_t){.ss_flags = SS_DISABLE};
-    void *start = (void *)lowest(); // NOLINT(performance-no-int-to-ptr)
-    *made = (stack_t){.ss_sp = start, .ss_size = BYTES - ROOM_OF_GIVEN, .ss_flags = AUTODISARM};
+        *state() = (state_of_thread){.given.ss_flags = SS_DISABLE};
+    uint32_t part = next_of(state()->last);
+    while (state()->kept & 1U << part && state()->kept != UINT32_MAX)
+        part = next_of(part);
+    state()->last = part;
+    const uint64_t first = part == 0 ? sizeof(state_of_thread) : 0;
+    void *start = (void *)(own + (uint64_t)part * PART + first); // NOLINT(performance-no-int-to-ptr)
+    *made = (stack_t){.ss_sp = start, .ss_size = PART - first, .ss_flags = AUTODISARM};
     return true;
-}
-
-static bool is_ours(const stack_t *stack)
-{
-    return own != 0 && (uint64_t)stack->ss_sp == lowest();
 }
 
 /* Whether an address is on ours. */
 static bool is_on_ours(uint64_t address)
 {
     return own != 0 && address - own < BYTES;
+}
+
+static bool is_ours(const stack_t *stack)
+{
+    return is_on_ours((uint64_t)stack->ss_sp);
+}
+
+static uint32_t part_of(uint64_t address)
+{
+    return (uint32_t)((address - own) / PART);
 }
 
 /* Ours in place of a present one, which stays the program's. */
@@ -195,18 +217,19 @@ static uint64_t end_of(const ucontext_t *frame)
     return (uint64_t)state + (words[0] == EXTENDED ? words[1] : LEGACY);
 }
 
-/* What is free of ours while a handler of the program runs. Where it has interrupted one of ours, which continues
- * later, that is what is below; else what the kernel had. */
+/* What the kernel has of ours while a handler of the program runs: what it had, or another part than that of the
+ * handler of ours which is interrupted. */
 static stack_t rest_of(const ucontext_t *frame)
 {
-    enum { LEAST = 64 << 10 };
     const uint64_t interrupted = (uint64_t)frame->uc_mcontext.gregs[REG_RSP];
     stack_t rest = frame->uc_stack;
     if (own == 0 || is_ours(&rest))
         return rest;
+    if (is_on_ours(interrupted)) {
+        state()->kept |= 1U << part_of(interrupted);
+        state()->last = part_of(interrupted); /* when all are kept, the next one has been for longest */
+    }
     made(&rest);
-    if (is_on_ours(interrupted) && interrupted - lowest() > LEAST + RED_ZONE)
-        rest.ss_size = interrupted - RED_ZONE - lowest();
     return rest;
 }
 
@@ -238,16 +261,18 @@ uint64_t ffm_signal_stack_moved(const ffm_signal_entry *entry, stack_t *rest)
     const bool moves = is_on_ours(first) && !is_on_ours(entry->program);
     const uint64_t top = moves ? top_for(entry, bytes) : 0;
     const uint64_t to = top - bytes, moved = to - ((to - first) % ALIGNMENT);
-    void *state = frame->uc_mcontext.fpregs;
-    *rest = rest_of(frame);
+    void *extended = frame->uc_mcontext.fpregs;
+    const ucontext_t entered = *frame;
     show_given(entry);
     if (top == 0)
         return 0;
-    if (state != NULL)
-        frame->uc_mcontext.fpregs = (void *)((uint64_t)state + (moved - first));
-    if (ffm_guarded_write(moved, (const void *)first, bytes))
+    if (extended != NULL)
+        frame->uc_mcontext.fpregs = (void *)((uint64_t)extended + (moved - first));
+    if (ffm_guarded_write(moved, (const void *)first, bytes)) {
+        *rest = rest_of(&entered);
         return moved;
-    frame->uc_mcontext.fpregs = state;
+    }
+    frame->uc_mcontext.fpregs = extended;
     return 0;
 }
 
@@ -259,7 +284,10 @@ void ffm_signal_stack_returns(uint64_t frame, const ucontext_t *interrupted)
         return;
     *given() = shown.uc_stack.ss_flags & SS_DISABLE ? (stack_t){.ss_flags = SS_DISABLE} : shown.uc_stack;
     const stack_t none = {.ss_flags = SS_DISABLE};
-    const bool to_ours = is_on_ours((uint64_t)shown.uc_mcontext.gregs[REG_RSP]);
+    const uint64_t to = (uint64_t)shown.uc_mcontext.gregs[REG_RSP];
+    const bool to_ours = is_on_ours(to);
+    if (to_ours)
+        state()->kept &= ~(1U << part_of(to));
     ffm_guarded_write(place, to_ours ? &none : &interrupted->uc_stack, sizeof none);
 }
 
