@@ -10,6 +10,7 @@ from ffm.instrument.session import held_times
 from ffm.instrument.session.held_times import Held, HeldTimes
 
 LAUNCHER, FIRST, SECOND = 10, 11, 12
+RUN = (0.0, 100.0)
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_the_time_of_the_first_process_counts_where_it_uses_the_driver() -> None
         pass
     with times.holding(SECOND):
         pass
-    assert times.of_run(FIRST, {FIRST, SECOND}) == Held(seconds=1.0, beside_s=1.0)
+    assert times.of_run(FIRST, {FIRST, SECOND}, RUN) == Held(seconds=1.0, beside_s=1.0)
 
 
 @pytest.mark.usefixtures("clock")
@@ -39,7 +40,7 @@ def test_the_clock_stands_still_while_any_rank_is_held() -> None:
     with times.holding(FIRST), times.holding(SECOND):  # 2 to 5, and 3 to 4
         pass
     times.add(SECOND, 2.0)  # 2 to 6, in parallel with the first
-    assert times.of_run(LAUNCHER, {FIRST, SECOND}) == Held(seconds=1.0 + 4.0, beside_s=4.0)
+    assert times.of_run(LAUNCHER, {FIRST, SECOND}, RUN) == Held(seconds=1.0 + 4.0, beside_s=4.0)
 
 
 @pytest.mark.usefixtures("clock")
@@ -47,4 +48,16 @@ def test_a_launcher_that_runs_on_is_not_a_process_beside() -> None:
     times = HeldTimes(lambda: {LAUNCHER, FIRST})
     with times.holding(FIRST):
         pass
-    assert times.of_run(LAUNCHER, {FIRST}) == Held(seconds=1.0, beside_s=0.0)
+    assert times.of_run(LAUNCHER, {FIRST}, RUN) == Held(seconds=1.0, beside_s=0.0)
+
+
+@pytest.mark.usefixtures("clock")
+def test_only_what_is_within_the_run_counts() -> None:
+    """A run of a fixed time can be over while its process is still being hooked."""
+    times = HeldTimes(lambda: {FIRST})
+    with times.holding(FIRST):  # 0 to 1
+        pass
+    times.add(FIRST, 2.0)  # to 2
+    times.add(FIRST, 2.0)  # to 3
+    times.add(FIRST, 1.5)  # to 4
+    assert times.of_run(FIRST, {FIRST}, (0.5, 2.5)) == Held(seconds=0.5 + 1.0, beside_s=0.0)

@@ -60,8 +60,10 @@ class HeldTimes:
             free = frozenset(alive - {process, *self._now})
             self._stays.append(_Stay(process, (began, time.monotonic()), free))
 
-    def of_run(self, root: int, users: set[int]) -> Held:
+    def of_run(self, root: int, users: set[int], run: Interval) -> Held:
         """Return how long a run was held: `root` is the program's first process, `users` those that use the driver.
+
+        `run` is when it began and ended: a run that is cut can have ended while a process was still held.
 
         If the first process uses the driver, its time is the run's, and the others are held in parallel. If it only
         launches them (`mpirun`, a script), it waits for them, and they mostly wait for each other: ranks are started
@@ -70,15 +72,15 @@ class HeldTimes:
         with self._lock:
             stays = [stay for stay in self._stays if root not in users or stay.process == root]
         return Held(
-            seconds=_length([stay.time for stay in stays]),
-            beside_s=_length([stay.time for stay in stays if stay.free & users - {root}]),
+            seconds=_length([stay.time for stay in stays], run),
+            beside_s=_length([stay.time for stay in stays if stay.free & users - {root}], run),
         )
 
 
-def _length(intervals: Sequence[Interval]) -> float:
-    """Return the length of the union of intervals."""
-    total, reached = 0.0, float("-inf")
+def _length(intervals: Sequence[Interval], within: Interval) -> float:
+    """Return the length of the part of the union of intervals that is within another one."""
+    total, (reached, last) = 0.0, within
     for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, reached))
+        total += max(0.0, min(end, last) - max(start, reached))
         reached = max(reached, end)
     return total

@@ -168,7 +168,7 @@ def _run_once(
         raise InstrumentError(
             f"The program {command[0]} could not be instrumented: {why}. `ffm doctor` says whether others can."
         )
-    held = run.held()
+    held = run.held(began, ended)
     return Outcome(
         command=command,
         wall_s=ended - began - held.seconds,
@@ -315,9 +315,9 @@ class _Run:
             if not self.gate.ends(process_id, within_s=DYING_S):
                 self._fail(str(error))
 
-    def held(self) -> Held:
-        """Return how long the program waited for its processes to be hooked."""
-        return self._held.of_run(self.root, self.users())
+    def held(self, began: float, ended: float) -> Held:
+        """Return how long the program waited for its processes to be hooked while the run lasted."""
+        return self._held.of_run(self.root, self.users(), (began, ended))
 
     def users(self) -> set[int]:
         """Return the processes that have loaded a driver."""
