@@ -105,18 +105,30 @@ static bool read_word(uint64_t address, uint64_t *word)
     return ffm_kernel_call(SYS_process_vm_readv, arguments) == sizeof *word;
 }
 
-bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal)
+enum { STATUS = 4096 };
+
+static uint64_t number_in(const char *status, const char *name, int base)
 {
+    const char *line = strstr(status, name);
+    return line == NULL ? 0 : strtoul(line + strlen(name), NULL, base);
+}
+
+/* While a thread waits for signals, they are not among those that it blocks: its status and its call must be of the same
+ * moment. It has not been woken if it has not slept again, and has the same signals blocked as before. */
+bool ffm_blocked_awaits(pid_t thread, int signal, ffm_blocked_call *call)
+{
+    static const char *blocked = "\nSigBlk:", *sleeps = "\nvoluntary_ctxt_switches:";
     const uint64_t wanted = 1ULL << (signal - 1);
-    char status[4096];
+    char before[STATUS], after[STATUS];
     uint64_t set;
-    /* While the wait lasts, the awaited signals are not among the blocked ones. */
+    read_about(thread, "status", before, sizeof before);
+    *call = ffm_blocked_call_of(thread);
+    read_about(thread, "status", after, sizeof after);
     if (call->behind != 0 && call->number == SYS_rt_sigtimedwait &&
         (!read_word(call->arguments[0], &set) || set & wanted))
         return true;
-    read_about(thread, "status", status, sizeof status);
-    const char *held_back = strstr(status, "\nSigBlk:");
-    return held_back != NULL && strtoul(held_back + strlen("\nSigBlk:"), NULL, 16) & wanted;
+    return ((number_in(before, blocked, 16) | number_in(after, blocked, 16)) & wanted) != 0 ||
+           number_in(before, sleeps, 10) != number_in(after, sleeps, 10);
 }
 
 void ffm_blocked_call_again(const ffm_blocked_call *call, ucontext_t *interrupted)

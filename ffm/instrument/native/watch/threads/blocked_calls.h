@@ -25,8 +25,9 @@ bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments);
  * again. */
 bool ffm_blocked_call_only_waits(uint64_t number);
 
-/* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. */
-bool ffm_blocked_awaits(pid_t thread, const ffm_blocked_call *call, int signal);
+/* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. True as
+ * well if that changed meanwhile. `call` becomes the one in which it is blocked. */
+bool ffm_blocked_awaits(pid_t thread, int signal, ffm_blocked_call *call);
 
 /* In a signal's handler: if the signal ended the call in which the thread was, make that call again. Its timeout starts
  * again. */

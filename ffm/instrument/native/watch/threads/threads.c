@@ -96,8 +96,8 @@ static void ask(pid_t thread)
         ffm_threads_lose();
         return;
     }
-    const ffm_blocked_call call = ffm_blocked_call_of(thread);
-    if (ffm_blocked_awaits(thread, &call, SIGSYS)) {
+    ffm_blocked_call call;
+    if (ffm_blocked_awaits(thread, SIGSYS, &call)) {
         reluctant = true;
         return;
     }
