@@ -113,8 +113,8 @@ static uint64_t number_in(const char *status, const char *name, int base)
     return line == NULL ? 0 : strtoul(line + strlen(name), NULL, base);
 }
 
-/* While a thread waits for signals, they are not among those that it blocks: its status and its call must be of the same
- * moment. It has not been woken if it has not slept again, and has the same signals blocked as before. */
+/* While a thread waits for signals, they are not among those that it blocks: its status and its call must be of the
+ * same moment. It has not been woken if it has not slept again, and has the same signals blocked as before. */
 bool ffm_blocked_awaits(pid_t thread, int signal, ffm_blocked_call *call)
 {
     static const char *blocked = "\nSigBlk:", *sleeps = "\nvoluntary_ctxt_switches:";
