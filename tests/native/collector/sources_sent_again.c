@@ -9,6 +9,7 @@
 
 #include "blocks.h"
 #include "protection.h"
+#include "questions.h"
 #include "ranges.h"
 #include "stand_in_driver.h"
 
