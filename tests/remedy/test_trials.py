@@ -16,7 +16,8 @@ from tests.native.layers import NATIVE, includes_of
 PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
 typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance,
-                 every, long_original, long_corrected, changes, then_original, then_corrected; } behaviour;
+                 every, long_original, long_corrected, changes, then_original, then_corrected,
+                 burst, pause; } behaviour;
 void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
               ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
 """
@@ -44,6 +45,9 @@ class Site:
     """The number of the call from which on its calls take `then_original` or `then_corrected`."""
     then_original: int = 0
     then_corrected: int = 0
+    burst: int = 0
+    """The program pauses for `pause` after so many calls."""
+    pause: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,10 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
             times = (site.between, site.original, site.corrected, site.left_behind, site.noise)
             rarely = (site.every, US * site.long_original, US * site.long_corrected)
             then = (site.changes, US * site.then_original, US * site.then_corrected)
-            behaviours[number] = [*(US * time for time in times), site.disturbed, US * site.disturbance, *rarely, *then]
+            bursts = (site.burst, US * site.pause)
+            behaviours[number] = [
+                *(US * time for time in times), site.disturbed, US * site.disturbance, *rarely, *then, *bursts
+            ]  # fmt: skip
         tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
         native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
         return [
@@ -192,6 +199,22 @@ def test_few_long_calls_lose_little(simulate: Simulate) -> None:
     (found,) = simulate(Site(original=10_000, corrected=40_000), calls=17, recorded=17)
     assert not found.corrects
     assert 17 - found.original <= 4
+
+
+@pytest.mark.parametrize("burst", [2, 3, 5, 8, 9, 11, 13, 16, 27, 100])
+def test_a_gain_in_bursts_of_calls_is_had(burst: int, simulate: Simulate) -> None:
+    """The pauses between them are in some blocks of calls and not in others."""
+    site = Site(original=25, corrected=2, between=30, burst=burst, pause=4700)
+    (found,) = simulate(site, calls=20 * CALLS, recorded=20 * CALLS)
+    assert found.original < 4 * CALLS
+
+
+@pytest.mark.parametrize("burst", [2, 3, 5, 8, 9, 11, 13, 16, 27, 100])
+def test_a_loss_in_bursts_of_calls_is_found(burst: int, simulate: Simulate) -> None:
+    site = Site(original=2, corrected=25 * burst, between=30, burst=burst, pause=1000)
+    (found,) = simulate(site, calls=20 * CALLS, recorded=20 * CALLS)
+    assert not found.corrects
+    assert found.original > 16 * CALLS
 
 
 def test_a_wait_that_only_moves_to_another_call_is_no_gain(simulate: Simulate) -> None:

@@ -48,6 +48,8 @@ typedef struct {
     uint64_t long_original, long_corrected;
     uint64_t changes; /* the number of the call from which on its calls take `then_`; 0: they never do */
     uint64_t then_original, then_corrected;
+    uint64_t burst; /* how many calls there are to a pause of the program; 0: there is none */
+    uint64_t pause;
 } behaviour;
 
 static uint64_t time_of_call(const behaviour *site, uint32_t call, bool corrected)
@@ -80,6 +82,7 @@ __attribute__((visibility("default"))) void simulate(const ffm_remedy_site *plan
         for (int i = 0; i < (call < second_ends ? SITES : 1); i++) {
             now_ns += behaviours[i].between + noise_up_to(behaviours[i].noise);
             now_ns += call == behaviours[i].disturbed ? behaviours[i].disturbance : 0;
+            now_ns += behaviours[i].burst > 0 && call % behaviours[i].burst == 0 ? behaviours[i].pause : 0;
             bool corrected = ffm_trial_corrects(&plan[i]);
             uint64_t began_ns = now_ns;
             now_ns += time_of_call(&behaviours[i], call, corrected) + (corrected ? 0 : behind[i]);

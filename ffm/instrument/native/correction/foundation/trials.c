@@ -23,6 +23,9 @@ enum { LARGEST_SCALE = 64 };
 /* A unit rests for its pair's length times 2 to the power of its pairs, but at most of this. */
 enum { LONGEST_REST = 7 };
 
+/* Calls come in bursts if the program once spends this many times the mean from call to call outside of them. */
+enum { PAUSE = 2 };
+
 /* The part of the time that comparisons may cost, on top of what the faster of both ways would have taken. The first
  * one of a unit is made in any case. */
 enum { SHARE = 50 };
@@ -69,6 +72,8 @@ typedef struct {
     double usual_ns;             /* of that for one call, by its comparisons */
     stretch corrected;           /* since its long calls last seemed to be the program's own */
     uint32_t enough;             /* long calls that make them suspect */
+    uint64_t pause_ns;           /* at least this is between a burst of its calls and the next; 0: they come evenly */
+    bool paused_once;            /* such a pause did not come again */
     double rare_loss; /* by its long calls, for one call, as a share of `original_ns`; 0 if it is not known */
 } unit;
 
@@ -88,6 +93,8 @@ static struct {
     uint32_t left; /* calls of this block to come */
     uint64_t pair_ns, block_ns;
     block original, corrected; /* of this pair, as far as it has come */
+    uint64_t longest_ns;       /* between two calls of it, without them */
+    uint32_t waited;           /* calls of this block for the end of a burst */
     double lost_ns;            /* by all comparisons */
     uint64_t opened_ns;
 } comparison;
@@ -229,8 +236,23 @@ static double within_call(const block *of)
     return (double)of->within_ns / of->calls;
 }
 
+/* Which block a pause between bursts of calls falls into decides how long it takes, not the correction. Whether the
+ * calls of this pair came in bursts, so that it tells nothing, and others must end where these end. */
+static bool finds_pauses(unit *it, uint64_t pair_ns)
+{
+    const uint32_t calls = comparison.original.calls + comparison.corrected.calls;
+    if (it->pause_ns > 0 || it->paused_once || comparison.longest_ns * calls <= PAUSE * pair_ns)
+        return false;
+    it->pause_ns = comparison.longest_ns / 2;
+    return true;
+}
+
 static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
 {
+    if (finds_pauses(it, comparison.original.ns + comparison.corrected.ns)) {
+        rest(it);
+        return;
+    }
     it->original_ns = per_call(&comparison.original);
     const double slower_ns = per_call(&comparison.corrected) - it->original_ns;
     comparison.lost_ns +=
@@ -253,6 +275,7 @@ static void begin_block(unit *it, stage at, uint64_t now_ns)
 {
     comparison.at = at;
     comparison.block_ns = now_ns;
+    comparison.waited = 0;
     comparison.left = calls_of_block(it);
     *(block_corrects(it) ? &comparison.corrected : &comparison.original) = (block){0};
 }
@@ -267,25 +290,53 @@ static bool is_hopeless(const unit *it)
     return ns > HOPELESS * original_ns * calls_of_block(it) || (ns > HOPELESS * so_far_ns && ns > so_far_ns + slice_ns);
 }
 
-/* A call of the unit that is being compared is over. */
-static void advance(unit *it, uint64_t now_ns, uint64_t within_ns, uint32_t recorded)
+/* Whether the last call but one of a block is to be the first of a burst, and this one, so long after the one before,
+ * is not. */
+static bool waits_for_burst(unit *it, uint64_t since_ns, uint32_t recorded)
 {
-    if (comparison.at == DRAIN) {
-        begin_block(it, FIRST, now_ns);
-    } else {
+    if (it->pause_ns == 0 || comparison.left != 2 || since_ns >= it->pause_ns)
+        return false;
+    if (++comparison.waited <= recorded / FFM_TRIAL_LEAST_CALLS)
+        return true;
+    it->pause_ns = 0;
+    it->paused_once = true;
+    return false;
+}
+
+/* A call of the unit that is being compared is over, so long after the one before. */
+static void advance(unit *it, uint64_t now_ns, uint64_t since_ns, uint64_t within_ns, uint32_t recorded)
+{
+    if (comparison.at != DRAIN) {
         block *now = block_corrects(it) ? &comparison.corrected : &comparison.original;
         *now = (block){now->calls + 1, now_ns - comparison.block_ns, now->within_ns + within_ns};
-        if (--comparison.left == 0) {
-            if (comparison.at == SECOND) {
-                finish(it, now_ns, recorded);
-                return;
-            }
-            begin_block(it, SECOND, now_ns);
-        } else if (is_hopeless(it)) {
-            comparison.left = 1;
-        }
+        if (since_ns > within_ns && since_ns - within_ns > comparison.longest_ns)
+            comparison.longest_ns = since_ns - within_ns;
     }
-    set_now(it, block_corrects(it) && comparison.left > 1); /* the last call of a block ends its work */
+    if (!waits_for_burst(it, since_ns, recorded))
+        comparison.left--;
+    if (comparison.left > 0) {
+        if (comparison.at != DRAIN && is_hopeless(it))
+            comparison.left = 1;
+    } else if (comparison.at == SECOND) {
+        finish(it, now_ns, recorded);
+        return;
+    } else {
+        begin_block(it, comparison.at == DRAIN ? FIRST : SECOND, now_ns);
+    }
+    /* The last call of a block ends its work. */
+    set_now(it, comparison.at != DRAIN && block_corrects(it) && comparison.left > 1);
+}
+
+/* Begin a comparison: the next call ends the work of those before. */
+static void begin(unit *it, uint64_t now_ns)
+{
+    comparison.of = it;
+    comparison.at = DRAIN;
+    comparison.left = it->pause_ns > 0 ? 2 : 1;
+    comparison.waited = 0;
+    comparison.longest_ns = 0;
+    comparison.pair_ns = now_ns;
+    set_now(it, false);
 }
 
 static bool noticeable(const unit *it, uint64_t now_ns)
@@ -375,6 +426,7 @@ static void pace(unit *it, uint64_t now_ns, uint32_t recorded)
 {
     if (it->calls++ == 0)
         it->first_ns = now_ns;
+    const uint64_t since_ns = now_ns - it->last_ns;
     it->last_ns = now_ns;
     const uint64_t within_ns = take_within(it);
     const bool compared = trial_of(it)->pairs > 0;
@@ -385,18 +437,14 @@ static void pace(unit *it, uint64_t now_ns, uint32_t recorded)
     if (comparison.of != it && compared && it->now)
         note(it, within_ns);
     if (comparison.of == it) {
-        advance(it, now_ns, within_ns, recorded);
+        advance(it, now_ns, since_ns, within_ns, recorded);
     } else if (comparison.of == NULL && compared && it->now && is_suspect(it)) {
         begin_alone(it);
     } else if (recorded >= FFM_TRIAL_LEAST_CALLS && is_due(it, now_ns)) {
         if (comparison.of != NULL && is_absent(comparison.of, now_ns))
             rest(comparison.of);
-        if (comparison.of == NULL) {
-            comparison.of = it;
-            comparison.at = DRAIN;
-            comparison.pair_ns = now_ns;
-            set_now(it, false);
-        }
+        if (comparison.of == NULL)
+            begin(it, now_ns);
     }
 }
 

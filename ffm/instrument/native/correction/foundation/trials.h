@@ -7,7 +7,8 @@
  * and some corrected, in turns of who comes first. Each block ends with an original call, whose wait ends the work that
  * the block left behind, so that a block pays for its own. The relative differences of the pairs are a sample; the
  * unit goes back to the original calls while their median is a loss beyond its standard error. A median, because on a
- * machine in use other programs disturb single blocks by many times what a correction costs.
+ * machine in use other programs disturb single blocks by many times what a correction costs. If the calls come in
+ * bursts, blocks begin and end in the same place of a burst, because pauses between bursts would decide the comparison.
  *
  * What few calls lose, comparisons hardly ever contain, and their median hides it. So the time in the unit's calls is
  * looked at between comparisons, too. If long ones lost more than the others gained, as many calls are left as they
