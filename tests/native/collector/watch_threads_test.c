@@ -18,6 +18,7 @@
 #include "extents.h"
 #include "modes.h"
 #include "peek.h"
+#include "questions.h"
 #include "ranges.h"
 #include "resting.h"
 #include "thread.h"

@@ -32,12 +32,13 @@ enum { CARRY = 1, PARITY = 4, ADJUST = 16, ZERO = 64, SIGN = 128, OVERFLOW = 204
 
 typedef float four_singles __attribute__((vector_size(16)));
 
-static four_singles operated(const ffm_emulation *emulation, four_singles lanes, four_singles operand, uint32_t *theirs)
+static four_singles operated(const ffm_vector_operation *operation, four_singles lanes, four_singles operand,
+                             uint32_t *theirs)
 {
     enum { SINGLE, DOUBLE, SINGLES, DOUBLES };
-    const int kind = (emulation->packed ? SINGLES : SINGLE) + emulation->doubles;
+    const int kind = (operation->packed ? SINGLES : SINGLE) + operation->doubles;
     uint32_t ours;
-    switch (emulation->code) {
+    switch (operation->opcode) {
     case 0x51:
         FLOATING_OF("sqrt")
         break;
@@ -73,34 +74,35 @@ static four_singles operated(const ffm_emulation *emulation, four_singles lanes,
                      : [ours] "=m"(ours), [theirs] "+m"(*theirs), "=a"(flags)                                          \
                      : [lanes] "x"(lanes), [operand] "x"(operand))
 
-static greg_t compared(const ffm_emulation *emulation, four_singles lanes, four_singles operand, uint32_t *theirs)
+static greg_t compared(const ffm_vector_operation *operation, four_singles lanes, four_singles operand,
+                       uint32_t *theirs)
 {
     uint32_t ours;
     greg_t flags;
-    if (emulation->code == 0x2E && emulation->doubles)
+    if (operation->opcode == 0x2E && operation->doubles)
         COMPARISON("ucomisd");
-    else if (emulation->code == 0x2E)
+    else if (operation->opcode == 0x2E)
         COMPARISON("ucomiss");
-    else if (emulation->doubles)
+    else if (operation->doubles)
         COMPARISON("comisd");
     else
         COMPARISON("comiss");
     return (flags >> 8) & (CARRY | PARITY | ADJUST | ZERO | SIGN);
 }
 
-void ffm_emulation_compute_vector(const ffm_emulation *emulation, ucontext_t *context)
+void ffm_emulation_compute_vector(const ffm_vector_operation *operation, ucontext_t *context)
 {
-    void *place = &context->uc_mcontext.fpregs->_xmm[emulation->number & 15];
+    void *place = &context->uc_mcontext.fpregs->_xmm[operation->number & 15];
     greg_t *flags = &context->uc_mcontext.gregs[REG_EFL];
     four_singles lanes, operand = {0};
     uint32_t control = context->uc_mcontext.fpregs->mxcsr;
     memcpy(&lanes, place, sizeof lanes);
-    memcpy(&operand, (const void *)emulation->address, emulation->bytes);
-    if (emulation->code == 0x2E || emulation->code == 0x2F) {
+    memcpy(&operand, (const void *)operation->address, operation->bytes);
+    if (operation->opcode == 0x2E || operation->opcode == 0x2F) {
         *flags = (*flags & ~(greg_t)(CARRY | PARITY | ADJUST | ZERO | SIGN | OVERFLOW)) |
-                 compared(emulation, lanes, operand, &control);
+                 compared(operation, lanes, operand, &control);
     } else {
-        lanes = operated(emulation, lanes, operand, &control);
+        lanes = operated(operation, lanes, operand, &control);
         memcpy(place, &lanes, sizeof lanes);
     }
     context->uc_mcontext.fpregs->mxcsr = control;

@@ -501,7 +501,13 @@ void ffm_emulation_execute(const ffm_emulation *emulation, ucontext_t *context)
         compute_here(emulation, general);
         break;
     case FFM_EMULATE_VECTOR_COMPUTE:
-        ffm_emulation_compute_vector(emulation, context);
+        ffm_emulation_compute_vector(&(ffm_vector_operation){.address = emulation->address,
+                                                             .bytes = emulation->bytes,
+                                                             .number = emulation->number,
+                                                             .opcode = emulation->code,
+                                                             .packed = emulation->packed,
+                                                             .doubles = emulation->doubles},
+                                     context);
         break;
     case FFM_EMULATE_VECTOR_LOAD:
         memset(lanes, 0, 16);
