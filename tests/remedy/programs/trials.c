@@ -61,9 +61,10 @@ static uint64_t time_of_call(const behaviour *site, uint32_t call, bool correcte
     return corrected ? site->corrected : site->original;
 }
 
+static uint64_t state; /* of the noise, which is the same in each simulation */
+
 static uint64_t noise_up_to(uint64_t most)
 {
-    static uint64_t state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;
     return most == 0 ? 0 : (state >> 33) % most;
 }
@@ -75,6 +76,7 @@ __attribute__((visibility("default"))) void simulate(const ffm_remedy_site *plan
 {
     uint64_t behind[SITES] = {0};
     sites = plan;
+    state = 1;
     for (int i = 0; i < SITES; i++)
         tallies[i] = (ffm_remedy_tally){0}, trials[i] = (ffm_remedy_trial){0};
     ffm_trials_open();
