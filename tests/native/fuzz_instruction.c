@@ -24,9 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (ffm_instruction_places(code) > FFM_PLACES_MANY)
         abort();
     ucontext_t context = {0};
-    ffm_emulation found = {0};
+    ffm_decoded found = {0};
     context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)code;
-    if (ffm_emulation_of(&context, &found) &&
+    if (ffm_decode(&context, &found) &&
         (found.bytes > bytes || found.bytes == 0 || found.bytes > WIDEST || found.length < 2 || found.length > LONGEST))
         abort();
     free(code);

@@ -16,12 +16,12 @@ from tests.native.layers import NATIVE, includes_of
 pytestmark = pytest.mark.sanitized
 
 HERE = Path(__file__).parent
-DETECTION = NATIVE / "watch" / "detection"
+INSTRUCTIONS = NATIVE / "watch" / "instructions"
 
 
 def test_what_is_emulated_is_within_what_the_decoder_tells(tmp_path: Path) -> None:
-    sources = [DETECTION / f"{name}.c" for name in ("instruction", "emulation", "emulated_vectors")]
-    fuzz(tmp_path, HERE / "fuzz_instruction.c", sources, [f"-I{DETECTION}"], longest=15)
+    sources = [INSTRUCTIONS / f"{name}.c" for name in ("instruction", "decoding", "emulation", "emulated_vectors")]
+    fuzz(tmp_path, HERE / "fuzz_instruction.c", sources, [f"-I{INSTRUCTIONS}"], longest=15)
 
 
 def test_notes_of_any_file_are_read_within_their_bytes(tmp_path: Path) -> None:

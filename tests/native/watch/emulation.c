@@ -159,13 +159,13 @@ static uint64_t flags_of(const char *text)
 
 static void on_fault(int number, siginfo_t *info, void *opaque)
 {
-    ffm_emulation emulation;
+    ffm_decoded instruction;
     void *page = (void *)((uint64_t)info->si_addr & ~(uint64_t)(PAGE - 1));
     (void)number;
     mprotect(page, PAGE, PROT_READ | PROT_WRITE);
-    if (!ffm_emulation_of(opaque, &emulation))
+    if (!ffm_decode(opaque, &instruction))
         return; /* the CPU does it */
-    ffm_emulation_execute(&emulation, opaque);
+    ffm_emulation_execute(&instruction, opaque);
     emulations++;
     mprotect(page, PAGE, PROT_NONE);
 }

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.native.layers import NATIVE
 
-DETECTION = NATIVE / "watch" / "detection"
+INSTRUCTIONS = NATIVE / "watch" / "instructions"
+SOURCES = [str(INSTRUCTIONS / f"{name}.c") for name in ("decoding", "emulation", "emulated_vectors")]
 
 
 def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
@@ -15,9 +16,8 @@ def test_instructions_do_what_the_cpu_does(tmp_path: Path) -> None:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-mno-red-zone",
-            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{DETECTION}", "-o", str(program),
-            str(Path(__file__).with_name("emulation.c")), str(DETECTION / "emulation.c"),
-            str(DETECTION / "emulated_vectors.c"),
+            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{INSTRUCTIONS}", "-o", str(program),
+            str(Path(__file__).with_name("emulation.c")), *SOURCES,
         ],
         check=True,
     )  # fmt: skip

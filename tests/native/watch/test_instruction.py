@@ -139,7 +139,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
             "-fPIC",
             "-o",
             library,
-            NATIVE / "watch" / "detection" / "instruction.c",
+            NATIVE / "watch" / "instructions" / "instruction.c",
         ],
         check=True,
     )

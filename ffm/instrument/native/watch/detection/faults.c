@@ -58,17 +58,17 @@ typedef struct {
     bool of_driver; /* and it counts as no use (by_driver) */
 } fault;
 
-static bool writes(const ffm_emulation *emulation)
+static bool writes(const ffm_decoded *instruction)
 {
-    const bool computes = emulation->kind == FFM_EMULATE_COMPUTE && !emulation->to_register;
-    return computes || emulation->kind == FFM_EMULATE_STORE || emulation->kind == FFM_EMULATE_VECTOR_STORE;
+    const bool computes = instruction->kind == FFM_OPERAND_COMPUTE && !instruction->to_register;
+    return computes || instruction->kind == FFM_OPERAND_STORE || instruction->kind == FFM_OPERAND_VECTOR_STORE;
 }
 
 /* Whether it writes what is watched after the read that faulted, and would have to be seen doing so. */
-static bool writes_later(const ffm_emulation *emulation, const fault *of)
+static bool writes_later(const ffm_decoded *instruction, const fault *of)
 {
-    return !of->touched.of[0].writing && !of->of_driver && writes(emulation) &&
-           ffm_access_forbidden(emulation->address, emulation->address + emulation->bytes, true);
+    return !of->touched.of[0].writing && !of->of_driver && writes(instruction) &&
+           ffm_access_forbidden(instruction->address, instruction->address + instruction->bytes, true);
 }
 
 /* Emulate common accesses instead of single-stepping: half the cost, and without keys, the page is open to other
@@ -77,12 +77,12 @@ static bool writes_later(const ffm_emulation *emulation, const fault *of)
 static bool emulated(const fault *of, const ffm_page *page, ucontext_t *context)
 {
     const uint64_t address = (uint64_t)of->info->si_addr;
-    ffm_emulation emulation;
-    if (stepping.count != 0 || !ffm_emulation_of(context, &emulation) || address < emulation.address ||
-        address >= emulation.address + emulation.bytes || emulation.address < page->start ||
-        emulation.address + emulation.bytes > page->start + page->bytes || writes_later(&emulation, of))
+    ffm_decoded instruction;
+    if (stepping.count != 0 || !ffm_decode(context, &instruction) || address < instruction.address ||
+        address >= instruction.address + instruction.bytes || instruction.address < page->start ||
+        instruction.address + instruction.bytes > page->start + page->bytes || writes_later(&instruction, of))
         return false;
-    ffm_emulation_execute(&emulation, context);
+    ffm_emulation_execute(&instruction, context);
     return true;
 }
 

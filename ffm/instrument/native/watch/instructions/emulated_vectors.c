@@ -32,13 +32,12 @@ enum { CARRY = 1, PARITY = 4, ADJUST = 16, ZERO = 64, SIGN = 128, OVERFLOW = 204
 
 typedef float four_singles __attribute__((vector_size(16)));
 
-static four_singles operated(const ffm_vector_operation *operation, four_singles lanes, four_singles operand,
-                             uint32_t *theirs)
+static four_singles operated(const ffm_decoded *instruction, four_singles lanes, four_singles operand, uint32_t *theirs)
 {
     enum { SINGLE, DOUBLE, SINGLES, DOUBLES };
-    const int kind = (operation->packed ? SINGLES : SINGLE) + operation->doubles;
+    const int kind = (instruction->packed ? SINGLES : SINGLE) + instruction->doubles;
     uint32_t ours;
-    switch (operation->opcode) {
+    switch (instruction->code) {
     case 0x51:
         FLOATING_OF("sqrt")
         break;
@@ -74,35 +73,34 @@ static four_singles operated(const ffm_vector_operation *operation, four_singles
                      : [ours] "=m"(ours), [theirs] "+m"(*theirs), "=a"(flags)                                          \
                      : [lanes] "x"(lanes), [operand] "x"(operand))
 
-static greg_t compared(const ffm_vector_operation *operation, four_singles lanes, four_singles operand,
-                       uint32_t *theirs)
+static greg_t compared(const ffm_decoded *instruction, four_singles lanes, four_singles operand, uint32_t *theirs)
 {
     uint32_t ours;
     greg_t flags;
-    if (operation->opcode == 0x2E && operation->doubles)
+    if (instruction->code == 0x2E && instruction->doubles)
         COMPARISON("ucomisd");
-    else if (operation->opcode == 0x2E)
+    else if (instruction->code == 0x2E)
         COMPARISON("ucomiss");
-    else if (operation->doubles)
+    else if (instruction->doubles)
         COMPARISON("comisd");
     else
         COMPARISON("comiss");
     return (flags >> 8) & (CARRY | PARITY | ADJUST | ZERO | SIGN);
 }
 
-void ffm_emulation_compute_vector(const ffm_vector_operation *operation, ucontext_t *context)
+void ffm_emulation_compute_vector(const ffm_decoded *instruction, ucontext_t *context)
 {
-    void *place = &context->uc_mcontext.fpregs->_xmm[operation->number & 15];
+    void *place = &context->uc_mcontext.fpregs->_xmm[instruction->number & 15];
     greg_t *flags = &context->uc_mcontext.gregs[REG_EFL];
     four_singles lanes, operand = {0};
     uint32_t control = context->uc_mcontext.fpregs->mxcsr;
     memcpy(&lanes, place, sizeof lanes);
-    memcpy(&operand, (const void *)operation->address, operation->bytes);
-    if (operation->opcode == 0x2E || operation->opcode == 0x2F) {
+    memcpy(&operand, (const void *)instruction->address, instruction->bytes);
+    if (instruction->code == 0x2E || instruction->code == 0x2F) {
         *flags = (*flags & ~(greg_t)(CARRY | PARITY | ADJUST | ZERO | SIGN | OVERFLOW)) |
-                 compared(operation, lanes, operand, &control);
+                 compared(instruction, lanes, operand, &control);
     } else {
-        lanes = operated(operation, lanes, operand, &control);
+        lanes = operated(instruction, lanes, operand, &control);
         memcpy(place, &lanes, sizeof lanes);
     }
     context->uc_mcontext.fpregs->mxcsr = control;
