@@ -70,7 +70,7 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
             *includes_of("correction/foundation"), "-o", str(library), str(PROGRAM),
-            str(NATIVE / "correction" / "foundation" / "trials.c"),
+            *(str(NATIVE / "correction" / "foundation" / name) for name in ("pairs.c", "trials.c")),
         ],
         check=True,
     )  # fmt: skip

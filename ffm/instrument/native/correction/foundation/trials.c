@@ -2,10 +2,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clock.h"
 #include "counters.h"
+#include "pairs.h"
 #include "plan.h"
 
 /* Calls of a pair's blocks, before scaling. Most are corrected, as long as that pays. */
@@ -33,18 +33,6 @@ enum { SHARE = 50 };
 /* A unit whose calls take less than FFM_TRIAL_NOTICEABLE of the time waits for that many calls. */
 enum { PATIENCE = 64 };
 
-/* One pair alone counts only if its loss is clear. */
-static const double clear_loss = 0.1;
-
-/* The older half of a sample this large is forgotten, and all but the last pairs if so many in a row contradict it:
- * programs have phases. */
-enum { SAMPLE = 32, CONTRADICT = 3 };
-
-/* The standard error of a median, times the square root of the sample's size, by the median deviation from it. Of
- * normally distributed values, 1.4826 times that deviation is the standard deviation (1 / the 0.75 quantile), and the
- * median varies by 1.2533 times what the mean does (the square root of pi / 2). */
-static const double error_of_median = 1.4826 * 1.2533;
-
 /* A call is long if the unit took this many times its usual time in it. From this many long corrected calls on, calls
  * are left as they are to see whether that is the program's own. */
 enum { LONG = 2, FEW_LONG = 5 };
@@ -63,10 +51,10 @@ typedef struct {
 typedef struct {
     uint32_t calls, due; /* of the pacing site: so far, and at which the next pair begins */
     uint32_t scale;
-    uint64_t first_ns, last_ns;  /* when its calls ended */
-    double original_ns;          /* from one original call to the next, by its last comparison; 0 before */
-    bool now;                    /* whether the next call is corrected */
-    float differences[SAMPLE];   /* of its pairs: (corrected - original) / the larger, times between its calls */
+    uint64_t first_ns, last_ns; /* when its calls ended */
+    double original_ns;         /* from one original call to the next, by its last comparison; 0 before */
+    bool now;                   /* whether the next call is corrected */
+    ffm_pairs pairs;
     uint64_t original_ns_within; /* in its original calls */
     uint64_t within_ns;          /* in its calls and for late deliveries, when its last call ended */
     double usual_ns;             /* of that for one call, by its comparisons */
@@ -74,7 +62,6 @@ typedef struct {
     uint32_t enough;             /* long calls that make them suspect */
     uint64_t pause_ns;           /* at least this is between a burst of its calls and the next; 0: they come evenly */
     bool paused_once;            /* such a pause did not come again */
-    double rare_loss; /* by its long calls, for one call, as a share of `original_ns`; 0 if it is not known */
 } unit;
 
 /* Under `lock`, except `now`. */
@@ -145,77 +132,13 @@ void ffm_trial_spent(uint32_t unit_number, uint64_t ns)
         __atomic_fetch_add(&ffm_trials[unit_number].spent_ns, ns, __ATOMIC_RELAXED);
 }
 
-static float median(float *values, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        const float value = values[i];
-        uint32_t place = i;
-        for (; place > 0 && values[place - 1] > value; place--)
-            values[place] = values[place - 1];
-        values[place] = value;
-    }
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
-/* Whether corrected calls lose time beyond what the sample leaves open. */
-static bool pays(const ffm_remedy_trial *trial)
-{
-    if (trial->slower <= 0)
-        return true;
-    if (trial->pairs == 1)
-        return trial->slower < clear_loss;
-    const double error = error_of_median * trial->deviation;
-    return trial->slower * trial->slower * trial->pairs <= error * error;
-}
-
-/* How many of the last pairs, up to CONTRADICT, say otherwise than what is done. */
-static uint32_t contradictions(const unit *it)
-{
-    const ffm_remedy_trial *trial = trial_of(it);
-    uint32_t found = 0;
-    while (found < CONTRADICT && found < trial->pairs) {
-        const float difference = it->differences[trial->pairs - 1 - found];
-        if (trial->corrects ? difference <= 0 : difference >= 0)
-            break;
-        found++;
-    }
-    return found;
-}
-
 /* Soon, if the last pair may have been the first of another phase. */
 static void rest(unit *it)
 {
-    uint32_t doublings = contradictions(it) > 0 ? 0 : trial_of(it)->pairs;
+    uint32_t doublings = ffm_pairs_contradictions(&it->pairs, trial_of(it)) > 0 ? 0 : trial_of(it)->pairs;
     it->due = it->calls + (PAIR * it->scale << (doublings < LONGEST_REST ? doublings : LONGEST_REST));
     set_now(it, trial_of(it)->corrects);
     comparison.of = NULL;
-}
-
-/* Forget all pairs but the last ones. */
-static void keep_last(unit *it, uint32_t pairs)
-{
-    ffm_remedy_trial *trial = trial_of(it);
-    memmove(it->differences, it->differences + trial->pairs - pairs, pairs * sizeof *it->differences);
-    trial->pairs = pairs;
-}
-
-static void add(unit *it, double original_ns, double corrected_ns)
-{
-    ffm_remedy_trial *trial = trial_of(it);
-    if (trial->pairs == SAMPLE)
-        keep_last(it, SAMPLE / 2);
-    it->differences[trial->pairs++] =
-        (float)((corrected_ns - original_ns) / (corrected_ns > original_ns ? corrected_ns : original_ns));
-    if (contradictions(it) == CONTRADICT)
-        keep_last(it, CONTRADICT);
-    float values[SAMPLE];
-    memcpy(values, it->differences, sizeof values);
-    const float middle = median(values, trial->pairs);
-    for (uint32_t i = 0; i < trial->pairs; i++)
-        values[i] = values[i] > middle ? values[i] - middle : middle - values[i];
-    trial->slower = middle + it->rare_loss;
-    trial->deviation = median(values, trial->pairs);
-    trial->corrects = it->rare_loss == 0 && pays(trial);
 }
 
 /* Longer blocks, as long as they are a small part of the calls that were recorded. */
@@ -257,7 +180,7 @@ static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
     const double slower_ns = per_call(&comparison.corrected) - it->original_ns;
     comparison.lost_ns +=
         slower_ns > 0 ? slower_ns * comparison.corrected.calls : -slower_ns * comparison.original.calls;
-    add(it, it->original_ns, per_call(&comparison.corrected));
+    ffm_pairs_add(&it->pairs, trial_of(it), it->original_ns, per_call(&comparison.corrected));
     const double original_ns = within_call(&comparison.original), corrected_ns = within_call(&comparison.corrected);
     it->usual_ns += ((original_ns > corrected_ns ? original_ns : corrected_ns) - it->usual_ns) / trial_of(it)->pairs;
     lengthen(it, now_ns - comparison.pair_ns, recorded);
@@ -406,8 +329,8 @@ static void advance_alone(unit *it, uint64_t within_ns)
         *corrected = (stretch){0};
         rest(it);
     } else if (comparison.left == 0) {
-        it->rare_loss = lost_by_call(corrected) / it->original_ns;
-        trial_of(it)->slower += it->rare_loss;
+        it->pairs.rare_loss = lost_by_call(corrected) / it->original_ns;
+        trial_of(it)->slower += it->pairs.rare_loss;
         trial_of(it)->corrects = false;
         rest(it);
     }

@@ -1,0 +1,25 @@
+/* What pairs of an original and a corrected block of calls tell: whether a correction pays. */
+#ifndef FFM_PAIRS_H
+#define FFM_PAIRS_H
+
+#include <stdint.h>
+
+#include "remedy_records.h"
+
+/* The older half of a sample this large is forgotten. */
+enum { FFM_PAIRS_SAMPLE = 32 };
+
+/* The last pairs of a unit, as many as its trial counts. */
+typedef struct {
+    float differences[FFM_PAIRS_SAMPLE]; /* (corrected - original) / the larger, times from call to call */
+    double rare_loss; /* by rare long calls, which pairs hardly ever contain, for one call: a share of the original
+                         time; 0 if it is not known */
+} ffm_pairs;
+
+/* Add a pair, given the nanoseconds from one call to the next in both of its blocks, and judge again. */
+void ffm_pairs_add(ffm_pairs *pairs, ffm_remedy_trial *trial, double original_ns, double corrected_ns);
+
+/* How many of the last pairs, up to three, contradict what is done. */
+uint32_t ffm_pairs_contradictions(const ffm_pairs *pairs, const ffm_remedy_trial *trial);
+
+#endif
