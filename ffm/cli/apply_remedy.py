@@ -12,7 +12,10 @@ from ffm.cli.options import json_option, limit_options, open_chosen, results_opt
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffm.remedy.correct import ProgramRun
+    from ffm.remedy.layout import Counted
     from ffm.remedy.reasons import Reason
     from ffm.remedy.selection import Remedy
     from ffm.results.stored import Results
@@ -314,6 +317,7 @@ def _apply(
             twin=None if twin is None else [str(twin.absolute()), *command[1:]],
             timeout_s=timeout_s,
             require=lambda run: _require_sound(results, command, run, accept_status),
+            require_corrected=lambda counted: _require_planned_calls(results, command, counted),
             progress=lambda line: status.update(Text(plain(line))),
         )
     answer = outcome(results, comparison, command, among, worth.left, worth.cost_s)
@@ -343,6 +347,28 @@ def _require_sound(results: Results, command: list[str], run: ProgramRun, accept
     raise FfmError(
         f"{command[0]} {ending} without corrections. Fix the program or its arguments first{other}. "
         f"{_kept(run.output, results.folder, 'uncorrected')}"
+    )
+
+
+def _require_planned_calls(results: Results, command: list[str], counted: Sequence[Counted]) -> None:
+    """Refuse a program that makes no planned call, instead of running all pairs of it to find no saving.
+
+    Raises:
+        FfmError: Says why its call stacks are not those that were measured.
+    """
+    if any(tally.calls for process in counted for tally in process.tallies):
+        return
+    if any(process.values["stopped"] for process in counted):
+        return  # the outcome says why
+    cause = (
+        "the program, CUDA's runtime or another library on the call stacks is not the one that was measured: it was "
+        "rebuilt, or LD_LIBRARY_PATH names another one"
+        if command == results.document.command
+        else f"{command[0]} is not the measured program, or does not come to these calls with these arguments"
+    )
+    raise FfmError(
+        f"nothing was corrected: none of the planned call stacks occurred. Probably {cause}. Measure again what you "
+        "want to correct: ffm run ./app ARGUMENTS."
     )
 
 

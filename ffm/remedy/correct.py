@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,11 +108,13 @@ def compare_runs(
     twin: list[str] | None = None,
     timeout_s: float | None = None,
     require: Callable[[ProgramRun], None] = lambda run: None,
+    require_corrected: Callable[[Sequence[Counted]], None] = lambda counted: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Run the command bare and corrected, in turn, `runs` times each, and likewise the command `twin` if it is given.
 
-    `require` is called with each bare run, and raises where there is nothing to compare it with.
+    `require` is called with each bare run, and `require_corrected` with what each process of the first corrected run
+    counted. They raise where there is nothing to compare.
 
     Raises:
         InstrumentError: The program cannot be started or instrumented.
@@ -137,6 +139,8 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs)
             corrected.append(run)
+            if turn == 0:
+                require_corrected(counted)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
                 by_hand.append(run_bare(twin, folder, [], timeout_s))

@@ -118,6 +118,14 @@ def test_part_of_a_sequence_on_other_arguments(ffm: Ffm, folder: Path) -> None:
     assert 0 < sum(1 for site in answer["sites"] if site["remedies"]) <= 6
 
 
+def test_a_program_without_any_planned_call_runs_only_once_each(ffm: Ffm, folder: Path, tmp_path: Path) -> None:
+    script = f"echo >> {tmp_path}/runs; {sample('gaussian')} 16 > /dev/null"
+    done = ffm("apply-remedy", "--all", "--runs", 3, "--", "/bin/sh", "-c", script, folder=folder)
+    assert done.code == 1
+    assert "none of the planned call stacks occurred" in done.err
+    assert (tmp_path / "runs").read_text() == "\n\n"
+
+
 def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path, tmp_path: Path) -> None:
     """Only the corrected program's environment has the gate's variable. A link in the results is not followed."""
     (tmp_path / "precious").write_text("precious")

@@ -35,11 +35,6 @@ def notes_of_runs(comparison: Comparison, command: list[str], results: Results) 
         notes.append("The command is not the measured one: call stacks that were not measured run uncorrected.")
     else:
         notes += measured_otherwise(results.document.wall_s, [run.wall_s for run in comparison.bare])
-    if not any(tally.calls for process in comparison.counted for tally in process.tallies):
-        notes.append(
-            "None of the planned stacks occurred: the program or the driver was rebuilt since the measurement. "
-            "Measure again with `snakemake --config app=./program`."
-        )
     return notes
 
 
