@@ -120,7 +120,11 @@ def commit() -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Start programs at real-time priority, if that is permitted."""
+    """Start programs at real-time priority, if that is permitted; at that of the caller, if it has such priority."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    if policy in (os.SCHED_FIFO, os.SCHED_RR):
+        yield
+        return
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -129,4 +133,4 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, policy, parameters)

@@ -7,10 +7,12 @@ import os
 import re
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from machine import undisturbed
 from outputs import first_difference, own_check
 from processes import Ended, call, whole_lines
 from scaling import LAST_LEVEL, scaled
@@ -151,7 +153,8 @@ def stages(record: Found, place: Place) -> Found:
         ends_with = ["--accept-status", str(record["bare"]["status"])]
         program = [] if stage == "analysis" else [*ends_with, "--", *record["bare"]["words"]]
         watch = ["--watch", place.watch] if stage == "memory" else []
-        ended = _ffm(["stage", stage, *watch, "--results", str(folder), *program], record, place)
+        with undisturbed() if program else nullcontext():
+            ended = _ffm(["stage", stage, *watch, "--results", str(folder), *program], record, place)
         found["seconds"][stage] = round(ended.seconds, 2)
         if not ended.well:
             unused = _UNUSED.search(ended.output) is not None
@@ -188,7 +191,8 @@ def corrected(record: Found, place: Place) -> Found:
 
 def _corrected(chosen: list[str], record: Found, place: Place) -> Found:
     options = [*chosen, "--json", "--runs", str(place.runs), "--results", str(_results(record, place))]
-    ended = _ffm(["apply-remedy", *options, "--timeout", str(place.limit_s * STAGE_FACTOR)], record, place)
+    with undisturbed():
+        ended = _ffm(["apply-remedy", *options, "--timeout", str(place.limit_s * STAGE_FACTOR)], record, place)
     if "nothing to apply" in ended.output:
         return {"ok": True, "nothing": cause(ended)}
     try:
