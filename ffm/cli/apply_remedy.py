@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ffm.results.stored import Results
 
 
+_UNLIKE = "the corrected program does not behave like the original."
+
+
 class DiffersError(FfmError):
     """A corrected program does something else than the original."""
 
@@ -327,8 +330,8 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        sentences = ["the corrected program does not behave like the original.", *answer.differences]
-        raise DiffersError(" ".join([*sentences, _kept(comparison.corrected[-1].output, results.folder, "corrected")]))
+        kept = _kept(comparison.corrected[-1].output, results.folder, "corrected")
+        raise DiffersError(" ".join([_UNLIKE, *answer.differences, kept]))
 
 
 def _require_sound(results: Results, command: list[str], run: ProgramRun, accepted: int | None) -> None:
