@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ffm.results.stored import Results
 
 
-_UNLIKE = "the corrected program does not behave like the original."
-
-
 class DiffersError(FfmError):
     """A corrected program does something else than the original."""
 
@@ -330,8 +327,13 @@ def _apply(
         for line in lines(answer):
             click.echo(line)
     if answer.differences:
-        kept = _kept(comparison.corrected[-1].output, results.folder, "corrected")
-        raise DiffersError(" ".join([_UNLIKE, *answer.differences, kept]))
+        raise _differs(answer.differences, comparison.corrected[-1], results)
+
+
+def _differs(differences: list[str], run: ProgramRun, results: Results) -> DiffersError:
+    """Return the error that says what the corrected program did otherwise, and where its output is."""
+    kept = _kept(run.output, results.folder, "corrected")
+    return DiffersError(" ".join(["the corrected program does not behave like the original.", *differences, kept]))
 
 
 def _require_sound(results: Results, command: list[str], run: ProgramRun, accepted: int | None) -> None:
