@@ -8,10 +8,12 @@
 
 #include "aside.h"
 #include "keys.h"
+#include "protection.h"
 #include "questions.h"
 
-/* Through this file the kernel reads pages whatever their protection (proc_pid_mem(5)), except for some drivers'
- * page-locked memory, which is opened instead. */
+/* Where keys close the pages, this thread is admitted to them. Elsewhere, the kernel reads pages through this file,
+ * whatever their protection (proc_pid_mem(5)): several times as slow, and not some drivers' page-locked memory, which
+ * is opened instead. */
 static struct {
     pthread_mutex_t lock;
     char *copy;
@@ -56,6 +58,14 @@ ffm_box ffm_peek(const ffm_box *box)
     way = DIRECT;
     if (!ffm_ranges_hide(box->address, end))
         return readable;
+    if (ffm_protection_is_by_keys()) {
+        if (ffm_keys_admitted()) /* for a copy of the driver, which comes later */
+            return readable;
+        if (ffm_keys_admit()) {
+            way = ADMITTED;
+            return readable;
+        }
+    }
     pthread_mutex_lock(&peek.lock);
     if (copy_all(box->address, end - box->address)) {
         way = COPIED;

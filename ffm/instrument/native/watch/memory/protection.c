@@ -9,6 +9,7 @@
 
 static void (*marking)(void); /* in place of protecting pages */
 static uint64_t changes;
+static bool without_key; /* pages that the kernel gives no key */
 
 void ffm_protection_mark_with(void (*mark)(void))
 {
@@ -76,13 +77,20 @@ int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, 
         until = last;
         const page_access wanted = wanted_at(ranges, nearby, first, &until);
         int64_t result = protect(first, until - first, wanted);
-        if (result == -EACCES && wanted.key != 0) /* of a file that the program may only read */
+        if (result == -EACCES && wanted.key != 0) { /* of a file that the program may only read */
+            __atomic_store_n(&without_key, true, __ATOMIC_RELAXED);
             result = protect(first, until - first,
                              (page_access){.rights = ffm_keys_let_read(wanted.key) ? PROT_READ : PROT_NONE});
+        }
         if (error == 0)
             error = result;
     }
     return error;
+}
+
+bool ffm_protection_is_by_keys(void)
+{
+    return !__atomic_load_n(&without_key, __ATOMIC_RELAXED);
 }
 
 bool ffm_protection_lift(uint64_t start, uint64_t bytes)

@@ -18,6 +18,9 @@ int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, 
 /* Open pages for the calling thread, and for all others. False if the kernel refuses. */
 bool ffm_protection_lift(uint64_t start, uint64_t bytes);
 
+/* Whether every page that keys should close has had one so far. May be asked without the lock. */
+bool ffm_protection_is_by_keys(void);
+
 /* How often the protection of pages has changed. */
 uint64_t ffm_protection_changes(void);
 
