@@ -125,7 +125,7 @@ static void begin_stretch(void)
 static void end_stretch(void)
 {
     if (ffm_call_mode() & FFM_MODE_CONTENTS)
-        ffm_contents_gone(0, UINT64_MAX);
+        ffm_contents_stop();
     if (ffm_call_mode() & FFM_MODE_WATCH)
         ffm_watch_forget();
 }

@@ -10,6 +10,7 @@
 #include "device_writes.h"
 #include "guarded.h"
 #include "hashes.h"
+#include "late_readback.h"
 #include "peek.h"
 #include "protected_data.h"
 #include "readback.h"
@@ -20,6 +21,7 @@
 /* Reading back or hashing a destination first costs as much as the transfer. A call site does it until it has been
  * useless this often in a row, and whenever bytes repeat that were already sent to the same destination. */
 enum { TRIALS = 16, SITES = 1 << 16, REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
+enum { CHECKED = 0x80 }; /* of what is known of a site, beside how often it was useless: it has been checked */
 
 typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
 
@@ -45,7 +47,7 @@ static struct {
     sent *table; /* direct mapped by destination and shape; a lost entry costs a no-op verdict, never a wrong one */
     arriving *arriving;
     uint32_t arrivals;
-    uint8_t in_vain[SITES];
+    uint8_t of_site[SITES];
 } contents = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *pages(uint64_t bytes)
@@ -80,22 +82,27 @@ static uint32_t one_less(void)
     return __atomic_sub_fetch(&contents.arrivals, 1, __ATOMIC_RELAXED);
 }
 
+static uint8_t known_of(uint32_t site)
+{
+    return __atomic_load_n(&contents.of_site[site % SITES], __ATOMIC_RELAXED);
+}
+
 static bool worth_checking(uint32_t site)
 {
-    return __atomic_load_n(&contents.in_vain[site % SITES], __ATOMIC_RELAXED) < TRIALS;
+    return (known_of(site) & ~CHECKED) < TRIALS;
 }
 
 static bool differs_usually(uint32_t site)
 {
-    return __atomic_load_n(&contents.in_vain[site % SITES], __ATOMIC_RELAXED) > 0;
+    return (known_of(site) & ~CHECKED) > 0;
 }
 
 /* An answer that another thread counts at the same time may be lost: then one more check is made. */
 static void checked(uint32_t site, bool in_vain)
 {
-    uint8_t *place = &contents.in_vain[site % SITES];
-    const uint8_t count = __atomic_load_n(place, __ATOMIC_RELAXED);
-    __atomic_store_n(place, in_vain ? (uint8_t)(count + (count < TRIALS)) : 0, __ATOMIC_RELAXED);
+    const uint8_t count = known_of(site) & ~CHECKED;
+    const uint8_t now = in_vain ? (uint8_t)(count + (count < TRIALS)) : 0;
+    __atomic_store_n(&contents.of_site[site % SITES], now | CHECKED, __ATOMIC_RELAXED);
 }
 
 static void record(ffm_thread *thread, const ffm_content *content, uint32_t site)
@@ -196,6 +203,34 @@ static bool compare(const ffm_function *function, const ffm_operation *operation
     return true;
 }
 
+/* Record an upload, and whether its destination contained what it sends, if that is known. */
+static void record_upload(ffm_thread *thread, const ffm_late_upload *upload, bool known, bool equal)
+{
+    ffm_content content = upload->content;
+    if (known) {
+        content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
+        content.destination_hash[0] = equal ? content.hash[0] : ~content.hash[0];
+        content.destination_hash[1] = equal ? content.hash[1] : ~content.hash[1];
+        checked(upload->site, !equal);
+    }
+    record(thread, &content, upload->site);
+}
+
+/* Compare with the destination now, or later, without making the program wait. The first upload of a site finds an idle
+ * GPU again after the former, whose clock is then known (gpu_times.c). */
+static void check(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
+                  ffm_thread *thread, const ffm_late_upload *upload)
+{
+    const ffm_hash hash = {upload->content.hash[0], upload->content.hash[1]};
+    bool equal = false;
+    ffm_late_readback_tell(thread, record_upload);
+    if (known_of(upload->site) & CHECKED && without_gaps(&copy->source) && without_gaps(&copy->destination) &&
+        ffm_late_readback_begin(function, operation, copy, upload))
+        return;
+    const bool known = compare(function, operation, copy, &hash, &equal);
+    record_upload(thread, upload, known, equal);
+}
+
 static void before_upload(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
                           ffm_thread *thread)
 {
@@ -233,14 +268,11 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
     const bool again = sent_before(&content, &noted, addresses);
     if (!noted)
         ffm_uploaded_addresses_in(copy);
-    bool equal;
-    if ((again || worth_checking(operation->stack)) && compare(function, operation, copy, &hash, &equal)) {
-        content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
-        content.destination_hash[0] = equal ? hash.low : ~hash.low;
-        content.destination_hash[1] = equal ? hash.high : ~hash.high;
-        checked(operation->stack, !equal);
-    }
-    record(thread, &content, operation->stack);
+    const ffm_late_upload upload = {content, operation->stack};
+    if (again || worth_checking(operation->stack))
+        check(function, operation, copy, thread, &upload);
+    else
+        record_upload(thread, &upload, false, false);
 }
 
 static void before_download(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
@@ -295,6 +327,14 @@ void ffm_contents_gone(uint64_t start, uint64_t end)
     pthread_mutex_unlock(&contents.lock);
 }
 
+void ffm_contents_stop(void)
+{
+    ffm_thread *thread = ffm_thread_peek();
+    ffm_contents_gone(0, UINT64_MAX);
+    if (thread != NULL)
+        ffm_late_readback_give_up(thread, record_upload, false);
+}
+
 void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation,
                          ffm_thread *thread)
 {
@@ -303,8 +343,10 @@ void ffm_contents_before(const ffm_function *function, const uint64_t *arguments
         ffm_device_code_lacks_variables((const void *)operation->source))
         operation->bytes = FFM_CODE_WITHOUT_VARIABLES;
     ffm_device_writes_before(function, arguments, operation);
-    if (ffm_context_ends(function))
+    if (ffm_context_ends(function)) {
         ffm_contents_gone(0, UINT64_MAX);
+        ffm_late_readback_give_up(thread, record_upload, true);
+    }
     for (uint32_t place = 0; ffm_copy_of(function, arguments, operation, place, &copy); place++) {
         direction way = direction_of(function, &copy);
         if (way == UPLOAD)
@@ -353,10 +395,12 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
 {
     (void)arguments;
     ffm_device_writes_after(function, operation);
+    ffm_cover cover;
+    const bool waited = ffm_waited(function, operation, thread, &cover);
+    if (waited)
+        ffm_late_readback_tell(thread, record_upload);
     if (__atomic_load_n(&contents.arrivals, __ATOMIC_RELAXED) == 0)
         return;
-    ffm_cover cover;
-    bool waited = ffm_waited(function, operation, thread, &cover);
     pthread_mutex_lock(&contents.lock);
     if (function->kind == FFM_KIND_TRANSFER)
         issued(operation, number, thread);
@@ -374,6 +418,7 @@ void ffm_contents_after_fork(void)
 {
     pthread_mutex_init(&contents.lock, NULL);
     contents.arrivals = 0;
+    ffm_late_readback_after_fork();
     ffm_device_writes_after_fork();
     ffm_peek_after_fork();
 }

@@ -18,6 +18,9 @@ void ffm_contents_after(const ffm_function *function, const uint64_t *arguments,
 /* Memory is about to be freed, moved or protected: what was to arrive there cannot be read any more. */
 void ffm_contents_gone(uint64_t start, uint64_t end);
 
+/* A measured stretch ends: what has not arrived is not looked at. */
+void ffm_contents_stop(void);
+
 /* In a forked child: the parent's downloads do not arrive here. */
 void ffm_contents_after_fork(void);
 
