@@ -4,8 +4,8 @@
     python benchmarks/by_hand.py results --at main.cu:120 -- ./changed 3 10
 
 Runs the measured program bare and the changed one in turn. Prints what the change saved, as the difference of their
-medians with an interval, beside what doing without the calls at the given lines was estimated to save. Nothing here
-changes the priority of what runs: start it with `nice -n -20` on a machine where others work.
+medians with an interval, beside what doing without the calls at the given lines was estimated to save. The programs run
+at real-time priority where that is permitted (root), as those that were measured must where others use the machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from machine import watch_others
+from machine import undisturbed, watch_others
 
 from ffm.remedy.shift import shift_between
 from ffm.results.documents.site import Site
@@ -54,7 +54,7 @@ def main() -> int:
         return 1
     benefit = benefit_of_correcting(results, sites)
     before, after = [], []
-    with watch_others() as others:
+    with undisturbed(), watch_others() as others:
         for _ in range(arguments.pairs):
             before.append(seconds_of(list(results.document.command)))
             after.append(seconds_of(arguments.changed))
