@@ -69,7 +69,7 @@ PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-
 unit: setup
 	$(BIN)/python $(PYTEST) -m 'not sanitized and not thorough' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
 
-thorough: setup ## try what `make unit` leaves out: most variants of the planted programs, most examples of properties
+thorough: setup ## try what `make unit` leaves out: most planted programs, variants and examples of properties, and what takes long
 	$(BIN)/python $(PYTEST) -m '(thorough or hypothesis) and not sanitized' --hypothesis-profile all
 
 # The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.

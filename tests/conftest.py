@@ -16,6 +16,7 @@ from hypothesis import is_hypothesis_test
 
 from tests.examples import register_profiles
 from tests.server import Done, Server
+from tests.thinning import leave_variants
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,12 +77,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin the longest files first: processes that run whole files then end at about the same time.
+    """Leave variants to `make thorough`, and begin the longest files first: processes that run whole files then end at
+    about the same time.
 
     Coverage leaves property tests out, which it would make twice as slow: worked examples reach the same lines. It also
     leaves out tests that read ffm's sources instead of running them.
     """
+    leave_variants(items)
     begin = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begin.get(item.path, len(begin)))
     for item in items:

@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.processes import run_to_end
 
@@ -72,6 +74,7 @@ def test_the_page_has_commands() -> None:
     assert all(step.shown for step in steps())
 
 
+@pytest.mark.thorough
 def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     folder = newcomer_folder(tmp_path)
     activated = {

@@ -129,6 +129,7 @@ print(compiled(passes.double)(), compiled(passes.twice)(1), compiled(less.less)(
 """
 
 
+@pytest.mark.thorough
 def test_compiled_code_is_renewed_when_something_of_another_file_changes(tmp_path: Path) -> None:
     """A constant, a function, the order of a tuple's fields; then the tuple's name. Numba itself asks only for the
     kernel's own file.

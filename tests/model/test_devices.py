@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from simulator import SYNC, Call, programs, traced
 
@@ -78,6 +79,7 @@ def test_a_device_with_one_stream_is_waited_for_as_that_is(calls: list[Call]) ->
 
 @given(programs(streams=3))
 @settings(max_examples=examples(5), deadline=None)
+@pytest.mark.thorough
 def test_compiled_too(calls: list[Call]) -> None:
     with all_compiled():
         check_alike(calls)

@@ -62,6 +62,7 @@ class Watching(threading.Thread):
             time.sleep(0.001)
 
 
+@pytest.mark.thorough
 def test_two_workers_give_the_same_analysis_as_one_process_even_if_one_is_killed(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, cluster: Any
 ) -> None:

@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -40,6 +39,8 @@ _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
 _LIKE = re.compile(r"^// like: (\w+)$", re.MULTILINE)
 _NEEDS_KEYS = re.compile(r"^// needs: keys$", re.MULTILINE)
 _WAIT = re.compile(r"\b(?:WAIT|WAIT_OR|DOWNLOAD|UPLOAD|FREE)\((\w+),")
+_FUNCTION = re.compile(r"\b(cu(?:da)?[A-Z]\w*|(?:DOWNLOAD|UPLOAD)(?:_ASYNC)?|FREE)\(")
+_HEADER = re.compile(r"^#include (<.+>)", re.MULTILINE)
 _MARK = re.compile(r"(.*?)//\s*((?:sync|transfer):.*)$")
 _VERDICT = re.compile(
     rf"(?P<kind>{'|'.join((*SYNCHRONIZATION_KINDS, *TRANSFER_KINDS, 'absent'))})"
@@ -132,10 +133,33 @@ def planted_cases(folder: Path = PROGRAMS) -> list[Case]:
     return [case for source in sorted(folder.glob("*.cu")) for case in cases_of(source)]
 
 
-def one_of_each_program(cases: Iterable[Case]) -> list[Case]:
-    """Return a variant of each program: the first of the first one, the second of the next one, and so on."""
-    by_program = [list(variants) for _, variants in groupby(cases, lambda case: case.source)]
-    return [variants[place % len(variants)] for place, variants in enumerate(by_program)]
+def covering(cases: Iterable[Case]) -> list[Case]:
+    """Return few cases that contain every function of CUDA that programs call, every verdict that each of them gets,
+    and every header of the system, which stands for a way in which memory is used.
+
+    Programs that state what others do are not among them, nor those that need keys, which not all machines have. Each
+    case chosen is the first of those that add most.
+    """
+    added = {case: covered(case) for case in cases if not case.like and not case.needs_keys}
+    missing = frozenset[tuple[str, str]]().union(*added.values())
+    chosen: list[Case] = []
+    while missing:
+        chosen.append(max(added, key=lambda case: len(added[case] & missing)))
+        missing -= added[chosen[-1]]
+    return chosen
+
+
+def covered(case: Case) -> frozenset[tuple[str, str]]:
+    """Return what a case tries: functions, headers, and verdicts of functions."""
+    text = case.source.read_text()
+    rows = text.splitlines()
+    found = {("call", name) for row in rows for name in _FUNCTION.findall(row.split("//")[0])}
+    found |= {("use", name) for name in _HEADER.findall(text)}
+    for number, line in case.lines.items():
+        for label in (line.synchronization, line.transfer):
+            verdicts = {verdict.kind for choice in label.alternatives for verdict in choice} if label else set()
+            found |= {(name, kind) for name in _FUNCTION.findall(rows[number - 1])[:1] for kind in verdicts}
+    return frozenset(found)
 
 
 def cases_of(source: Path) -> list[Case]:

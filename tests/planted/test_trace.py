@@ -7,6 +7,7 @@ them forks: once in about sixty runs a forked child has died of its own translat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +35,14 @@ CASES = [case for case in planted_cases() if case.name in CHOSEN]
 
 
 @pytest.fixture(scope="module")
-def measurements(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurements]:
-    """ffm's answers for the chosen cases."""
-    programs.build_all({case.source for case in CASES})
-    with Measurements(CASES, programs, tmp_path_factory.mktemp("trace"), ["trace"]) as measured:
+def measurements(
+    request: pytest.FixtureRequest, programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Measurements]:
+    """ffm's answers for those of the chosen cases that are asked for."""
+    asked = {item.name for item in request.session.items if item.path == Path(__file__)}
+    cases = [case for case in CASES if f"{test_verdicts_are_as_labelled.__name__}[{case.name}]" in asked]
+    programs.build_all({case.source for case in cases})
+    with Measurements(cases, programs, tmp_path_factory.mktemp("trace"), ["trace"]) as measured:
         yield measured
 
 

@@ -28,9 +28,8 @@ def built(name: str, folder: Path) -> Path:
     return folder / name
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "als" else pytest.mark.thorough) for name in FEW]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", FEW)
 def test_kernels_give_bit_for_bit_what_their_host_functions_give(name: str, tmp_path: Path) -> None:
     quick = tmp_path / "quick.vgpu"
     quick.write_text("kernel.default = 0\ncall.compile = 0\n")

@@ -273,6 +273,7 @@ def test_all_that_a_real_trace_contains_is_found(trace: str, within: int) -> Non
 
 
 @needs_traces
+@pytest.mark.thorough
 def test_a_long_wait_of_a_real_run_saves_little(tmp_path: Path) -> None:
     """OWLv2 waits five times for 30 % of its run, at one line; doing without gives back less than a percent."""
     analysis = results_of([TRACES / "kineto-h100" / "owlv2.json.gz"], tmp_path)

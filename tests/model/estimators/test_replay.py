@@ -84,6 +84,7 @@ def test_groups_are_replayed_as_if_each_were_selected(calls: list[Call], data: s
 
 @given(programs(streams=2))
 @settings(max_examples=examples(20), deadline=None)
+@pytest.mark.thorough
 def test_compiled_and_plain_say_the_same(calls: list[Call]) -> None:
     def said() -> tuple[object, ...]:
         without = exact(calls).without_probes(np.full(len(calls), 1_000))

@@ -198,6 +198,7 @@ def test_any_size_of_part_gives_the_same_times(calls: list[Call], size: int, lat
 
 @given(programs(streams=2))
 @settings(max_examples=examples(20), deadline=None)
+@pytest.mark.thorough
 def test_compiled_and_plain_infer_the_same(calls: list[Call]) -> None:
     timeline, work, _ = traced(calls)
     plain = infer_gpu_times(timeline, work)

@@ -239,6 +239,7 @@ def test_many_different_sequences_are_told_apart() -> None:
     assert {sequence.recurrences for sequence in found} == {2}
 
 
+@pytest.mark.thorough
 def test_compiled_and_plain_kernels_agree() -> None:
     generator = np.random.default_rng(2)
     rows = [

@@ -6,6 +6,7 @@ import dataclasses
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -382,6 +383,7 @@ def test_pieces_join_whatever_a_profiler_recorded(data: st.DataObject, calls: li
 
 @settings(max_examples=examples(20), deadline=None)
 @given(families())
+@pytest.mark.thorough
 def test_compiled_passes_find_the_same(members: list[Member]) -> None:
     timeline, work, gpu = traced_together(members)
     graph = graph_of(timeline, work, gpu)

@@ -76,6 +76,7 @@ def process(library: Path) -> Callable[[], Stacks]:
     return lambda: Stacks(library)
 
 
+@pytest.mark.thorough
 def test_a_million_stacks_are_told_apart_and_those_after_them_have_none(process: Callable[[], Stacks]) -> None:
     known = process()
     shown = np.stack([np.arange(1, MOST + 1), np.full(MOST, 7)], axis=1)
@@ -99,6 +100,7 @@ def test_a_million_places_of_a_search_are_told_apart_with_all_their_frames(proce
         assert known.frames(numbers[place], room=9) == shown[place, :9].tolist()
 
 
+@pytest.mark.thorough
 def test_stacks_are_cut_when_their_chains_have_too_many_frames(process: Callable[[], Stacks]) -> None:
     known, depth = process(), 40
     whole = WHOLE // depth
