@@ -165,10 +165,10 @@ void ffm_late_readback_give_up(ffm_thread *thread, ffm_late_told told, bool cont
         pool *here = &late.pools[context];
         for (uint64_t place = here->first; place < here->next; place++) {
             reading *one = &here->readings[place % AT_ONCE];
-            if (one->state == ENQUEUED)
+            if (one->state == ENQUEUED) {
                 told(thread, &one->upload, false, false);
-            if (one->state == ENQUEUED)
                 one->state = SAID;
+            }
         }
         here->closed |= context_ends && here->room != NULL; /* which context's memory it is, is not known */
     }
