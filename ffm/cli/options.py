@@ -217,11 +217,11 @@ def newest_results(parent: Path) -> Path:
     if unfinished:
         raise DocumentError(
             f"the results in ./{parent} are incomplete ({', '.join(unfinished)}): measure again with "
-            "`snakemake --config app=./program`."
+            "`ffm run ./program`."
         )
     raise DocumentError(
-        f"there are no results in ./{parent}: measure a program with `snakemake --config app=./program`, or "
-        "name a results folder with --results FOLDER."
+        f"there are no results in ./{parent}: measure a program with `ffm run ./program`, or name a "
+        "results folder with --results FOLDER."
     )
 
 

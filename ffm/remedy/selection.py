@@ -108,7 +108,7 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
     if analysis.origin != "ffm":
         raise FfmError(
             f"these results were imported from {analysis.origin}: their stacks cannot be recognized in a running "
-            "program. Measure it with `snakemake --config app=./program` first."
+            "program. Measure it with `ffm run ./program` first."
         )
     catalogue = load_catalogue()
     chosen = choose(analysis, remedies, among)

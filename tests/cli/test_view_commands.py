@@ -130,7 +130,7 @@ def test_bad_input_gets_one_sentence_and_a_failure(
 def test_without_any_results_the_next_command_is_named(ffm: CommandLine) -> None:
     answer = ffm("report")
     assert answer.status == 1
-    assert "snakemake --config app=" in answer.errors
+    assert "ffm run ./program" in answer.errors
 
 
 def test_unfinished_results_are_told_from_none(ffm: CommandLine, tmp_path: Path) -> None:

@@ -92,8 +92,7 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
         )
     raise DocumentError(
         f"{folder} has no complete measurement: stage {known.stage} was started again at {known.began}, and "
-        f"{stage}.json is older. Measure the program to the end: `snakemake --config app=./program` runs what is "
-        "missing."
+        f"{stage}.json is older. Measure the program to the end: `ffm run ./program` runs what is missing."
     )
 
 
