@@ -23,7 +23,7 @@ export UV_PYTHON_DOWNLOADS := never
 # The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup system demo test lint unit thorough sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
+.PHONY: help setup system demo check lint test thorough sanitize faults search docs docs-links test-newest wheel test-wheel changelog drivers pythons clients lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -51,11 +51,7 @@ $(VENV)/.installed: $(VENV)/.packages $(NATIVE_SOURCES) $(PACKAGE_FILES)
 demo: setup ## measure the bundled sample on the virtual GPU, and show what could be saved
 	@$(BIN)/ffm demo
 
-# Checks keep one processor busy, so the tests begin beside them; what the checks say comes in one piece.
-test: setup ## run all checks and tests
-	@{ said=$$($(MAKE) --no-print-directory lint docs 2>&1); status=$$?; printf '\n%s\n' "$$said"; exit $$status; } & \
-	$(MAKE) --no-print-directory unit; tests=$$?; \
-	wait $$!; checks=$$?; exit $$((tests | checks))
+check: lint docs test ## do all three, as before a change is merged
 
 lint: setup ## check formats, types, and that the lock file is up to date
 	@$(BIN)/pre-commit run --all-files
@@ -66,10 +62,10 @@ PROCESSES = $(shell expr $$(nproc) + 1)
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # `make test COVERAGE=1` takes longer, and fails below the floor in pyproject.toml.
-unit: setup
+test: setup ## run the tests
 	$(BIN)/python $(PYTEST) -m 'not sanitized and not thorough' --durations 25 $(if $(COVERAGE),--cov --cov-report=)
 
-thorough: setup ## try what `make unit` leaves out: most planted programs, variants and examples of properties, and what takes long
+thorough: setup ## try what `make test` leaves out: most planted programs, variants and examples of properties, and what takes long
 	$(BIN)/python $(PYTEST) -m '(thorough or hypothesis) and not sanitized' --hypothesis-profile all
 
 # The libraries that enter programs, with checks for undefined behaviour, in programs that ffm measures and corrects.

@@ -1,4 +1,4 @@
-"""How many examples of a property are tried: a quarter in `make unit`, all in `make thorough` and `make search`."""
+"""How many examples of a property are tried: a quarter in `make test`, all in `make thorough` and `make search`."""
 
 from __future__ import annotations
 

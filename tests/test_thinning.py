@@ -1,4 +1,4 @@
-"""What `make unit` leaves out of a test with variants."""
+"""What `make test` leaves out of a test with variants."""
 
 from __future__ import annotations
 

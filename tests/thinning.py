@@ -1,4 +1,4 @@
-"""Which variants of a test `make unit` runs, where each takes about a second of the processor: the first and every
+"""Which variants of a test `make test` runs, where each takes about a second of the processor: the first and every
 third one after it. `make thorough` runs the others.
 """
 
@@ -23,8 +23,6 @@ THINNED = (
     "faults/test_workflow.py::test_an_error_outside_of_the_stages_is_one_sentence",
     "instrument/test_gate.py::test_a_program_that_frida_gave_up_on_is_started_again",
     "instrument/test_wait_function.py::test_found_in_every_build",
-    "instrument/test_wait_function_shapes.py::test_every_wait_is_seen_and_named",
-    "instrument/test_wait_function_shapes.py::test_found_in_the_shape",
     "instrument/test_watched_programs.py::test_a_watched_program_writes_what_it_writes_unwatched",
     "native/base/test_marks.py::test_the_peak_is_what_all_threads_have_together",
     "pipeline/test_children.py::test_a_child_may_be_the_first_to_load_the_driver",
@@ -54,7 +52,7 @@ THINNED = (
 
 
 def leave_variants(items: Iterable[pytest.Item]) -> None:
-    """Mark those that `make unit` leaves out; a variant that is marked already is not counted."""
+    """Mark those that `make test` leaves out; a variant that is marked already is not counted."""
     met: Counter[str] = Counter()
     for item in items:
         name = item.nodeid.partition("[")[0].removeprefix("tests/")

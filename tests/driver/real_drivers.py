@@ -22,7 +22,7 @@ EACH_DRIVER = [
     pytest.param(path, id=path.name, marks=[] if path.name in (_RELEASES[0], _RELEASES[-1]) else pytest.mark.thorough)
     for path in DRIVERS
 ]
-"""For tests of one build at a time: `make unit` tries the oldest and the newest one, `make thorough` the others."""
+"""For tests of one build at a time: `make test` tries the oldest and the newest one, `make thorough` the others."""
 
 fetched_only = pytest.mark.skipif(
     not DRIVERS, reason="no builds of NVIDIA's driver here: `make drivers` fetches them where apt can"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import platformdirs
@@ -40,12 +40,17 @@ FOUND = {
 """Functions to be found in each shape."""
 
 
+def of(shapes: Iterable[str], chosen: set[str]) -> list[object]:
+    """One variant for each shape, of which only the chosen ones are built for `make test`."""
+    return [pytest.param(name, marks=[] if name in chosen else pytest.mark.thorough) for name in shapes]
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(platformdirs, "user_cache_dir", lambda name: str(tmp_path / "cache" / name))
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", of(FOUND, {"plain", "own_threads"}))
 def test_found_in_the_shape(name: str) -> None:
     library = shape(name)
     found: WaitFunction = find_wait_function(library)
@@ -58,6 +63,7 @@ def test_found_in_the_shape(name: str) -> None:
     assert found.own_code == ()
 
 
+@pytest.mark.thorough
 def test_shapes_are_what_their_names_say() -> None:
     assert analyse(read_library(shape("plain"))).from_unwind_tables
     assert not analyse(read_library(shape("without_unwind_tables"))).from_unwind_tables
@@ -123,7 +129,9 @@ WAITS = Counter(
 """The functions in which `waiting.cu` waits."""
 
 
-@pytest.mark.parametrize("name", ["two", "spinning_and_blocking", "inlined", "sliced", "short_entries", "own_threads"])
+@pytest.mark.parametrize(
+    "name", of(("two", "spinning_and_blocking", "inlined", "sliced", "short_entries", "own_threads"), {"sliced"})
+)
 def test_every_wait_is_seen_and_named(
     name: str, measured: Callable[[str], tuple[Baseline, Tracing, Counter[str]]]
 ) -> None:

@@ -15,7 +15,7 @@ from tests.planted.report import disagreements
 
 CASES = [case for case in planted_cases() if has_memory_keys() or not case.needs_keys]
 SELECTED = covering(CASES)
-"""`make unit` proves and measures these, and `make thorough` the others: each takes a second of the processor."""
+"""`make test` proves and measures these, and `make thorough` the others: each takes a second of the processor."""
 of_each_case = pytest.mark.parametrize(
     "case",
     [pytest.param(case, id=case.name, marks=[] if case in SELECTED else pytest.mark.thorough) for case in CASES],
