@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
+from ffm.model import compiled
 from tests.examples import register_profiles
 from tests.server import Done, Server
 from tests.thinning import leave_variants
@@ -103,6 +104,12 @@ def pytest_configure() -> None:
     for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, action)
+
+
+@pytest.fixture(autouse=True)
+def _rows_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test before this one decide whether a kernel is compiled."""
+    monkeypatch.setattr(compiled, "_done", {})
 
 
 def cuda_include() -> Path:

@@ -27,6 +27,7 @@ from tests.processes import GRACE
 IMPORTED = (
     "asyncio.subprocess",
     "capstone.x86",
+    "numba",
     "numpy.ma",
     "ssl",
     "ffm.cli.apply_remedy",

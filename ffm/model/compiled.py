@@ -1,4 +1,4 @@
-"""Runs kernels compiled by Numba if that pays, and as plain Python if the table is small.
+"""Runs kernels compiled by Numba if that pays, and as plain Python if they process few rows.
 
 Importing Numba and loading compiled code takes longer than processing a small table in plain Python, and the viewing
 commands must answer quickly. Both ways run the same source.
@@ -28,9 +28,23 @@ _OPTIONS = {"nogil": True}
 """How kernels are compiled: to let go of Python's lock."""
 
 
+COMPILING = 10
+"""How many times as long compiling a kernel takes as loading it, roughly."""
+
+_done: dict[Callable[..., Any], int] = {}
+"""How many rows each kernel has seen in this process."""
+
+
 def run(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
-    """Call a function of `ffm.model.kernels` on a table of this many rows, compiled if the table is large."""
-    return (compiled(kernel) if rows > PLAIN_ROWS else kernel)(*arguments)
+    """Call a function of `ffm.model.kernels` on a table of this many rows, compiled if that pays."""
+    _done[kernel] = _done.get(kernel, 0) + rows
+    return (compiled(kernel) if rows > PLAIN_ROWS or _often(kernel) else kernel)(*arguments)
+
+
+def _often(kernel: Callable[..., Any]) -> bool:
+    """Return whether a kernel has processed so many rows of small tables that compiled code would have been faster."""
+    done = _done[kernel]
+    return done > PLAIN_ROWS * COMPILING or (done > PLAIN_ROWS and _is_kept(kernel))
 
 
 @functools.cache
@@ -44,11 +58,27 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, _INNER)}
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
-    digest = hashlib.sha256("\n".join([_constants(kernel), *_layouts(kernel)]).encode()).hexdigest()[:12]
-    whole.__qualname__ = f"{kernel.__name__}-{digest}"  # names the file on disk
+    whole.__qualname__ = _kept_as(kernel)
     options = getattr(kernel, _INNER, {"cache": keep, **_OPTIONS})
     dispatcher: Callable[..., Any] = numba.njit(**options)(whole)
     return dispatcher
+
+
+def _kept_as(kernel: Callable[..., Any]) -> str:
+    """Return the name of a kernel's file on disk, but for what Numba adds."""
+    digest = hashlib.sha256("\n".join([_constants(kernel), *_layouts(kernel)]).encode()).hexdigest()[:12]
+    return f"{kernel.__name__}-{digest}"
+
+
+@functools.cache
+def _is_kept(kernel: Callable[..., Any]) -> bool:
+    """Return whether a kernel was compiled before, by this process or another one. Does not import Numba."""
+    assert isinstance(kernel, FunctionType)
+    folder = _folder()
+    if folder is None:
+        return False
+    beside = Path(kernel.__code__.co_filename).parent / "__pycache__" if folder == _BESIDE else folder
+    return any(beside.rglob(f"*.{_kept_as(kernel)}-*.nbi"))
 
 
 def _constants(kernel: Callable[..., Any]) -> str:
@@ -124,19 +154,29 @@ def longer(column: Any) -> Any:
     return larger
 
 
-def _may_keep(config: Any) -> bool:
-    """Return whether compiled code can be kept on disk, after telling Numba where.
+_BESIDE = Path("__pycache__")
+"""Stands for a folder beside each source."""
+
+
+def _folder() -> Path | None:
+    """Return where compiled code is kept, if it can be.
 
     What lies there is executed. So it lies where `NUMBA_CACHE_DIR` says, or beside the source if this user may write
     there, or in the user's own cache (`ffm.cache`), which nobody else can write to; else nothing is kept.
     """
-    if config.CACHE_DIR:
-        return True
-    beside = Path(__file__).parent / "__pycache__"
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    beside = Path(__file__).parent / _BESIDE
     nearest = next(path for path in (beside, *beside.parents) if path.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
-        return True
+        return _BESIDE
     cache = private_cache()
-    if cache is not None:
-        config.CACHE_DIR = str(cache / "numba")
-    return cache is not None
+    return None if cache is None else cache / "numba"
+
+
+def _may_keep(config: Any) -> bool:
+    """Return whether compiled code can be kept on disk, after telling Numba where."""
+    folder = _folder()
+    if folder is not None and folder != _BESIDE:
+        config.CACHE_DIR = str(folder)
+    return folder is not None

@@ -109,6 +109,22 @@ def printed(script: str, folder: Path) -> str:
     ).stdout.strip()
 
 
+OFTEN = """import sys
+from ffm.model.compiled import PLAIN_ROWS, run
+import passes
+for _ in range(12):
+    assert run(passes.twice, PLAIN_ROWS, 2) == 4
+    print(int("numba" in sys.modules), end="")
+"""
+
+
+def test_a_kernel_is_compiled_once_small_tables_have_taken_as_long_as_that_takes(tmp_path: Path) -> None:
+    """Ten of 20,000 rows where it was never compiled, and one where compiled code only has to be loaded."""
+    (tmp_path / "passes.py").write_text("def twice(one): return 2 * one\n")
+    assert printed(OFTEN, tmp_path) == "000000000011"
+    assert printed(OFTEN, tmp_path) == "011111111111"
+
+
 LESS = """from __future__ import annotations
 from rows import {0} as Rows
 
