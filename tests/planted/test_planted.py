@@ -15,7 +15,7 @@ from tests.planted.report import disagreements
 
 CASES = [case for case in planted_cases() if has_memory_keys() or not case.needs_keys]
 SELECTED = covering(CASES)
-"""`make test` proves and measures these, and `make thorough` the others: each takes a second of the processor."""
+"""`make test` measures these, and `make thorough` the others, too: each takes a second of the processor."""
 of_each_case = pytest.mark.parametrize(
     "case",
     [pytest.param(case, id=case.name, marks=[] if case in SELECTED else pytest.mark.thorough) for case in CASES],
@@ -50,7 +50,8 @@ def test_what_any_program_tries_is_measured_or_stated_by_a_program_that_is() -> 
     assert {case.like for case in CASES if case.like} <= {case.source.stem for case in CASES if not case.like}
 
 
-# Proving is mostly waiting, so measuring continues in parallel.
+# Proving is mostly waiting, so measuring continues in parallel. A label says what a program does, not what ffm does.
+@pytest.mark.thorough
 @pytest.mark.usefixtures("measurements")
 @of_each_case
 def test_labels_are_proved(case: Case, programs: Programs) -> None:
