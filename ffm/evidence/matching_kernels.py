@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner, zero
+from ffm.model.compiled import inner
 
 Columns = NDArray[Any]
 
@@ -31,7 +31,7 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
     That finds what comes in the same order in both, thread by thread: runs of one program mostly do. What it does not
     find gets -1. `among` is sorted by process and thread; if not, less is found. Returns how many were not found.
     """
-    place = missed = zero()
+    place = missed = 0
     for row in range(len(rows)):
         if row == 0 or not same_thread(wanted, row, wanted, row - 1):
             place = first_of_thread(wanted, row, among)
@@ -67,7 +67,7 @@ def is_same_call(some: Identities, row: int, others: Identities, place: int) -> 
 def first_of_thread(wanted: Identities, row: int, among: Identities) -> int:
     """Return the first row of the thread of a wanted row, by a binary search."""
     process, thread = wanted.process[row], wanted.thread[row]
-    low = zero()
+    low = 0
     high = len(among.stack)
     while low < high:
         middle = (low + high) // 2

@@ -24,8 +24,8 @@ PLAIN_ROWS = 20_000
 """Up to this many rows, importing Numba does not pay (about 0.8 s; plain Python takes about 5 µs per row)."""
 
 
-_OPTIONS = {"nogil": True}
-"""How kernels are compiled: to let go of Python's lock."""
+_OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
+"""How kernels are compiled: to let go of Python's lock, and not to be called from C."""
 
 
 COMPILING = 10
@@ -60,8 +60,25 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     whole.__module__ = kernel.__module__
     whole.__qualname__ = _kept_as(kernel)
     options = getattr(kernel, _INNER, {"cache": keep, **_OPTIONS})
-    dispatcher: Callable[..., Any] = numba.njit(**options)(whole)
-    return dispatcher
+    dispatcher: Any = numba.njit(**options)(whole)
+    if hasattr(kernel, _INNER):
+        _widen(dispatcher, numba.types)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _widen(dispatcher: Any, types: Any) -> None:
+    """Let a function that kernels call be compiled once, for numbers of 64 bits.
+
+    Numba would compile it once more for literals, and for shorter numbers, with all that it calls. Signatures would
+    have to name the types of all arguments, and `get_call_template` is not in its documentation.
+    """
+    ask = dispatcher.get_call_template
+
+    def widened(kind: Any) -> Any:
+        plain = types.unliteral(kind)
+        return types.int64 if isinstance(plain, types.Integer) and plain.signed else plain
+
+    dispatcher.get_call_template = lambda arguments, named: ask(tuple(map(widened, arguments)), named)
 
 
 def _kept_as(kernel: Callable[..., Any]) -> str:
@@ -137,12 +154,6 @@ def inlined(function: Function) -> Function:
 
 _INNER = "compiled_with_kernels"
 """The attribute of such functions: how Numba compiles them."""
-
-
-@inlined
-def zero() -> int:
-    """Return 0, to count from. For a literal 0, Numba would compile all that is called with it once more."""
-    return int(np.int64(0))
 
 
 @inlined

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner, longer, zero
+from ffm.model.compiled import inner, longer
 from ffm.model.numbers import (
     FREE,
     MISPLACED_SYNCHRONIZATION,
@@ -110,7 +110,7 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
     balance = Balance(
         np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     )
-    clock = last_deadline = debt = zero()
+    clock = last_deadline = debt = 0
     debtor = -1
     for row in range(len(rows.thread)):
         if row > 0 and rows.thread[row] != rows.thread[row - 1]:
@@ -237,7 +237,7 @@ def find_sequences(
     line_count = np.zeros(64, np.int64)
     line_problem = np.zeros(64, np.uint8)
     table = np.full(64, -1, np.int32)
-    found = instance = row = zero()
+    found = instance = row = 0
     while True:
         first_row, row, length, new_thread = next_instance(
             thread, wait, kind, problem, site, row, instance, lines, last_instance, last_position, current

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner, zero
+from ffm.model.compiled import inner
 from ffm.model.searching import place_of
 
 Columns = NDArray[Any]
@@ -21,8 +21,8 @@ def join(begin: Columns, end: Columns) -> tuple[Columns, Columns, Columns]:
     """Join intervals, ascending by begin, that touch; return the begins and ends of the joined ones, and how much those
     before each one cover, with one entry more.
     """
-    count = zero()
-    last = zero()
+    count = 0
+    last = 0
     for number in range(len(begin)):
         if number == 0 or begin[number] > last:
             count += 1
@@ -43,7 +43,7 @@ def join(begin: Columns, end: Columns) -> tuple[Columns, Columns, Columns]:
 
 def cover(begins: Columns, ends: Columns, before: Columns, since: Columns, until: Columns, found: Columns) -> None:
     """Fill in how much of each interval the joined ones cover."""
-    near = zero()
+    near = 0
     for number in range(len(since)):
         near = place_of(begins, since[number] + 1, near)
         first = covered_until(begins, ends, before, since[number], near)

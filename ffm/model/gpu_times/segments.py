@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner, zero
+from ffm.model.compiled import inlined, inner
 from ffm.model.gpu_times.kernels import Trace, gpu_of, is_legacy, waited_gpus
 from ffm.model.numbers import (
     ENQUEUE,
@@ -104,7 +104,7 @@ def find_segments(
     found = Segments(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), segment, room)
     start, duration, wait, order, action = trace.start, trace.duration, trace.wait, trace.order, trace.action
     waiting, idle_since = pending.number, pending.idle_since
-    number = zero()
+    number = 0
     for place in range(rows):
         row = order[place]
         segment[row] = -1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.model.compiled import inlined, zero
+from ffm.model.compiled import inlined
 from ffm.model.necessity.cover_kernels import end_wait, knows_all_work, note_certainty, nothing_waited_for
 from ffm.model.necessity.need_kernels import (
     need_for_always,
@@ -68,7 +68,7 @@ def sweep(
     streams = len(program.stream_kind)
     needs = np.empty((FIRST_ROOM, COLUMNS_OF_NEEDS), np.int64)
     covers = np.empty((FIRST_ROOM, COLUMNS_OF_COVERS), np.int64)
-    count = cover_count = syncs_ended = zero()
+    count = cover_count = syncs_ended = 0
     # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
     most = program.threads * streams + len(reliance.always)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner, longer, zero
+from ffm.model.compiled import inlined, inner, longer
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 from ffm.model.searching import place_of
 
@@ -183,7 +183,7 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
     earlier time. Only in damaged records can threads wait for each other in a circle, or have started each other: then
     the rest is one stretch of the thread that is reached.
     """
-    found = near = still = zero()
+    found = near = still = 0
     most = len(rows.start) + len(ways.jumps) + len(ways.parent)  # steps that can lead to the same time
     now = last
     on = last_thread
@@ -191,7 +191,7 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
     row = last_row
     reached = last + 1
     while on != NOWHERE:
-        still = still + 1 if now == reached else zero()
+        still = still + 1 if now == reached else 0
         reached = now
         if still > most:
             return int(put(track, found, ON_HOST, on if on >= 0 else ways.thread[row], first, now))

@@ -5,7 +5,7 @@ As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`
 
 from __future__ import annotations
 
-from ffm.model.compiled import inner, zero
+from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.encounters import come, follow, go_on_together
 from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace, at_the_start
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
@@ -42,9 +42,9 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
     early = state.early
     if len(members) == 0 and not timed:
         return early
-    entry = zero()  # the next of the entries of encounters
-    member = child = zero()  # the next of the changed rows, and of the joined threads
-    wait = free = zero()  # the next of the waits for other threads, by where they end and by where these let go
+    entry = 0  # the next of the entries of encounters
+    member = child = 0  # the next of the changed rows, and of the joined threads
+    wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
     place, fresh = (members[0] if manner.jump else 0), manner.jump
     while place < len(order):
         row = order[place]
