@@ -32,6 +32,7 @@ THINNED = (
     "pipeline/test_nvtx.py::test_a_range_delimits_iterations",
     "pipeline/test_portions.py::test_a_portion_of_a_program_without_end_is_found_again",
     "pipeline/test_signals_taken.py::test_a_program_takes_the_signal_that_it_sent",
+    "pipeline/test_unknown_instructions.py::test_the_trace_refuses_what_it_cannot_translate",
     "planted/test_portions.py::test_edges_are_not_judged",
     "planted/test_trace.py::test_verdicts_are_as_labelled",
     "remedy/test_random_programs.py::test_corrected_programs_write_the_same",

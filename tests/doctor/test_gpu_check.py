@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.processes import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,7 @@ def check(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_the_virtual_gpu_waits_where_it_claims_to(tmp_path: Path) -> None:
     done = check(tmp_path, "--only", "packages,doctor,facts,waiting")
     assert done.returncode == 0, done.stdout + done.stderr

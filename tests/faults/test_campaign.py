@@ -19,7 +19,9 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         yield Ground.prepare(sample("als"), scratch, server=server)
 
 
-@pytest.mark.parametrize(("kind", "rounds"), [("kill", 2), ("disk", 1), ("pair", 1), ("link", 1)])
+@pytest.mark.parametrize(
+    ("kind", "rounds"), [pytest.param("kill", 2, marks=pytest.mark.thorough), ("disk", 1), ("pair", 1), ("link", 1)]
+)
 def test_what_goes_wrong_is_told_and_nothing_is_lost(ground: Ground, kind: str, rounds: int) -> None:
     campaign = Campaign(ground)
     for _ in range(rounds):

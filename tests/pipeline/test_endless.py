@@ -70,6 +70,7 @@ def test_all_processes_of_a_program_are_measured_and_ended(ffm: Ffm, server: Pat
     assert any(verdict["kind"] == "unnecessary" for site in sites for verdict in site["synchronization"])
 
 
+@pytest.mark.thorough
 def test_a_program_that_ends_before_is_measured_whole(ffm: Ffm, server: Path, tmp_path: Path) -> None:
     run_stages(ffm, [server, "loop", "5"], tmp_path / "results", {"for": "10min"})
     for stage in STAGES:
@@ -105,6 +106,7 @@ def test_the_last_seconds_of_a_program_that_is_killed_are_kept(ffm: Ffm, server:
     assert "Only the last 0.2 s" in " ".join(done.out.split())
 
 
+@pytest.mark.thorough
 def test_no_other_run_can_find_the_last_seconds_again(ffm: Ffm, server: Path, tmp_path: Path) -> None:
     for words in (("run",), ("stage", "tracing", "--window", "1..2")):
         assert ffm(*words, "--last", "1s", server, folder=tmp_path).code == 2

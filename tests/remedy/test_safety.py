@@ -44,6 +44,7 @@ def play(build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pyt
     return run
 
 
+@pytest.mark.thorough
 def test_the_pool_gives_back_before_memory_runs_out(play: Play) -> None:
     counts = play("memory_runs_out").counts
     assert counts["frees"] >= 6

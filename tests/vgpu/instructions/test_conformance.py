@@ -41,7 +41,13 @@ FAMILIES: dict[str, Callable[[], list[Case]]] = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+LONG_FAMILIES = ("video",)
+"""Families whose code takes longest to compile."""
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=[pytest.mark.thorough] * (name in LONG_FAMILIES)) for name in FAMILIES]
+)
 def test_instructions_compute_what_the_isa_says(family: str) -> None:
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in FAMILIES[family]():
