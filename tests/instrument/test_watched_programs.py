@@ -27,6 +27,12 @@ def expect_unchanged(program: Path, instruments: Instruments) -> None:
     assert output.read_text() == bare.stdout.decode()
 
 
+def watching(folder: Path, trace: bool) -> Instruments:
+    functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
+    preloaded = () if trace else (PAGES,)
+    return Instruments(folder, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace)
+
+
 @pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
 @pytest.mark.parametrize(
     "name",
@@ -45,12 +51,11 @@ def expect_unchanged(program: Path, instruments: Instruments) -> None:
 def test_a_watched_program_writes_what_it_writes_unwatched(
     name: str, trace: bool, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
-    preloaded = () if trace else (PAGES,)
-    expect_unchanged(
-        build_program(PROGRAMS / name),
-        Instruments(tmp_path, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace),
-    )
+    expect_unchanged(build_program(PROGRAMS / name), watching(tmp_path, trace))
+
+
+def test_frequent_calls_do_what_they_do_unwatched(build_program: Callable[[Path], Path], tmp_path: Path) -> None:
+    expect_unchanged(build_program(PROGRAMS / "frequent_calls.cu"), watching(tmp_path, trace=False))
 
 
 def test_a_sampled_program_writes_what_it_writes_unsampled(

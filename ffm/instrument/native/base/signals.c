@@ -23,8 +23,8 @@ static struct {
     ffm_signal_action program[OURS]; /* what the program requested */
 } handlers;
 
-static ffm_handler_end (*before_handlers)(void); /* NULL if nobody wants to know */
-static uint64_t entered[SIGNALS + 1];            /* the program's handlers that `enter` continues in, by signal */
+static ffm_handler_end (*before_handlers)(ucontext_t *); /* NULL if nobody wants to know */
+static uint64_t entered[SIGNALS + 1]; /* the program's handlers that `enter` continues in, by signal */
 
 /* Those of ours that the program believes to be blocked. */
 static __thread uint64_t withheld __attribute__((tls_model("initial-exec")));
@@ -167,7 +167,7 @@ static const uint64_t TOLD = 1ULL << 62, IN_OURS = 1ULL << 63;
 /* Whether the end of the program's handler will be told. */
 static bool begin_handler(ucontext_t *context)
 {
-    const ffm_handler_end end = before_handlers();
+    const ffm_handler_end end = before_handlers(context);
     context->uc_flags |= (end == FFM_END_UNTOLD ? 0 : TOLD) | (end == FFM_END_TOLD_IN_OURS ? IN_OURS : 0);
     return end != FFM_END_UNTOLD;
 }
@@ -225,7 +225,7 @@ static int64_t install_entered(int number, const ffm_signal_action *wanted, ffm_
     return before == NULL || ffm_guarded_write((uint64_t)before, &replaced, sizeof replaced) ? 0 : -EFAULT;
 }
 
-void ffm_signals_before_handlers(ffm_handler_end (*before)(void))
+void ffm_signals_before_handlers(ffm_handler_end (*before)(ucontext_t *interrupted))
 {
     before_handlers = before;
     for (int number = 1; number <= SIGNALS; number++) {

@@ -21,10 +21,11 @@ typedef struct {
 /* Take over these signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
-/* Call a function, on the thread that is interrupted, before each handler of the program. It returns whether the
- * handler's end will be told (ffm_signals_program_returns), and to code whose system calls are the program's. */
+/* Call a function, on the thread that is interrupted, before each handler of the program. It may change where the
+ * interrupted code goes on, and returns whether the handler's end will be told (ffm_signals_program_returns), and to
+ * code whose system calls are the program's. */
 typedef enum { FFM_END_UNTOLD, FFM_END_TOLD, FFM_END_TOLD_IN_OURS } ffm_handler_end;
-void ffm_signals_before_handlers(ffm_handler_end (*before)(void));
+void ffm_signals_before_handlers(ffm_handler_end (*before)(ucontext_t *interrupted));
 
 /* A handler of the program that has been entered. */
 typedef struct {

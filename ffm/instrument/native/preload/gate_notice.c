@@ -11,7 +11,7 @@ enum { JUMP_CODE = 0xE9 };
 
 static struct {
     uint8_t *start;
-    uint8_t before[FFM_GATE_JUMP_BYTES];
+    uint8_t before[FFM_JUMP_BYTES];
     void (*hook)(void);
     pid_t process; /* the process that the hook belongs to */
 } notice;
@@ -33,11 +33,11 @@ void ffm_gate_notice_hooked(void)
 {
     int32_t distance;
     if (notice.start == NULL || notice.start[0] != JUMP_CODE ||
-        !ffm_gate_jump_reaches(notice.start, (const uint8_t *)(uintptr_t)tell) ||
+        !ffm_jump_reaches(notice.start, (const uint8_t *)(uintptr_t)tell) ||
         !ffm_gate_jump_writable(notice.start, true))
         return;
     memcpy(&distance, notice.start + 1, sizeof distance);
-    notice.hook = (void (*)(void))(uintptr_t)(notice.start + FFM_GATE_JUMP_BYTES + distance);
+    notice.hook = (void (*)(void))(uintptr_t)(notice.start + FFM_JUMP_BYTES + distance);
     notice.process = getpid();
     ffm_gate_jump(notice.start, (const uint8_t *)(uintptr_t)tell);
     ffm_gate_jump_writable(notice.start, false);

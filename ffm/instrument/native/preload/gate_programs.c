@@ -209,7 +209,7 @@ static void follow_execve(void)
     void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     uint8_t *execve_code = library == NULL ? NULL : dlsym(library, "execve");
     const uint8_t *ours = (const uint8_t *)(uintptr_t)led_execve;
-    if (execve_code == NULL || !ffm_gate_jump_reaches(execve_code, ours) || !ffm_gate_jump_writable(execve_code, true))
+    if (execve_code == NULL || !ffm_jump_reaches(execve_code, ours) || !ffm_gate_jump_writable(execve_code, true))
         return;
     ffm_gate_jump(execve_code, ours);
     ffm_gate_jump_writable(execve_code, false);

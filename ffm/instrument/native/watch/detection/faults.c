@@ -16,6 +16,7 @@
 #include "keys.h"
 #include "protection.h"
 #include "questions.h"
+#include "quick_calls.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"
@@ -270,9 +271,10 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     return ours || try_again(address, changes);
 }
 
-static ffm_handler_end before_handler(void)
+static ffm_handler_end before_handler(ucontext_t *interrupted)
 {
     ffm_keys_enter();
+    ffm_quick_call_interrupted(interrupted);
     ffm_resting_wake();
     return ffm_dispatch_handler_begins();
 }

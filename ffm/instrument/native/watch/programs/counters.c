@@ -1,14 +1,13 @@
 #include "counters.h"
 
-#include <sys/mman.h>
 #include <x86intrin.h>
 
 #include "clock_reads.h"
+#include "code_changes.h"
 #include "dispatch.h"
 #include "handlers.h"
-#include "kernel.h"
 
-enum { PAGE = 4096, PLACES = 1 << 10, BREAKPOINT = 0xCC, WITH_PROCESSOR = 3 /* bytes of RDTSCP */ };
+enum { PLACES = 1 << 10, BREAKPOINT = 0xCC, WITH_PROCESSOR = 3 /* bytes of RDTSCP */ };
 
 /* A read at a breakpoint costs microseconds, and a program may do nothing but read. So many reads at a place are seen
  * between the ends of two operations; then the breakpoint is gone until the next one ends. What reads there meanwhile
@@ -54,11 +53,10 @@ static place *place_of(uint64_t instruction)
 /* One byte of code, which other threads may be executing. */
 static bool put(uint64_t instruction, uint8_t byte)
 {
-    const uint64_t page = instruction & ~(uint64_t)(PAGE - 1);
-    if (ffm_kernel(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, 0) != 0)
+    if (!ffm_code_open(instruction, true))
         return false;
     __atomic_store_n((volatile uint8_t *)instruction, byte, __ATOMIC_RELEASE);
-    ffm_kernel(SYS_mprotect, page, PAGE, PROT_READ | PROT_EXEC, 0);
+    ffm_code_close(instruction);
     return true;
 }
 
@@ -132,4 +130,5 @@ bool ffm_counters_read(ucontext_t *context)
 void ffm_counters_after_fork(void)
 {
     counters.locked = false;
+    ffm_code_changes_after_fork();
 }

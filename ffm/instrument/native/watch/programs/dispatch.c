@@ -21,6 +21,7 @@
 #include "keys.h"
 #include "masked_calls.h"
 #include "questions.h"
+#include "quick_places.h"
 #include "ranges.h"
 #include "resting.h"
 #include "signal_stacks.h"
@@ -57,6 +58,11 @@ bool ffm_dispatch_pause(void)
 void ffm_dispatch_resume(bool before)
 {
     selector = before ? INTERCEPT : LET_THROUGH;
+}
+
+bool ffm_dispatch_intercepts(void)
+{
+    return selector == INTERCEPT;
 }
 
 /* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
@@ -270,6 +276,9 @@ static bool intercepted(ucontext_t *context)
     default:
         break;
     }
+    ffm_plain_use use;
+    if (ffm_system_call_is_plain(call, arguments, &use))
+        ffm_quick_place_called((uint64_t)registers[REG_RIP], call);
     registers[REG_RAX] = answer(call, arguments, context);
     return true;
 }
@@ -364,6 +373,7 @@ void ffm_dispatch_after_fork(void)
     dispatch.forked = true;
     ffm_threads_after_fork();
     ffm_calls_in_progress_after_fork();
+    ffm_quick_places_after_fork();
     ffm_signal_stacks_after_fork();
     ffm_dispatch_join();
 }

@@ -31,6 +31,9 @@ ffm_handler_end ffm_dispatch_handler_begins(void);
 bool ffm_dispatch_pause(void);
 void ffm_dispatch_resume(bool before);
 
+/* Whether the calling thread's are intercepted. */
+bool ffm_dispatch_intercepts(void);
+
 /* The handler of SIGSYS. */
 void ffm_dispatch_signal(int number, siginfo_t *info, void *context);
 

@@ -23,6 +23,7 @@
 #include "guarded.h"
 #include "mappings.h"
 #include "neighbours.h"
+#include "quick_places.h"
 #include "resting.h"
 #include "structures.h"
 #include "traced.h"
@@ -236,6 +237,7 @@ void ffm_system_call_starts(word path, word arguments, word environment)
     X(lseek, (void)0)                                                                                                  \
     X(sched_yield, (void)0)                                                                                            \
     X(getpid, (void)0)                                                                                                 \
+    X(getppid, (void)0)                                                                                                \
     X(gettid, (void)0)                                                                                                 \
     X(exit, (void)0)                                                                                                   \
     X(exit_group, (void)0)
@@ -263,6 +265,31 @@ bool ffm_system_call_is_known(uint64_t number)
         return false; /* structures that say themselves what they are */
     default:
         return number < CALLS && places[number] != PLACE_unknown;
+    }
+}
+
+bool ffm_system_call_is_plain(uint64_t number, const uint64_t *a, ffm_plain_use *use)
+{
+    switch (number) {
+    case SYS_write:
+    case SYS_pwrite64:
+        *use = (ffm_plain_use){a[1], a[2], false};
+        return true;
+    case SYS_pread64:
+        *use = (ffm_plain_use){a[1], a[2], true};
+        return true;
+    case SYS_fstat:
+        *use = (ffm_plain_use){a[1], sizeof(struct stat), true};
+        return true;
+    case SYS_lseek:
+    case SYS_sched_yield:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_getppid:
+        *use = (ffm_plain_use){0};
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -325,6 +352,8 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         ffm_watch_lose();
     if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
+    if (number == SYS_seccomp || (number == SYS_prctl && a[0] == PR_SET_SECCOMP))
+        ffm_quick_places_stop();
     if (number == SYS_pkey_alloc)
         ffm_resting_without_keys();
     if (number == SYS_mremap && a[1] == 0)

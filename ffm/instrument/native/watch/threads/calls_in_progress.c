@@ -9,15 +9,18 @@
 
 enum { PARTS = 20, ROOM = 1 << 16 };
 
+typedef struct {
+    uint64_t start, end, call; /* the address of the latter, on the stack of the thread */
+    bool writing, again, admitted;
+} part;
+
 /* What the calls of one thread use. */
 typedef struct place {
     struct place *next;
-    bool taken;
+    bool taken, in_quick;
     uint32_t count;
-    struct {
-        uint64_t start, end, call; /* the address of the latter, on the stack of the thread */
-        bool writing, again, admitted;
-    } parts[PARTS];
+    part quick; /* while in_quick */
+    part parts[PARTS];
 } place;
 
 static place *all; /* only grows */
@@ -66,6 +69,7 @@ static void find_place(void)
 static void leave(place *left)
 {
     __atomic_store_n(&left->count, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&left->in_quick, false, __ATOMIC_RELEASE);
     __atomic_clear(&left->taken, __ATOMIC_RELEASE);
 }
 
@@ -134,18 +138,39 @@ void ffm_call_in_progress_over(const ffm_call_in_progress *call)
         __atomic_store_n(&own.used->count, call->first, __ATOMIC_RELEASE);
 }
 
+bool ffm_quick_call_in_progress_begins(uint64_t start, uint64_t end, bool writing, bool admitted)
+{
+    place *here = own.used;
+    if (here == NULL)
+        return false;
+    here->quick = (part){.start = start, .end = end, .writing = writing, .admitted = admitted};
+    __atomic_store_n(&here->in_quick, true, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+void ffm_quick_call_in_progress_over(void)
+{
+    if (own.used != NULL)
+        __atomic_store_n(&own.used->in_quick, false, __ATOMIC_RELEASE);
+}
+
 /* A call that is refused can be made again, perhaps; one that is admitted uses the memory unseen. */
+static bool needs(const part *used, const ffm_closing *closing)
+{
+    const bool admitted = closing->by_key && used->admitted;
+    const uint64_t start = admitted ? closing->start : closing->first_page;
+    const uint64_t end = admitted ? closing->end : closing->last_page;
+    return used->start < end && start < used->end && (admitted || !used->again) &&
+           (used->writing || !closing->writing_only);
+}
+
 static bool uses(const place *of_thread, const ffm_closing *closing)
 {
-    for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--) {
-        const bool admitted = closing->by_key && of_thread->parts[i - 1].admitted;
-        const uint64_t start = admitted ? closing->start : closing->first_page;
-        const uint64_t end = admitted ? closing->end : closing->last_page;
-        if (of_thread->parts[i - 1].start < end && start < of_thread->parts[i - 1].end &&
-            (admitted || !of_thread->parts[i - 1].again) && (of_thread->parts[i - 1].writing || !closing->writing_only))
+    for (uint32_t i = __atomic_load_n(&of_thread->count, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (needs(&of_thread->parts[i - 1], closing))
             return true;
-    }
-    return false;
+    return __atomic_load_n(&of_thread->in_quick, __ATOMIC_ACQUIRE) && needs(&of_thread->quick, closing);
 }
 
 bool ffm_calls_in_progress_use(const ffm_closing *closing)

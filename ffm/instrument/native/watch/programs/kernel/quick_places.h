@@ -1,0 +1,32 @@
+/* Places where the program's system calls are made without a signal: jumps to them stand in the program's code in front
+ * of system calls that it makes often, where it loads the number of the call. The kernel lets calls in our own code
+ * through. In a place, we are asked about each call first, and either make it or let the program go on to its own. */
+#ifndef FFM_QUICK_PLACES_H
+#define FFM_QUICK_PLACES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+/* In the handler of a system call: code that goes on at `behind` has made this call. If it does so often, its next
+ * calls are made in a place. Nothing happens where the code has another form, is not that of a file, must not be
+ * written, or cannot be changed at once, or if all places are taken. */
+void ffm_quick_place_called(uint64_t behind, uint64_t number);
+
+/* Change no more code: the program may have forbidden it. */
+void ffm_quick_places_stop(void);
+
+/* If code that a handler of the program has interrupted is in a place, and its call has not begun or is answered, let
+ * it go on where the program's own code would be then. */
+void ffm_quick_place_leave(ucontext_t *interrupted);
+
+/* In a forked child, where a thread that no longer exists may have been changing code. */
+void ffm_quick_places_after_fork(void);
+
+/* What the places call (quick_calls.c): whether to make a call, with its six arguments; and after that, also if not. It
+ * is made unless the thread-local ffm_quick_call_made is false by then. They preserve what the kernel preserves, with
+ * the lower halves of the vector registers: neither may use the upper ones. */
+bool ffm_quick_call_begins(uint64_t number, const uint64_t *arguments);
+void ffm_quick_call_over(void);
+
+#endif

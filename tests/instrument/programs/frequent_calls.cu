@@ -1,0 +1,215 @@
+// System calls that a program makes so often that the watch no longer intercepts each: they keep all registers, report
+// addresses that nothing is at, are interrupted by signals, begin again or end with EINTR, are left by jumps and by the
+// end of their thread, and are made by several threads and by a child.
+#include <atomic>
+#include <cerrno>
+#include <csetjmp>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include <cuda_runtime.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+constexpr int often = 1000, threads = 4;
+
+static int nowhere;
+static std::atomic<int> failed;
+static volatile sig_atomic_t handled, leaves;
+static volatile int written_by_handler;
+static sigjmp_buf place;
+
+static void call_often()
+{
+    char byte = 'x';
+    for (int number = 0; number < often; number++) {
+        failed += write(nowhere, &byte, 1) != 1;
+        failed += getppid() <= 0;
+        failed += lseek(nowhere, 0, SEEK_CUR) != 0;
+    }
+}
+
+/* Whether a call keeps what the kernel keeps, and what lies below the stack pointer. */
+static bool keeps_registers()
+{
+    alignas(16) uint64_t before[32], after[32];
+    uint64_t general[6] = {};
+    for (int word = 0; word < 32; word++)
+        before[word] = 0x0101010101010101u * static_cast<uint64_t>(word + 1);
+    asm volatile(
+        "movaps (%[before]), %%xmm0\n movaps 16(%[before]), %%xmm1\n movaps 112(%[before]), %%xmm7\n"
+        "movaps 128(%[before]), %%xmm8\n movaps 240(%[before]), %%xmm15\n"
+        "mov $11, %%edi\n mov $12, %%esi\n mov $13, %%edx\n mov $14, %%r8d\n mov $15, %%r9d\n mov $16, %%r10d\n"
+        "sub $256, %%rsp\n call getppid@plt\n add $256, %%rsp\n"
+        "mov %%rdi, (%[general])\n mov %%rsi, 8(%[general])\n mov %%rdx, 16(%[general])\n"
+        "mov %%r8, 24(%[general])\n mov %%r9, 32(%[general])\n mov %%r10, 40(%[general])\n"
+        "movaps %%xmm0, (%[after])\n movaps %%xmm1, 16(%[after])\n movaps %%xmm7, 112(%[after])\n"
+        "movaps %%xmm8, 128(%[after])\n movaps %%xmm15, 240(%[after])\n"
+        :
+        : [before] "r"(before), [after] "r"(after), [general] "r"(general)
+        : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm7", "xmm8", "xmm15", "cc",
+          "memory");
+    bool kept = true;
+    for (const int vector : {0, 1, 7, 8, 15})
+        kept = kept && std::memcmp(before + 2 * vector, after + 2 * vector, 16) == 0;
+    for (int number = 0; number < 6; number++)
+        kept = kept && general[number] == static_cast<uint64_t>(11 + number);
+    return kept;
+}
+
+static void handle(int)
+{
+    handled = handled + 1;
+    char byte = 'y';
+    written_by_handler = static_cast<int>(write(nowhere, &byte, 1));
+    if (leaves)
+        siglongjmp(place, 1);
+}
+
+static void install(int flags)
+{
+    struct sigaction action = {};
+    action.sa_handler = handle;
+    action.sa_flags = flags;
+    sigaction(SIGALRM, &action, nullptr);
+    handled = 0;
+}
+
+/* Again and again, since the first may come before the call that it is to interrupt. */
+static void alarms(bool wanted)
+{
+    const itimerval times = {{0, wanted ? 10000 : 0}, {0, wanted ? 20000 : 0}};
+    setitimer(ITIMER_REAL, &times, nullptr);
+}
+
+/* A pipe that takes nothing more, unless somebody reads. */
+static void fill_pipe(int ends[2])
+{
+    static const char zeros[4096] = {};
+    if (pipe(ends) != 0)
+        return;
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], zeros, sizeof zeros) > 0)
+        continue;
+    fcntl(ends[1], F_SETFL, 0);
+}
+
+static void interrupted()
+{
+    int ends[2];
+    char byte = 'z';
+    fill_pipe(ends);
+    install(0);
+    alarms(true);
+    const long answer = write(ends[1], &byte, 1);
+    const bool ended = errno == EINTR;
+    alarms(false);
+    std::printf("interrupted: %ld %d, handled %d, written %d\n", answer, ended, handled > 0, written_by_handler);
+    install(SA_RESTART);
+    std::thread reader([&] {
+        char read_back[8192];
+        while (!handled)
+            usleep(1000);
+        usleep(20000);
+        failed += read(ends[0], read_back, sizeof read_back) <= 0;
+    });
+    alarms(true);
+    const long begun_again = write(ends[1], &byte, 1);
+    alarms(false);
+    std::printf("begun again: %ld\n", begun_again);
+    reader.join();
+    fill_pipe(ends);
+    leaves = 1;
+    if (sigsetjmp(place, 1) == 0) {
+        alarms(true);
+        std::printf("not left: %ld\n", static_cast<long>(write(ends[1], &byte, 1)));
+    }
+    alarms(false);
+    leaves = 0;
+    std::printf("left\n");
+}
+
+struct tidy {
+    ~tidy()
+    {
+        std::printf("tidied\n");
+    }
+};
+
+static void *write_for_ever(void *ends)
+{
+    char byte = 'z';
+    tidy at_end;
+    for (;;)
+        failed += write(static_cast<int *>(ends)[1], &byte, 1) != 1;
+    return nullptr;
+}
+
+static void cancelled()
+{
+    int ends[2];
+    pthread_t thread;
+    void *result = nullptr;
+    fill_pipe(ends);
+    pthread_create(&thread, nullptr, write_for_ever, ends);
+    usleep(20000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    std::printf("cancelled %d\n", result == PTHREAD_CANCELED);
+}
+
+/* While signals come at any moment. */
+static void disturbed()
+{
+    install(SA_RESTART);
+    const itimerval again = {{0, 100}, {0, 100}}, never = {};
+    setitimer(ITIMER_REAL, &again, nullptr);
+    for (int round = 0; round < 20; round++)
+        call_often();
+    setitimer(ITIMER_REAL, &never, nullptr);
+}
+
+static int status_of_child()
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        call_often();
+        _exit(keeps_registers() ? 3 : 4);
+    }
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+int main()
+{
+    int *host = nullptr, *device = nullptr;
+    cudaMallocHost((void **)&host, 4096);
+    cudaMalloc((void **)&device, 4096);
+    cudaMemcpyAsync(host, device, 4096, cudaMemcpyDeviceToHost);
+    cudaDeviceSynchronize();
+    nowhere = open("/dev/null", O_WRONLY);
+    call_often();
+    std::thread others[threads];
+    for (auto &other : others)
+        other = std::thread(call_often);
+    for (auto &other : others)
+        other.join();
+    call_often();
+    std::printf("kept %d\n", keeps_registers());
+    int ends[2];
+    failed += pipe(ends) != 0;
+    const long refused = write(ends[1], reinterpret_cast<void *>(8), 10);
+    std::printf("refused: %ld %d\n", refused, errno == EFAULT);
+    interrupted();
+    cancelled();
+    disturbed();
+    std::printf("child %d, failed %d\n", status_of_child(), failed.load());
+    return host[0];
+}
