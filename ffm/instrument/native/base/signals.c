@@ -84,6 +84,7 @@ static bool is_function(const ffm_signal_action *action)
 }
 
 static ffm_signals_mover move_frame; /* NULL if frames stay where they are */
+static ffm_signals_keeper keep;      /* likewise */
 static uint64_t on_stack;            /* one bit for each signal whose handler asks for an alternate stack */
 
 /* Continue in a handler, with a stack pointer, its arguments, and an alternate stack for others. */
@@ -110,9 +111,10 @@ __asm__(".text\n"
         "jmp *%rbx\n"
         ".size ffm_signals_continue, . - ffm_signals_continue\n");
 
-void ffm_signals_move_frames(ffm_signals_mover mover)
+void ffm_signals_move_frames(ffm_signals_mover mover, ffm_signals_keeper keeper)
 {
     move_frame = mover;
+    keep = keeper;
 }
 
 static uint64_t *mask_of(ucontext_t *interrupted)
@@ -120,12 +122,21 @@ static uint64_t *mask_of(ucontext_t *interrupted)
     return (uint64_t *)&interrupted->uc_sigmask;
 }
 
-static __thread ffm_signals_call *interruptible __attribute__((tls_model("initial-exec")));
+static __thread ffm_signals_call *elsewhere __attribute__((tls_model("initial-exec")));
+
+/* The last call made on the same stack. A handler of the program may switch to a coroutine that was interrupted within
+ * an earlier call of the thread, and which goes on with it. */
+static ffm_signals_call **last_at(uint64_t stack)
+{
+    ffm_signals_call **kept = keep == NULL ? NULL : keep(stack);
+    return kept == NULL ? &elsewhere : kept;
+}
 
 void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted)
 {
-    *call = (ffm_signals_call){.interrupted = interrupted, .at_start = *mask_of(interrupted), .before = interruptible};
-    interruptible = call;
+    ffm_signals_call **last = last_at((uint64_t)call);
+    *call = (ffm_signals_call){.interrupted = interrupted, .at_start = *mask_of(interrupted), .before = *last};
+    *last = call;
     if (__atomic_load_n(&interrupts, __ATOMIC_RELAXED))
         ffm_signals_set_mask(call->at_start);
 }
@@ -134,7 +145,7 @@ void ffm_signals_call_over(const ffm_signals_call *call)
 {
     if (__atomic_load_n(&interrupts, __ATOMIC_RELAXED))
         ffm_signals_set_mask(~FFM_SIGNALS_OURS);
-    interruptible = call->before;
+    *last_at((uint64_t)call) = call->before;
 }
 
 /* Whether code with this stack pointer makes the call. A handler that was left by a jump has left its call as well. */
@@ -149,8 +160,8 @@ static void continue_moved(int number, uint64_t handler, const siginfo_t *info, 
                            bool told)
 {
     const uint64_t interrupted = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
-    const bool in_call = is_made_at(interruptible, interrupted);
-    const ucontext_t *of_program = in_call ? interruptible->interrupted : context;
+    const ffm_signals_call *made = *last_at(interrupted);
+    const ucontext_t *of_program = is_made_at(made, interrupted) ? made->interrupted : context;
     const ffm_signal_entry entry = {
         .frame = context, .program = (uint64_t)of_program->uc_mcontext.gregs[REG_RSP], .asks = asks, .told = told};
     stack_t rest;
@@ -421,9 +432,11 @@ ffm_handler_end ffm_signals_program_returns(uint64_t frame)
     ffm_signals_withhold(&mask);
     ffm_guarded_write(place_of_mask, &mask, sizeof mask);
     ffm_guarded_write(frame, &plain, sizeof plain);
-    if (is_made_at(interruptible, (uint64_t)context.uc_mcontext.gregs[REG_RSP])) {
-        const uint64_t changed = mask ^ interruptible->at_start;
-        uint64_t *of_thread = mask_of(interruptible->interrupted);
+    const uint64_t interrupted = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+    const ffm_signals_call *made = *last_at(interrupted);
+    if (is_made_at(made, interrupted)) {
+        const uint64_t changed = mask ^ made->at_start;
+        uint64_t *of_thread = mask_of(made->interrupted);
         *of_thread = (*of_thread & ~changed) | (mask & changed);
     }
     if (!(flags & TOLD))

@@ -38,7 +38,12 @@ typedef struct {
 /* Handlers go on where this function moves the kernel's frame; 0 is where they are. Then the kernel is given `rest` as
  * the alternate stack. */
 typedef uint64_t (*ffm_signals_mover)(const ffm_signal_entry *entry, stack_t *rest);
-void ffm_signals_move_frames(ffm_signals_mover mover);
+
+/* Where the last call is kept that is made on the stack that a stack pointer is on; NULL if nothing is known of it. */
+typedef struct ffm_signals_call ffm_signals_call;
+typedef ffm_signals_call **(*ffm_signals_keeper)(uint64_t stack);
+
+void ffm_signals_move_frames(ffm_signals_mover mover, ffm_signals_keeper keeper);
 
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
@@ -104,11 +109,11 @@ int64_t ffm_signals_program_mask(int how, const uint64_t *set, uint64_t *before,
 
 /* A system call of the program that a handler of ours makes, and where only the program's handlers interrupt it. They
  * may change the mask that they return to: that is the thread's, which takes effect when ours returns. */
-typedef struct ffm_signals_call {
+struct ffm_signals_call {
     ucontext_t *interrupted;
     uint64_t at_start;
-    struct ffm_signals_call *before;
-} ffm_signals_call;
+    ffm_signals_call *before;
+};
 
 void ffm_signals_call_begins(ffm_signals_call *call, ucontext_t *interrupted);
 void ffm_signals_call_over(const ffm_signals_call *call);

@@ -376,7 +376,7 @@ bool ffm_faults_open(void)
     cost = fault_cost();
     ffm_sink_set_fault_cost(cost);
     ffm_keys_open();
-    ffm_signals_move_frames(ffm_signal_stack_moved);
+    ffm_signals_move_frames(ffm_signal_stack_moved, ffm_signal_stack_calls);
     ffm_signals_before_handlers(before_handler);
     return ffm_signals_open(on_fault, on_trap, ffm_dispatch_signal);
 }

@@ -55,6 +55,7 @@ typedef struct {
     stack_t given; /* by the program to this thread; of no bytes if nothing */
     uint32_t kept; /* one bit for each part */
     uint32_t last; /* part that the kernel got */
+    ffm_signals_call *calls[PARTS];
 } state_of_thread;
 
 static state_of_thread *state(void)
@@ -97,6 +98,7 @@ static bool made(stack_t *made)
     while (state()->kept & 1U << part && state()->kept != UINT32_MAX)
         part = next_of(part);
     state()->last = part;
+    state()->calls[part] = NULL;
     const uint64_t first = part == 0 ? sizeof(state_of_thread) : 0;
     void *start = (void *)(own + (uint64_t)part * PART + first); // NOLINT(performance-no-int-to-ptr)
     *made = (stack_t){.ss_sp = start, .ss_size = PART - first, .ss_flags = AUTODISARM};
@@ -117,6 +119,11 @@ static bool is_ours(const stack_t *stack)
 static uint32_t part_of(uint64_t address)
 {
     return (uint32_t)((address - own) / PART);
+}
+
+ffm_signals_call **ffm_signal_stack_calls(uint64_t stack)
+{
+    return is_on_ours(stack) ? &state()->calls[part_of(stack)] : NULL;
 }
 
 /* Ours in place of a present one, which stays the program's. */

@@ -28,6 +28,10 @@ int64_t ffm_signal_stack_program(const uint64_t *arguments, const ucontext_t *in
  * free for the kernel meanwhile; 0 if it is to stay. */
 uint64_t ffm_signal_stack_moved(const ffm_signal_entry *entry, stack_t *rest);
 
+/* Where the last call is kept that is made on the part of ours that a stack pointer is on; NULL if it is not on ours.
+ */
+ffm_signals_call **ffm_signal_stack_calls(uint64_t stack);
+
 /* A handler of the program is about to return by a system call, with a frame that showed the program's stack. */
 void ffm_signal_stack_returns(uint64_t frame, const ucontext_t *interrupted);
 
