@@ -216,8 +216,9 @@ def _forbidden(status: Ending | ExitStatus) -> str:
     if status.signal != "SIGSYS":
         return ""
     return (
-        " A filter of system calls (seccomp) may have ended it: recording takes fallocate, mmap, madvise, munmap and "
-        "rt_sigprocmask, which such a filter must allow while the program is measured."
+        " A filter of system calls (seccomp) may have ended it: recording takes fallocate, mmap, mprotect, madvise, "
+        "munmap, rt_sigprocmask, and after stage 1 openat and rt_sigreturn, which such a filter must allow while the "
+        "program is measured."
     )
 
 

@@ -38,6 +38,7 @@ def watching(folder: Path, trace: bool) -> Instruments:
     "name",
     [
         "blocked_threads.cu",
+        "filtered_calls.cu",
         "own_keys.cu",
         "read_by_child.cu",
         "readable_addresses.cu",

@@ -1,5 +1,6 @@
 #include "system_calls.h"
 
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -20,7 +21,9 @@
 #include "births.h"
 #include "calls_in_progress.h"
 #include "clock_reads.h"
+#include "filters.h"
 #include "guarded.h"
+#include "keys.h"
 #include "mappings.h"
 #include "neighbours.h"
 #include "quick_places.h"
@@ -345,10 +348,26 @@ static bool reads_clock(uint64_t number, const uint64_t *a)
     }
 }
 
+/* Whether the program gives the kernel a filter of system calls that does not let pages be protected. */
+static bool forbids_protecting(uint64_t number, const uint64_t *a)
+{
+    const bool by_prctl = number == SYS_prctl && a[0] == PR_SET_SECCOMP && a[1] == SECCOMP_MODE_FILTER;
+    const bool by_seccomp = number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER;
+    if (ffm_trace_on() || !(by_prctl || by_seccomp))
+        return false;
+    static const uint64_t rights[] = {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE};
+    for (uint32_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+        const uint64_t arguments[6] = {0, PAGE, rights[i]};
+        if (!ffm_filter_allows(a[2], ffm_keys_used() ? SYS_pkey_mprotect : SYS_mprotect, arguments))
+            return true;
+    }
+    return false;
+}
+
 void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_registers *from)
 {
     ffm_births_before(number, a, from);
-    if (is_delayed(number, a) || ffm_neighbours_before(number, a))
+    if (is_delayed(number, a) || ffm_neighbours_before(number, a) || forbids_protecting(number, a))
         ffm_watch_lose();
     if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
