@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph,
 from ffm.model.waiting.meetings import Meetings
 
 Times = NDArray[np.int64]
+
+COMPARED_AT_ONCE = 1_000_000
+"""Of so many stretches of a path it is found at a time where others are meanwhile: all take much memory together."""
 
 
 class Part(IntEnum):
@@ -404,8 +408,20 @@ def agreement(paths: Sequence[Places]) -> float:
     """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
     if not paths or paths[0].length == 0:
         return 1.0
-    offsets = np.cumsum([0, *(len(path.begin) for path in paths)])
-    begin = np.concatenate([path.begin for path in paths])
-    lane = np.concatenate([path.lane for path in paths])
-    same = run(path_kernels.shared, len(begin), begin, lane, offsets, min(path.end for path in paths))
-    return float(same) / max(path.length for path in paths)
+    last = min(path.end for path in paths)
+    bounds = [moment for moment in paths[0].begin[::COMPARED_AT_ONCE].tolist() if moment < last]
+    same = sum(_same_between(paths, since, until) for since, until in pairwise([*bounds, last]))
+    return same / max(path.length for path in paths)
+
+
+def _same_between(paths: Sequence[Places], since: int, until: int) -> int:
+    """Return for how many nanoseconds between two moments all paths are at the same place."""
+    begins, lanes = [], []
+    for path in paths:
+        first = max(int(np.searchsorted(path.begin, since, side="right")) - 1, 0)
+        behind = max(int(np.searchsorted(path.begin, until)), first + 1)
+        begins.append(path.begin[first:behind].clip(since))
+        lanes.append(path.lane[first:behind])
+    offsets = np.cumsum([0, *(len(begin) for begin in begins)])
+    same = run(path_kernels.shared, int(offsets[-1]), np.concatenate(begins), np.concatenate(lanes), offsets, until)
+    return int(same)
