@@ -152,6 +152,7 @@ STACKS_AND_SIGNALS = [
     *_both("blocks_all blocks_all_raw ignores_all defaults_all handles_all keeps_own_segv own_segv_raw"),
     *_both("recovers_segv recovers_bus recovers_fpe recovers_ill recovers_abort own_trap own_sys"),
     *_between("own_segv_once", TURNS),
+    *_between("own_dispatch"),
     *_both("real_timer profiling_timer interrupting_timer alarm_later reads_signals stops"),
 ]
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "guarded.h"
 #include "instruments.h"
@@ -333,7 +332,8 @@ static void let_go(int number, bool sent)
         handlers.open = false;
     install(number, &usual, NULL);
     if (sent || number == SIGTRAP || number == SIGSYS)
-        ffm_kernel(SYS_tgkill, (uint64_t)getpid(), (uint64_t)gettid(), (uint64_t)number, 0);
+        ffm_kernel(SYS_tgkill, (uint64_t)ffm_kernel(SYS_getpid, 0, 0, 0, 0),
+                   (uint64_t)ffm_kernel(SYS_gettid, 0, 0, 0, 0), (uint64_t)number, 0);
 }
 
 void ffm_signals_pass(int number, siginfo_t *info, void *context)

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -138,6 +139,22 @@ THING(own_sys)
 {
     handle(SIGSYS, handler_says, 0);
     raise(SIGSYS);
+}
+static volatile char dispatched; /* SYSCALL_DISPATCH_FILTER_… of linux/prctl.h */
+static void answers_call(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    dispatched = 0;
+    say(info->si_syscall == SYS_getppid ? "dispatched\n" : "another call\n");
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = 0;
+}
+THING(own_dispatch)
+{
+    const struct sigaction action = {.sa_sigaction = answers_call, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSYS, &action, NULL);
+    prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &dispatched);
+    dispatched = 1;
+    say(syscall(SYS_getppid) == 0 ? "answered\n" : "made\n");
 }
 THING(keeps_own_segv)
 {

@@ -20,6 +20,7 @@
 #include "kernel.h"
 #include "keys.h"
 #include "masked_calls.h"
+#include "own_dispatch.h"
 #include "questions.h"
 #include "quick_places.h"
 #include "ranges.h"
@@ -32,8 +33,7 @@
 #include "threads.h"
 #include "watched.h"
 
-#ifndef PR_SET_SYSCALL_USER_DISPATCH
-#define PR_SET_SYSCALL_USER_DISPATCH 59
+#ifndef PR_SYS_DISPATCH_ON
 #define PR_SYS_DISPATCH_ON 1
 #endif
 
@@ -175,6 +175,8 @@ static int64_t make(uint64_t call, const uint64_t *a, ucontext_t *context)
         return ffm_signal_stack_program(a, context);
     case SYS_pkey_alloc:
         return ffm_keys_program(a, context);
+    case SYS_prctl:
+        return a[0] == FFM_SET_SYSCALL_USER_DISPATCH ? ffm_own_dispatch_set(a) : ffm_kernel_call(call, a);
     default:
         return ffm_masked_call_is(call) ? ffm_masked_call(call, a) : ffm_kernel_call(call, a);
     }
@@ -216,9 +218,10 @@ static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *cont
     return result;
 }
 
+/* No system call here is the C library's, which the program may want to see. */
 ffm_handler_end ffm_dispatch_handler_begins(void)
 {
-    if (joined == 0 || joined != gettid())
+    if (joined == 0 || joined != (pid_t)ffm_kernel(SYS_gettid, 0, 0, 0, 0))
         return FFM_END_UNTOLD;
     const bool in_ours = selector == LET_THROUGH; /* such as a call of the driver */
     selector = INTERCEPT;
@@ -299,7 +302,8 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
         ffm_threads_answer(interrupted);
         return;
     }
-    if (info->si_code != USER_DISPATCH) {
+    const uint64_t from = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    if (info->si_code != USER_DISPATCH || ffm_own_dispatch_wants(from)) {
         ffm_signals_pass(number, info, context);
         return;
     }
@@ -314,8 +318,8 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 
 static bool turn_on(void)
 {
-    const uint64_t arguments[6] = {PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, dispatch.code, dispatch.code_bytes,
-                                   (uint64_t)&selector};
+    const uint64_t arguments[6] = {FFM_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, dispatch.code,
+                                   dispatch.code_bytes, (uint64_t)&selector};
     return ffm_kernel_call(SYS_prctl, arguments) == 0;
 }
 
@@ -369,6 +373,7 @@ void ffm_dispatch_child_over(void)
 void ffm_dispatch_after_fork(void)
 {
     ffm_signals_after_fork();
+    ffm_own_dispatch_after_fork();
     joined = 0;
     dispatch.forked = true;
     ffm_threads_after_fork();
