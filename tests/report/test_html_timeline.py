@@ -81,7 +81,7 @@ def test_no_times_of_a_gpu_that_did_nothing_are_inferred(tmp_path: Path) -> None
     assert not data.inferred
 
 
-@pytest.mark.parametrize("times", [3, 20_000])
+@pytest.mark.parametrize("times", [3, 5_000])
 def test_a_run_of_any_length_takes_about_as_much_room(tmp_path: Path, times: int) -> None:
     data = timeline_data(results_of(once(5_000) * times, tmp_path))
     assert data is not None
