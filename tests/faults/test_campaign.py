@@ -20,7 +20,13 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "rounds"), [pytest.param("kill", 2, marks=pytest.mark.thorough), ("disk", 1), ("pair", 1), ("link", 1)]
+    ("kind", "rounds"),
+    [
+        pytest.param("kill", 2, marks=pytest.mark.thorough),
+        pytest.param("disk", 1, marks=pytest.mark.thorough),
+        ("pair", 1),
+        ("link", 1),
+    ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_lost(ground: Ground, kind: str, rounds: int) -> None:
     campaign = Campaign(ground)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.mutants import GOOD, make_results, read_mutants
 
-MUTATIONS = int(os.environ.get("FFM_MUTATIONS", "40"))
+MUTATIONS = int(os.environ.get("FFM_MUTATIONS", "20"))
 FIRST = int(os.environ.get("FFM_FIRST_MUTATION", "0"))
 
 

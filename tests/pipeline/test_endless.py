@@ -95,6 +95,7 @@ def test_the_last_seconds_are_kept_whole(ffm: Ffm, server: Path, tmp_path: Path,
     assert 0 < portion["measured_s"] <= 0.2
 
 
+@pytest.mark.thorough
 def test_the_last_seconds_of_a_program_that_is_killed_are_kept(ffm: Ffm, server: Path, tmp_path: Path) -> None:
     script = tmp_path / "crash"
     script.write_text(f"#!/bin/sh\n{server} crash 1500\nexit 0\n")

@@ -47,6 +47,7 @@ def the_wait(analysis: Analysis) -> tuple[int, str, Because]:
     return number, verdict.kind, verdict.because
 
 
+@pytest.mark.thorough
 def test_a_watch_that_is_given_up_decides_nothing_and_says_so(ffm: Ffm, program: Path, results: Path) -> None:
     number, kind, because = the_wait(open_results(results).document)
     assert (kind, because) == ("required", Because.NOT_WATCHED)

@@ -35,6 +35,7 @@ def test_a_daemon_is_measured_to_its_end(ffm: Ffm, program: Path, tmp_path: Path
     assert (recording.operations["function"] == index).sum() == CALLS
 
 
+@pytest.mark.thorough
 def test_the_time_limit_holds_for_what_is_left_behind(ffm: Ffm, program: Path, tmp_path: Path) -> None:
     done = ffm("stage", "baseline", "--results", tmp_path, "--timeout", 5, "--", program, "endless")
     assert done.code != 0 and "time limit" in done.err

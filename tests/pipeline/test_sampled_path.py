@@ -47,6 +47,7 @@ def test_the_path_names_the_functions_in_which_the_cpu_worked(
     assert change["gain"]["seconds"] == pytest.approx(built["path_s"] / 2, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_the_path_names_functions_of_threads_that_never_call_the_driver(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:

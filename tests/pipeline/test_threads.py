@@ -18,7 +18,8 @@ LIMIT_S = 300
 """A deadlock lasts longer than this; the stages, even on a busy machine, do not."""
 
 
-@pytest.mark.parametrize(("rounds", "threads"), [(1, 20), pytest.param(2, 64, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("rounds", "threads"), [(1, 20), (2, 64)])
 def test_many_threads_are_traced_at_once(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, rounds: int, threads: int
 ) -> None:

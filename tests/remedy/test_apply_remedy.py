@@ -126,6 +126,7 @@ def test_a_program_without_any_planned_call_runs_only_once_each(ffm: Ffm, folder
     assert (tmp_path / "runs").read_text() == "\n\n"
 
 
+@pytest.mark.thorough
 def test_a_program_that_notices_is_an_error(ffm: Ffm, folder: Path, tmp_path: Path) -> None:
     """Only the corrected program's environment has the gate's variable. A link in the results is not followed."""
     (tmp_path / "precious").write_text("precious")
@@ -179,6 +180,7 @@ def test_everything_is_applied_unless_something_is_chosen(ffm: Ffm, folder: Path
     assert {"cudaFree-hoist"} <= applied <= {"cudaFree-hoist", "skip-syncs", "async-transfers", "reuse-uploads"}
 
 
+@pytest.mark.thorough
 def test_memory_can_be_limited(ffm: Ffm, folder: Path) -> None:
     done = ffm("apply-remedy", "--memory", 0, "--runs", 1, "--json", *ONE_ITERATION, folder=folder)
     assert done.code == 0, done.err

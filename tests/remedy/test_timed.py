@@ -67,6 +67,7 @@ def test_where_the_program_asks_the_kernel_itself_its_waits_stay(
     assert process.values["waits_unseen"] == sum(tally.calls for tally in process.tallies) > TURNS
 
 
+@pytest.mark.thorough
 def test_a_site_whose_last_wait_is_timed_is_corrected(program: Path, ffm: Ffm, tmp_path: Path) -> None:
     results = tmp_path / "results"
     for stage in ("baseline", "tracing", "memory", "sync-use"):

@@ -67,6 +67,7 @@ def test_where_the_program_asks_the_kernel_itself_its_frees_wait(
     assert process.values["waits_unseen"] == process.values["frees"] == TURNS
 
 
+@pytest.mark.thorough
 def test_a_site_whose_last_free_is_timed_is_corrected(
     build_program: Callable[[Path], Path], ffm: Ffm, tmp_path: Path
 ) -> None:
