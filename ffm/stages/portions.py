@@ -107,7 +107,7 @@ def _last(recordings: Sequence[Recording]) -> Portion | None:
 def _until_cut(recordings: Sequence[Recording]) -> Portion | None:
     """Describe the whole of a run until ffm ended its recordings; None if it did not."""
     lasted = [
-        recording.finished - int(recording.operations["start"].min())
+        max(recording.finished - int(recording.operations["start"].min()), 0)  # the first call may begin later
         for recording in recordings
         if recording.finished and len(recording.operations)
     ]
