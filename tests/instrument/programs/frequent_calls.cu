@@ -1,6 +1,6 @@
 // System calls that a program makes so often that the watch no longer intercepts each: they keep all registers, report
 // addresses that nothing is at, are interrupted by signals, begin again or end with EINTR, are left by jumps and by the
-// end of their thread, and are made by several threads and by a child.
+// end of their thread, are made by several threads and by a child, and become signals where the program asks for that.
 #include <atomic>
 #include <cerrno>
 #include <csetjmp>
@@ -13,8 +13,11 @@
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 constexpr int often = 1000, threads = 4;
@@ -61,6 +64,21 @@ static bool keeps_registers()
     for (int number = 0; number < 6; number++)
         kept = kept && general[number] == static_cast<uint64_t>(11 + number);
     return kept;
+}
+
+/* The same of the upper halves of vector registers. */
+__attribute__((target("avx"))) static bool keeps_upper_halves()
+{
+    if (!__builtin_cpu_supports("avx"))
+        return true;
+    const uint64_t before[4] = {1, 2, 3, 4};
+    uint64_t after[4] = {};
+    asm volatile("vmovdqu (%[before]), %%ymm9\n sub $256, %%rsp\n call getppid@plt\n add $256, %%rsp\n"
+                 "vmovdqu %%ymm9, (%[after])\n vzeroupper\n"
+                 :
+                 : [before] "b"(before), [after] "r"(after)
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm9", "cc", "memory");
+    return std::memcmp(before, after, sizeof before) == 0;
 }
 
 static void handle(int)
@@ -175,6 +193,28 @@ static void disturbed()
     setitimer(ITIMER_REAL, &never, nullptr);
 }
 
+static volatile char selector; /* of the program's own Syscall User Dispatch: 1 if its calls become signals */
+
+static void answer(int, siginfo_t *info, void *context)
+{
+    selector = 0;
+    static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RAX] = info->si_syscall == SYS_getppid ? 7 : 8;
+}
+
+static int answered_by_handler()
+{
+    struct sigaction action = {};
+    action.sa_sigaction = answer;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSYS, &action, nullptr);
+    if (prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector) != 0)
+        return -1;
+    selector = 1;
+    const int answered = getppid();
+    prctl(59, 0, 0, 0, 0);
+    return answered;
+}
+
 static int status_of_child()
 {
     int status = -1;
@@ -202,7 +242,7 @@ int main()
     for (auto &other : others)
         other.join();
     call_often();
-    std::printf("kept %d\n", keeps_registers());
+    std::printf("kept %d %d\n", keeps_registers(), keeps_upper_halves());
     int ends[2];
     failed += pipe(ends) != 0;
     const long refused = write(ends[1], reinterpret_cast<void *>(8), 10);
@@ -210,6 +250,7 @@ int main()
     interrupted();
     cancelled();
     disturbed();
+    std::printf("answered %d\n", answered_by_handler());
     std::printf("child %d, failed %d\n", status_of_child(), failed.load());
     return host[0];
 }

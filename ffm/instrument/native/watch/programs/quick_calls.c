@@ -3,6 +3,7 @@
 #include "calls_in_progress.h"
 #include "dispatch.h"
 #include "keys.h"
+#include "own_dispatch.h"
 #include "questions.h"
 #include "quick_places.h"
 #include "ranges.h"
@@ -14,10 +15,10 @@
 __thread volatile bool ffm_quick_call_made __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread volatile bool admitted __attribute__((tls_model("initial-exec")));
 
-/* The thread's calls are the program's, and it does what the thread that has these variables does. */
+/* The thread does what the thread that has these variables does, and no signal is wanted in place of its calls. */
 static bool may_be_quick(void)
 {
-    return !ffm_threads_lost() && !ffm_signals_in_child();
+    return !ffm_threads_lost() && !ffm_signals_in_child() && !ffm_own_dispatch_is_on();
 }
 
 /* Handlers of the program that interrupt this end the call before it is made; what follows is then ended once more. */

@@ -41,6 +41,11 @@ bool ffm_own_dispatch_wants(uint64_t instruction)
     return present == BLOCK;
 }
 
+bool ffm_own_dispatch_is_on(void)
+{
+    return asked.on;
+}
+
 void ffm_own_dispatch_after_fork(void)
 {
     asked.on = false;

@@ -14,6 +14,9 @@ int64_t ffm_own_dispatch_set(const uint64_t *arguments);
 /* Whether the program wants a signal in place of the system call that ends at this address. */
 bool ffm_own_dispatch_wants(uint64_t instruction);
 
+/* Whether the program has asked for it in this thread. */
+bool ffm_own_dispatch_is_on(void);
+
 /* A forked child begins without. */
 void ffm_own_dispatch_after_fork(void);
 
