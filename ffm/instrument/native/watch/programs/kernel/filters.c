@@ -73,8 +73,8 @@ static uint32_t loaded(const machine *state, const struct sock_filter *step)
     }
 }
 
-/* How many instructions the next one is away. */
-static uint32_t execute(machine *state, const struct sock_filter *step)
+/* How many instructions the next one is away, perhaps beyond the end: the kernel checks a filter only afterwards. */
+static uint64_t execute(machine *state, const struct sock_filter *step)
 {
     const uint32_t operand = BPF_SRC(step->code) == BPF_X ? state->index : step->k;
     switch (BPF_CLASS(step->code)) {
@@ -95,7 +95,7 @@ static uint32_t execute(machine *state, const struct sock_filter *step)
         break;
     case BPF_JMP:
         if (BPF_OP(step->code) == BPF_JA)
-            return 1 + step->k;
+            return 1 + (uint64_t)step->k;
         return 1 + (holds(BPF_OP(step->code), state->accumulator, operand) ? step->jt : step->jf);
     default: /* BPF_MISC */
         if (BPF_MISCOP(step->code) == BPF_TAX)
@@ -115,7 +115,7 @@ bool ffm_filter_allows(uint64_t filter, uint64_t number, const uint64_t *argumen
     memcpy(state.data.args, arguments, sizeof state.data.args);
     if (!ffm_guarded_read(&given, filter, sizeof given))
         return true;
-    for (uint32_t at = 0; at < given.len && ffm_guarded_read(&step, (uint64_t)&given.filter[at], sizeof step);
+    for (uint64_t at = 0; at < given.len && ffm_guarded_read(&step, (uint64_t)&given.filter[at], sizeof step);
          at += execute(&state, &step)) {
         if (BPF_CLASS(step.code) != BPF_RET)
             continue;
