@@ -227,7 +227,7 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
     output = where_output(request.folder.output(stage))
     if outcome.ending.cut is not None:
         return (
-            f"{program} made no call of a CUDA driver in {outcome.wall_s:.1f} s, and was ended by ffm. Measure it for "
+            f"{program} made no call of a CUDA driver in {outcome.wall_s:.2f} s, and was ended by ffm. Measure it for "
             f"longer, or while it has work. {output}"
         )
     if not outcome.ending.sound:
