@@ -20,7 +20,7 @@ def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64
     return since, end[locks.by] + np.minimum(locks.released, timeline.gap[locks.by])
 
 
-def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.int64]) -> Locks:
+def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.int32]) -> Locks:
     """Return the waits that the replay lives through again; `place` is each row's position in its order.
 
     Only a wait counts that is followed by a row of its thread, and whose release comes after an earlier row.
@@ -40,16 +40,16 @@ def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.in
     kept = np.flatnonzero(counts)
     kept = kept[np.lexsort((released[kept], place[following[kept]]))]
     row, by = locks.row[kept], locks.by[kept]
+    goes_on, let_go = (place[rows].astype(np.int64) for rows in (following[kept], by))
     waited, released = waited[kept], released[kept]
     inside = np.bincount(row, weights=waited, minlength=len(timeline))[row]  # all waits of one gap together
     working = np.maximum(gap[row] - inside, 1)
     left = np.maximum(end[row] + gap[row] - released, 0)
-    goes_on = place[following[kept]]
     last = np.append(goes_on[1:] != goes_on[:-1], True)
     return Locks(
         goes_on=goes_on,
-        by=place[by],
-        let_go=np.argsort(place[by], kind="stable"),
+        by=let_go,
+        let_go=np.argsort(let_go, kind="stable"),
         waited=waited,
         work_after=np.where(last, np.minimum(left / working, 1.0), 0.0),
         work_before=np.minimum((released - end[by]) / np.maximum(gap[by], 1), 1.0),

@@ -24,7 +24,7 @@ from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Threads
 
 
-def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> thread_relations_kernels.Family:
+def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.int32]) -> thread_relations_kernels.Family:
     """Find threads that lived within one gap between two calls of another thread of the process, those that follow one,
     and those alike. O(n log n).
     """
@@ -34,11 +34,9 @@ def find_family(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) 
     joined = np.full(threads, -1, np.int64)
     follows = np.full(threads, -1, np.int32)
     alike = np.arange(threads, dtype=np.int32)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     encounters = ordered_encounters(timeline, work.encounters, place)
     if threads == work.processes:
-        nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, order)
+        nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, place)
         return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks, encounters)
     locks = lock_order(timeline, work.locks, place)
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
@@ -77,7 +75,7 @@ def without_guesses(
 
 
 def related_threads(
-    timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int64]
+    timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int32]
 ) -> Threads:
     """Return a family as the path needs it."""
     count = len(family.parent)
@@ -96,7 +94,7 @@ def related_threads(
 
 
 def _take_recorded(
-    lives: ThreadLives, place: NDArray[np.int64], parent: NDArray[np.int32], joined: NDArray[np.int64]
+    lives: ThreadLives, place: NDArray[np.int32], parent: NDArray[np.int32], joined: NDArray[np.int64]
 ) -> None:
     """Put what was recorded of threads in place of what their times show."""
     known = lives.before >= 0
@@ -128,7 +126,7 @@ def _find_parents(
     timeline: Timeline,
     begins: NDArray[np.int64],
     members: NDArray[np.int64],
-    place: NDArray[np.int64],
+    place: NDArray[np.int32],
     parent: NDArray[np.int32],
     joined: NDArray[np.int64],
 ) -> None:

@@ -62,7 +62,7 @@ def faster_run(
     timeline: Timeline,
     work: DeviceWork,
     trace: Trace,
-    place: NDArray[np.int64],
+    place: NDArray[np.int32],
     faster: Faster,
 ) -> FasterRun:
     """Prepare a replay; `place` contains each row's position in the trace's order."""
@@ -81,7 +81,7 @@ def faster_run(
         begins = np.flatnonzero(np.append(True, ~following))
         before[begins] += faster.first[timeline.thread[begins]]
     changed = (before > 0) | (call > 0) | (faster.gpu < 1)
-    members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone])
+    members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone]).astype(np.int64)
     both = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER
     sets = gone & (work.action == Action.SET_AND_WAIT)  # the CPU does not set the memory instead
     shorter = trace._replace(

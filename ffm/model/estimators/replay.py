@@ -120,9 +120,9 @@ class Replay:
         self._known: dict[tuple[bytes, bool], Replayed] = {}
         told = work.encounters
         self._order = inference.order if told is None else order_of_encounters(timeline, told)
-        self._related = find_family(timeline, work, self._order)
-        self._family = self._related if told is None else without_guesses(self._related, _who_meets(timeline, work))
         self._place = _inverse(self._order)
+        self._related = find_family(timeline, work, self._place)
+        self._family = self._related if told is None else without_guesses(self._related, _who_meets(timeline, work))
         self._end = RunEnd(timeline, work, self._family)
         # If each process has one thread and one stream, stretches that run as before can be skipped.
         threads = np.bincount(work.process_of_thread, minlength=work.processes)
@@ -184,7 +184,9 @@ class Replay:
 
     def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
         """Return the same for each of some groups of rows alone."""
-        return self._replays([Fix(np.sort(self._place[rows]), fixes=True, needed=True) for rows in groups])
+        return self._replays(
+            [Fix(np.sort(self._place[rows]).astype(np.int64), fixes=True, needed=True) for rows in groups]
+        )
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -393,10 +395,10 @@ def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
     return told
 
 
-def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _inverse(order: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the place of each row in an order, which is the same array if the rows are in order."""
     if (order[1:] > order[:-1]).all():
         return order
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
     return place

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.codes import is_one_of
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork, Direction
+from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import call_pattern_kernels
 from ffm.model.waiting.graph import Graph
@@ -49,8 +50,7 @@ def offloads(timeline: Timeline, work: DeviceWork, graph: Graph) -> tuple[int, i
     """
     if not len(timeline):
         return 0, 0
-    process = work.process_of_thread[timeline.thread]
-    order = np.lexsort((timeline.start, process)).astype(np.int64)
+    order = visiting_order(timeline, work)
     rows = call_pattern_kernels.Rows(
         timeline.thread,
         work.action,

@@ -61,11 +61,11 @@ class Graph:
     gpu_begin: NDArray[np.int64]
     """When the GPU began the row's work; 0, like `gpu_end`, if there is none."""
     gpu_end: NDArray[np.int64]
-    gpu_after: NDArray[np.int64]
+    gpu_after: NDArray[np.int32]
     """The row whose GPU work had to end first; -1 if the row's own call was what the work waited for."""
     gpu_reason: NDArray[np.uint8]
     """A value of `Reason`."""
-    cause: NDArray[np.int64]
+    cause: NDArray[np.int32]
     """The row whose GPU work the row's wait was for; -1 if it did not wait, or for nothing known."""
     waited: NDArray[np.int64]
     """How long it waited until that work was over."""
@@ -106,9 +106,9 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
     graph = Graph(
         gpu_begin=np.zeros(rows, np.int64),
         gpu_end=np.zeros(rows, np.int64),
-        gpu_after=np.full(rows, -1, np.int64),
+        gpu_after=np.full(rows, -1, np.int32),
         gpu_reason=np.zeros(rows, np.uint8),
-        cause=np.full(rows, -1, np.int64),
+        cause=np.full(rows, -1, np.int32),
         waited=np.zeros(rows, np.int64),
     )
     calls = graph_kernels.Calls(
@@ -138,7 +138,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
     return graph
 
 
-def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
+def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int32]) -> None:
     """Let work come after that of another stream of the device if that ended nearer to its start, in place."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

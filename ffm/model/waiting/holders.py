@@ -39,17 +39,17 @@ class _Waits:
         waited = meetings.waited
         entries = np.flatnonzero(waited > 0)
         entries = entries[np.lexsort((meetings.came[entries], meetings.thread[entries]))]
-        self._thread = meetings.thread[entries]
+        self._thread = meetings.thread[entries].astype(np.int32)
         self._begin = meetings.came[entries]
         self._end = self._begin + waited[entries]
         # A thread waits at one meeting at a time.
         same = self._thread[1:] == self._thread[:-1]
         self._end[:-1] = np.where(same, np.minimum(self._end[:-1], self._begin[1:]), self._end[:-1])
-        self._holder = meetings.thread[meetings.last[meetings.number[entries]]]
+        self._holder = meetings.thread[meetings.last[meetings.number[entries]]].astype(np.int32)
 
     def passed_on(
-        self, thread: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]:
+        self, thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], bool]:
         """Return stretches cut where their threads began or ended to wait, with the waits on whom these were for, and
         whether there are any.
         """
@@ -72,7 +72,7 @@ class _Waits:
 
     def _cut(
         self, thread: int, begin: NDArray[np.int64], end: NDArray[np.int64]
-    ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], bool]:
+    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]], bool]:
         """Do that for the stretches of one thread that waits."""
         first, last = np.searchsorted(self._thread, (thread, thread + 1))
         since, until, holder = (column[first:last] for column in (self._begin, self._end, self._holder))
@@ -85,5 +85,5 @@ class _Waits:
         starts = np.where(place > 0, edges[(edge - 1).clip(0)], begin[whole])
         ends = np.where(place < inside[whole], edges[edge.clip(max=len(edges) - 1)], end[whole])
         waits = edge % 2 == 1
-        who = np.where(waits, holder[(edge // 2).clip(max=len(holder) - 1)], thread)
+        who = np.where(waits, holder[(edge // 2).clip(max=len(holder) - 1)], np.int32(thread))
         return (who, starts, ends), bool(waits.any())

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import WAITED_NS
+from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
@@ -30,6 +31,10 @@ Times = NDArray[np.int64]
 
 COMPARED_AT_ONCE = 1_000_000
 """Of so many stretches of a path it is found at a time where others are meanwhile: all take much memory together."""
+
+
+USUAL_STRETCHES = 2
+"""Most paths have no more stretches than that for each row."""
 
 
 class Part(IntEnum):
@@ -86,35 +91,43 @@ class Stretches:
 
     kind: NDArray[np.uint8]
     """A value of `StretchKind`."""
-    where: NDArray[np.int64]
+    where: NDArray[np.int32]
     """The thread, or the row of the GPU work."""
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    lane: NDArray[np.integer]
+    lane: NDArray[np.int32]
     """As in `Path`."""
 
     @classmethod
     def of(
-        cls, timeline: Timeline, work: DeviceWork, kind: NDArray[np.uint8], where: Times, begin: Times, end: Times
+        cls,
+        timeline: Timeline,
+        work: DeviceWork,
+        kind: NDArray[np.uint8],
+        where: NDArray[np.int32],
+        begin: Times,
+        end: Times,
     ) -> Stretches:
         """Return stretches with their lanes."""
-        lane = where.astype(np.int32)
-        on_gpu, between = (np.flatnonzero(kind == one) for one in (StretchKind.ON_GPU, StretchKind.BETWEEN))
-        lane[on_gpu] = len(work.process_of_thread) + work.stream[where[on_gpu]]
-        lane[between] = timeline.thread[where[between]]
+        lane = where.copy()
+        for part in parts(len(where)):
+            on_gpu, between = (kind[part] == one for one in (StretchKind.ON_GPU, StretchKind.BETWEEN))
+            lane[part][on_gpu] = len(work.process_of_thread) + work.stream[where[part][on_gpu]]
+            lane[part][between] = timeline.thread[where[part][between]]
         return cls(kind, where, begin, end, lane)
 
     @classmethod
     def on_threads(cls, thread: NDArray[np.integer], begin: Times, end: Times) -> Stretches:
         """Return stretches on threads, which need not join; the arguments have one entry for each."""
-        where = thread.astype(np.int64, copy=False)
+        where = thread.astype(np.int32, copy=False)
         return cls(np.full(len(thread), StretchKind.ON_HOST, np.uint8), where, begin, end, where)
 
     @classmethod
     def nothing(cls) -> Stretches:
         """Return no stretch."""
         nothing = np.zeros(0, np.int64)
-        return cls(np.zeros(0, np.uint8), nothing, nothing, nothing, nothing)
+        nowhere = np.zeros(0, np.int32)
+        return cls(np.zeros(0, np.uint8), nowhere, nothing, nothing, nowhere)
 
     @property
     def length(self) -> int:
@@ -241,7 +254,7 @@ def find_stretches(
         started=related.started,
         born=np.where(related.born >= 0, related.born, timeline.start[begins[:-1].clip(max=len(timeline) - 1)]),
     )
-    track = _walked(
+    track, moments = _walked(
         _rows(timeline, work, graph, begins),
         ways,
         int(timeline.start.min()),
@@ -249,20 +262,28 @@ def find_stretches(
         path_kernels.GPU_WORK if on_gpu else int(timeline.thread[last_call]),
         last_work,
     )
-    moments = np.append(track.begin, last)
     return Stretches.of(timeline, work, track.kind, track.where, moments[:-1], moments[1:])
 
 
 def _walked(
     rows: path_kernels.Rows, ways: path_kernels.Ways, first: int, last: int, thread: int, row: int
-) -> path_kernels.Track:
-    """Walk once to count the stretches, and once more to fill them in: they may take more memory than all else."""
-    track = path_kernels.Track(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    for _ in range(2):
+) -> tuple[path_kernels.Track, Times]:
+    """Walk back to the start of the run; also return the moments at which the stretches begin, and the last one.
+
+    There is room for more stretches than most runs have: what is not written to takes no memory. If they are more, the
+    walk is repeated.
+    """
+    room = USUAL_STRETCHES * len(rows.start)
+    while True:
+        moments = np.empty(room + 1, np.int64)
+        track = path_kernels.Track(np.empty(room, np.uint8), np.empty(room, np.int32), moments[:-1])
         count = run(path_kernels.walk, len(rows.start), rows, ways, first, last, thread, row, track)
-        if count > len(track.kind):
-            track = path_kernels.Track(np.empty(count, np.uint8), np.empty(count, np.int64), np.empty(count, np.int64))
-    return track
+        if count <= room:
+            break
+        room = count
+    moments[-1] = last
+    free = room - count
+    return path_kernels.Track(*(column[free:] for column in track)), moments[free:]
 
 
 def _all_leads(

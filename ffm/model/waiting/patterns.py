@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
 from ffm.model.device import Action, DeviceWork
+from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
@@ -99,19 +100,24 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     works = graph.works
     transfer = works & (timeline.kind == Kind.TRANSFER)
     kernel = works & ~transfer
-    process = work.process_of_thread[timeline.thread] if len(timeline) else np.zeros(0, np.int32)
     own_first = is_one_of(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
-    begin = timeline.start + np.where(own_first, timeline.duration - timeline.wait, 0)
     on_kernels, late_count, late_ns = 0, 0, 0
     by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
     met = find_thread_waits(timeline, work, meetings)
     use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
-    for number in np.unique(process[works]).tolist():
-        mine = process == number
-        kernels = Union.of(graph.gpu_begin[kernel & mine], graph.gpu_end[kernel & mine])
-        waits = caused & mine
-        on_kernels += int(kernels.within(begin[waits], begin[waits] + graph.waited[waits]).sum())
-        after = np.flatnonzero(kernel & mine & (graph.gpu_after >= 0))
+    for number in range(work.processes):
+        mine = (work.process_of_thread == number)[timeline.thread]
+        working = kernel & mine
+        if not working.any():
+            continue
+        kernels = Union.of(graph.gpu_begin[working], graph.gpu_end[working])
+        waits = np.flatnonzero(caused & mine)
+        for part in parts(len(waits)):
+            rows = waits[part]
+            own = np.where(own_first[rows], timeline.duration[rows] - timeline.wait[rows], 0)
+            begin = timeline.start[rows] + own
+            on_kernels += int(kernels.within(begin, begin + graph.waited[rows]).sum())
+        after = np.flatnonzero(working & (graph.gpu_after >= 0))
         before = graph.gpu_after[after]
         since, until = graph.gpu_begin[before], graph.gpu_end[before]
         delayed = transfer[before] & (kernels.within(since, until) < until - since)

@@ -183,13 +183,14 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
     where = [place(analysis, index) for index in range(len(analysis.sites))]
     waits_first = work.waits_first
     of_threads = work.action == Action.WAIT_THREAD
+    works, of_gpu = run.graph.works, found.of_gpu
     for row in range(len(timeline)):
         track = _THREAD + int(timeline.thread[row])
         start = int(timeline.start[row])
         end, wait = start + int(timeline.duration[row]), int(timeline.wait[row])
         site = int(timeline.site[row])
         packet = writer.slice(start, track, where[site].call, "problem" if timeline.problem[row] else "call")
-        if run.graph.works[row]:
+        if works[row]:
             packet.track_event.flow_ids.append(row + 1)
         _annotate(packet, site=site + 1, place=where[site].place)
         yield packet
@@ -199,7 +200,7 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
             if (cause := int(run.graph.cause[row])) >= 0:
                 _annotate(
                     packet,
-                    waited_for=region_title(found, int(found.of_gpu[cause])),
+                    waited_for=region_title(found, int(of_gpu[cause])),
                     until_it_was_over=_milliseconds(int(run.graph.waited[row])),
                 )
             yield packet

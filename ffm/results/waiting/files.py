@@ -107,7 +107,7 @@ class WaitingFiles:
         Raises:
             OSError: A file cannot be written.
         """
-        host, where = stretches.kind == StretchKind.ON_HOST, stretches.where.astype(np.int32)
+        host, where = stretches.kind == StretchKind.ON_HOST, stretches.where
         path = {
             "kind": stretches.kind,
             "thread": np.where(host, where, np.int32(-1)),
@@ -126,7 +126,8 @@ class WaitingFiles:
     def write_nothing(self) -> None:
         """Write the files of a run of which no single operations are known."""
         nothing = np.zeros(0, np.int64)
-        graph = Graph(nothing, nothing, nothing, nothing.astype(np.uint8), nothing, nothing)
+        nowhere = np.zeros(0, np.int32)
+        graph = Graph(nothing, nothing, nowhere, np.zeros(0, np.uint8), nowhere, nothing)
         self.write(graph, Stretches.nothing(), Meetings.none())
 
 
@@ -139,8 +140,7 @@ def read_graph(document: Document, folder: Path, rows: int) -> Graph:
     columns = stored_table(document, "graph", GRAPH, folder)
     if len(columns["cause"]) != rows:
         raise edited(type(document), folder / GRAPH_FILE)
-    types = {"gpu_after": np.int64, "cause": np.int64}
-    return Graph(**{one.name: _own(columns[one.name], types.get(one.name)) for one in fields(Graph)})
+    return Graph(**{one.name: _own(columns[one.name]) for one in fields(Graph)})
 
 
 def read_stretches(document: Document, folder: Path, timeline: Timeline, work: DeviceWork) -> Stretches:
@@ -151,7 +151,7 @@ def read_stretches(document: Document, folder: Path, timeline: Timeline, work: D
     """
     counts = {"rows": len(timeline), "threads": len(work.process_of_thread)}
     columns = stored_table(document, "stretches", STRETCHES, folder, counts)
-    where = np.maximum(columns["thread"], columns["row"]).astype(np.int64)
+    where = np.maximum(columns["thread"], columns["row"])
     kind, begin, end = (_own(columns[name]) for name in ("kind", "begin", "end"))
     return Stretches.of(timeline, work, kind, where, begin, end)
 
@@ -170,6 +170,6 @@ def _columns_of(record: Graph | Meetings) -> Columns:
     return {one.name: getattr(record, one.name) for one in fields(record)}
 
 
-def _own(column: NDArray[Any], kind: type[np.generic] | None = None) -> NDArray[Any]:
+def _own(column: NDArray[Any]) -> NDArray[Any]:
     """Return a copy of a mapped column: kernels are compiled for columns that can be written to."""
-    return column.astype(column.dtype if kind is None else kind)
+    return column.copy()

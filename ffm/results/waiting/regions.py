@@ -19,7 +19,7 @@ from ffm.model.estimators.faster import Faster
 from ffm.model.grouping import numbered, parts
 from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.model.lock_order import lock_waited
-from ffm.model.timeline import Kind
+from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
@@ -54,15 +54,15 @@ class _Cells:
     """For each row, the cell of the CPU work after it."""
     before: int
     """The cell of what comes before a thread's first call."""
-    over: NDArray[np.int64]
-    """When each row's call is over, in nanoseconds."""
+    timeline: Timeline
     count: int
 
     def of_pieces(self, path: Path) -> NDArray[np.int64]:
         """Return the cell of each piece of a path; -1 for what passes before GPU work for which nothing accounts."""
         cell = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
         cell = np.where(path.part == Part.WORK, self.after[path.row], cell)
-        cell = np.where((path.part == Part.UNKNOWN) & (path.end > self.over[path.row]), -1, cell)
+        over = self.timeline.start[path.row] + self.timeline.duration[path.row]
+        cell = np.where((path.part == Part.UNKNOWN) & (path.end > over), -1, cell)
         return np.asarray(np.where(path.part == Part.START, self.before, cell), np.int64)
 
     def nanoseconds(self, run: RunPath, stretches: Stretches) -> NDArray[np.int64]:
@@ -76,14 +76,23 @@ class Regions:
     """All regions of a run, those with most seconds on the path first, and which rows belong to which."""
 
     regions: list[Region]
-    of_call: NDArray[np.int32]
-    """For each row, the region of its call; -1 if there is none."""
-    of_gpu: NDArray[np.int32]
     split: Split
     """How the cells of CPU work share out to regions."""
     cells: _Cells
     lines: list[dict[int, int]]
     """For each region, the nanoseconds that were sampled in each of its lines."""
+    number: NDArray[np.int32]
+    """The region that has most of each cell; -1 behind the last, and where none has any."""
+
+    @property
+    def of_call(self) -> NDArray[np.int32]:
+        """For each row, the region of its call; -1 if there is none."""
+        return self.number[self.cells.of_call]
+
+    @property
+    def of_gpu(self) -> NDArray[np.int32]:
+        """The same for its work on the GPU."""
+        return self.number[self.cells.of_gpu]
 
     def less_on_path_s(self, numbers: Sequence[int], factor: float) -> float:
         """Return what becomes shorter of the path as it is if some regions become faster."""
@@ -172,11 +181,10 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
     number = np.append(split.largest(cells.count), -1).astype(np.int32)
     return Regions(
         regions,
-        number[cells.of_call],
-        number[cells.of_gpu],
         split,
         cells,
         [table.sampled_lines[index] for index in listed],
+        number,
     )
 
 
@@ -209,8 +217,7 @@ class _Table:
                 of_site[1, one] = self._cell(kind, *self._names.work(one), one)
         before = self._cell("CPU", BEFORE, "", int(site[0]))
         of_gpu = np.where(works, of_site[1, site], np.int32(-1))
-        over = run.timeline.start + run.timeline.duration
-        self.cells = _Cells(of_site[0, site], of_gpu, after, before, over, len(self._region_of_cell))
+        self.cells = _Cells(of_site[0, site], of_gpu, after, before, run.timeline, len(self._region_of_cell))
 
     @property
     def keys(self) -> list[_Key]:
@@ -251,16 +258,17 @@ class _Table:
         """Return the seconds of each cell, whether or not on the path, and how often it occurs."""
         timeline, graph, cells = self._run.timeline, self._run.graph, self.cells
         count = cells.count
-        total_s, counts = np.zeros(count), np.zeros(count, np.int64)
-        for owner, lasting in (
-            (cells.after, timeline.gap),
-            (cells.of_call, timeline.duration - graph.waited),
-            (cells.of_gpu, graph.gpu_end - graph.gpu_begin),
-        ):
-            has = (owner >= 0) & (lasting > 0)
-            total_s += np.bincount(owner[has], weights=lasting[has] / _NS, minlength=count)
-            counts += np.bincount(owner[has], minlength=count)
-        return total_s, counts
+        total, counts = np.zeros(count), np.zeros(count, np.int64)
+        for part in parts(len(timeline)):
+            for owner, lasting in (
+                (cells.after[part], timeline.gap[part]),
+                (cells.of_call[part], timeline.duration[part] - graph.waited[part]),
+                (cells.of_gpu[part], graph.gpu_end[part] - graph.gpu_begin[part]),
+            ):
+                has = (owner >= 0) & (lasting > 0)
+                total += np.bincount(owner[has], weights=lasting[has], minlength=count)
+                counts += np.bincount(owner[has], minlength=count)
+        return total / _NS, counts
 
     def _between_calls(self, site: NDArray[np.int32], sites: int) -> NDArray[np.int32]:
         """Number the CPU work after each row, by the pair of sites around it."""

@@ -36,8 +36,7 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
     if estimates is not None:
         tried = min(TRIED_REGIONS, TRIED_ROWS // (2 * max(len(run.timeline), 1)), len(regions))
         regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
-    stretches = run.stretches
-    unaccounted_ns = (stretches.end - stretches.begin).sum() - sum(region.path_s for region in regions) * _NS
+    unaccounted_ns = run.stretches.length - sum(region.path_s for region in regions) * _NS
     del found  # its columns are as large as those that finding patterns takes
     give_back()
     patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
