@@ -125,6 +125,25 @@ def test_a_program_ends_after_the_work_that_it_waited_for(play: Play) -> None:
     assert play("prints_at_the_end").counts["synchronizations"] == 1
 
 
+@pytest.mark.parametrize(
+    ("scene", "waits", "least", "most"),
+    [
+        ("streams_come_later", 20, 1, 2),
+        ("kernels_begin_early", 3, 3, 3),
+        ("calls_are_handed_out", 3, 3, 3),
+        ("asks_before_it_lets_go", 1, 1, 1),
+        ("asks_behind_later_work", 4, 4, 4),
+    ],
+)
+def test_an_order_is_recorded_where_that_of_the_one_stream_does_not_say_it(
+    scene: str, waits: int, least: int, most: int, play: Play
+) -> None:
+    counts = play(scene).counts
+    assert counts["synchronizations"] >= waits
+    assert least <= counts["fences"] <= most
+    assert counts["stopped"] == 0
+
+
 @pytest.mark.parametrize("scene", ["unified_addresses", "cooperative_launch"])
 def test_a_kernel_that_is_given_pinned_memory_keeps_its_wait(
     scene: str, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

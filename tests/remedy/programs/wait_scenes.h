@@ -215,6 +215,91 @@ void addresses_in_memory()
     std::printf("%d\n", sum(memory));
 }
 
+/* Work before and after waits on one stream, and then on another. */
+void streams_come_later()
+{
+    int *from = on_device(), *to = on_device(), *host = pinned();
+    for (int turn = 0; turn < 20; ++turn) {
+        start_fill(from, turn);
+        REQUIRE(cudaDeviceSynchronize());
+    }
+    cudaStream_t stream;
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    REQUIRE(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+    REQUIRE(cudaMemcpyAsync(host, to, bytes, cudaMemcpyDeviceToHost, stream));
+    REQUIRE(cudaStreamSynchronize(stream));
+    std::printf("%d\n", sum(host));
+}
+
+/* A kernel of which the program says that it may begin before the one that came before it ends. */
+void kernels_begin_early()
+{
+    int *block = on_device(), value = 7, n = count;
+    void *arguments[] = {&block, &value, &n};
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t configuration = {};
+    configuration.gridDim = dim3(count / 256);
+    configuration.blockDim = dim3(256);
+    configuration.attrs = &early;
+    configuration.numAttrs = 1;
+    for (int turn = 0; turn < 3; ++turn) {
+        start_fill(block, turn);
+        REQUIRE(cudaDeviceSynchronize());
+        REQUIRE(cudaLaunchKernelExC(&configuration, reinterpret_cast<void *>(fill), arguments));
+    }
+}
+
+/* A library's private calls, which may enqueue work on streams that only it knows. */
+void calls_are_handed_out()
+{
+    auto hand_out = reinterpret_cast<CUresult (*)(const void **, const CUuuid *)>(driver("cuGetExportTable"));
+    const CUuuid key = {{'v', 'g', 'p', 'u', '-', 'p', 'r', 'i', 'v', 'a', 't', 'e', '-', 't', '1', 0}};
+    const void *table;
+    std::printf("%d\n", hand_out(&table, &key));
+    for (int turn = 0; turn < 3; ++turn) {
+        start_fill(on_device(), turn);
+        REQUIRE(cudaDeviceSynchronize());
+    }
+}
+
+/* The program asks for what it waited for while later work waits for the program. */
+void asks_before_it_lets_go()
+{
+    static volatile bool let_go = false;
+    cudaEvent_t over;
+    REQUIRE(cudaEventCreate(&over));
+    start_fill(on_device(), 1);
+    REQUIRE(cudaEventRecord(over));
+    REQUIRE(cudaDeviceSynchronize());
+    REQUIRE(cudaLaunchHostFunc(
+        nullptr,
+        [](void *) {
+            while (!let_go)
+                usleep(100);
+        },
+        nullptr));
+    std::printf("%s\n", cudaGetErrorName(cudaEventQuery(over)));
+    let_go = true;
+    REQUIRE(cudaDeviceSynchronize());
+}
+
+/* The program asks each time for what it waited for while later work is under way. */
+void asks_behind_later_work()
+{
+    int *block = on_device();
+    cudaEvent_t over;
+    REQUIRE(cudaEventCreate(&over));
+    for (int turn = 0; turn < 4; ++turn) {
+        start_fill(block, turn);
+        REQUIRE(cudaEventRecord(over));
+        REQUIRE(cudaDeviceSynchronize());
+        start_fill(block, turn);
+        std::printf("%s\n", cudaGetErrorName(cudaEventQuery(over)));
+    }
+}
+
 void prints_at_the_end()
 {
     start_fill(on_device(), 1);

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "extras.h"
 #include "held.h"
+#include "order.h"
 #include "pool.h"
 
 #define ORIGINAL(purpose, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##purpose))
@@ -63,6 +64,7 @@ static CUresult set_pointer_attribute(const void *value, CUpointer_attribute att
 {
     ffm_pool_share(address);
     ffm_held_unknowable();
+    ffm_order_unseen(); /* other devices, or the CPU, may reach memory that is prepared for them */
     return ORIGINAL(SET_POINTER_ATTRIBUTE, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
 }
 

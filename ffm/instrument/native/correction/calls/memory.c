@@ -199,6 +199,7 @@ static uint64_t share(const ffm_program_call *call)
     if (call->function->source >= 0)
         ffm_pool_share(ffm_argument(call, call->function->source));
     ffm_held_unknowable();
+    ffm_order_unseen(); /* whoever has it may write what a kernel waits for */
     return ffm_forward(call);
 }
 

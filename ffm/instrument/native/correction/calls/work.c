@@ -1,6 +1,8 @@
 /* Work for the GPU: transfers, sets, launches, host functions. */
 #include <stddef.h>
 
+#include <cuda.h>
+
 #include "arguments.h"
 #include "call_handlers.h"
 #include "effects.h"
@@ -50,6 +52,7 @@ static uint64_t order_values(const ffm_program_call *call)
 {
     const ffm_function *function = call->function;
     uint64_t stream = stream_of(call, ffm_argument(call, function->stream));
+    ffm_order_record();
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     if (result == 0 && (function->destination < 0 || ffm_host_memory_open() ||
@@ -72,11 +75,24 @@ static uint64_t note_stream(const ffm_program_call *call)
 static uint64_t enqueue_unknown(const ffm_program_call *call)
 {
     uint64_t stream = stream_of(call, ffm_argument(call, call->function->stream));
+    ffm_order_record();
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     if (result == 0)
         ffm_effect(stream);
     return result;
+}
+
+/* Whether a kernel may begin while the one before it in its stream still runs. */
+static bool begins_early(const ffm_program_call *call)
+{
+    const CUlaunchConfig *configuration = (const CUlaunchConfig *)ffm_argument(call, call->function->source);
+    if (call->function->shape != FFM_SHAPE_LAUNCH_CONFIGURATION || configuration == NULL)
+        return false;
+    for (unsigned i = 0; configuration->attrs != NULL && i < configuration->numAttrs; i++)
+        if (configuration->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return true;
+    return false;
 }
 
 static uint64_t launch(const ffm_program_call *call)
@@ -85,6 +101,8 @@ static uint64_t launch(const ffm_program_call *call)
     ffm_arguments_before(call->function, call->arguments, &operation);
     uint64_t stream = stream_of(call, operation.stream);
     bool reaches = ffm_host_memory_open() || (ffm_host_memory_any() && ffm_kernel_reaches_host(call));
+    if (reaches || begins_early(call))
+        ffm_order_record();
     uint64_t result = ffm_forward(call);
     ffm_held_lost();
     if (result == 0 && reaches)

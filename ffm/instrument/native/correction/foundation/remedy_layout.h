@@ -86,7 +86,7 @@ typedef struct {
 
     uint64_t deliveries;         /* downloads delivered in all */
     uint64_t deliveries_awaited; /* of these, the ones that had to wait for the GPU */
-    uint64_t fences;             /* orders on the device that replace removed waits */
+    uint64_t fences;             /* events recorded to keep an order that removed waits promised */
     uint64_t pool_bytes;         /* idle in the pool now */
     uint64_t pool_peak_bytes;    /* the maximum of that */
     uint64_t pool_returned;      /* blocks returned to the driver */

@@ -7,6 +7,7 @@
 #include "counters.h"
 #include "driver.h"
 #include "effects.h"
+#include "held.h"
 #include "state.h"
 #include "streams.h"
 
@@ -23,18 +24,39 @@ typedef struct {
 static struct {
     stream_end ends[ENDS];
     ffm_handle barrier; /* recorded in place of work on the legacy stream */
-    ffm_handle fence;   /* recorded by the last fence: all earlier ones come before it */
+    ffm_handle fence;   /* recorded by the last fence that is not implied: all earlier ones come before it */
     uint64_t fences;    /* number created */
-    uint64_t paid;      /* the last one that was waited for; both are read without the lock, too */
+    uint64_t recorded;  /* the last one that the event comes after; later ones are implied */
+    uint64_t paid;      /* the last one that was waited for; all three are read without the lock, too */
+    uint64_t work;      /* ffm_held_now at the last implied fence */
+    bool unseen;        /* work may come to streams, or go on, by calls that are not seen */
+    bool behind;        /* somebody waited for work beyond what an implied fence promised */
 } order;
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
+
+/* Record the event that implied fences have done without. It then comes after the work since, too. Locked. */
+static bool record_implied(void)
+{
+    if (order.fences == order.recorded || order.fences == order.paid)
+        return true;
+    if (!ffm_context_enter())
+        return false;
+    const bool done = ffm_driver.event_record(order.fence, FFM_LEGACY_STREAM) == FFM_CUDA_SUCCESS;
+    ffm_context_leave();
+    if (done) {
+        __atomic_store_n(&order.recorded, order.fences, __ATOMIC_RELAXED);
+        ffm_counters->fences++;
+    }
+    return done;
+}
 
 /* Order a stream that is about to be used after everything that removed waits promised. True if nothing is promised.
  * Locked. */
 static bool catch_up(uint64_t stream)
 {
-    return order.fences == order.paid || ffm_driver.stream_wait_event(stream, order.fence, 0) == FFM_CUDA_SUCCESS;
+    return order.fences == order.paid ||
+           (record_implied() && ffm_driver.stream_wait_event(stream, order.fence, 0) == FFM_CUDA_SUCCESS);
 }
 
 /* Locked. */
@@ -205,6 +227,29 @@ static bool fence(ffm_scope scope, uint64_t handle)
     return record(order.fence, handle) && spread(true, handle);
 }
 
+/* Events may be another process's, so that a wait for one is always kept. Locked. */
+static bool is_implied(ffm_scope scope, uint64_t handle)
+{
+    return ffm_context_known() && ffm_streams_only_legacy() && !order.unseen && !order.behind &&
+           (scope == FFM_SCOPE_CONTEXT || (scope == FFM_SCOPE_STREAM && handle == FFM_LEGACY_STREAM));
+}
+
+/* Locked. */
+static bool keep_order(ffm_scope scope, uint64_t handle)
+{
+    const bool implied = is_implied(scope, handle);
+    if (!implied && !fence(scope, handle))
+        return false;
+    const uint64_t made = order.fences + 1;
+    if (implied)
+        order.work = ffm_held_now();
+    else
+        __atomic_store_n(&order.recorded, made, __ATOMIC_RELAXED);
+    __atomic_store_n(&order.fences, made, __ATOMIC_RELEASE);
+    ffm_counters->fences += !implied;
+    return true;
+}
+
 /* A program that waited for its last work must not end before that work: a kernel may still print. */
 static void pay_at_exit(void)
 {
@@ -216,13 +261,28 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle)
     pthread_once(&at_exit, pay_at_exit);
     pthread_mutex_lock(&ffm_lock);
     /* No capture begins while the lock is held, and none may see the events of a fence. */
-    bool done = !ffm_state_capturing() && make_event(&order.fence) && fence(scope, handle);
-    if (done) {
-        __atomic_store_n(&order.fences, order.fences + 1, __ATOMIC_RELEASE);
-        ffm_counters->fences++;
-    }
+    bool done = !ffm_state_capturing() && make_event(&order.fence) && keep_order(scope, handle);
     pthread_mutex_unlock(&ffm_lock);
     return done;
+}
+
+void ffm_order_record(void)
+{
+    if (__atomic_load_n(&order.fences, __ATOMIC_RELAXED) == __atomic_load_n(&order.recorded, __ATOMIC_RELAXED))
+        return;
+    pthread_mutex_lock(&ffm_lock);
+    const bool recorded = record_implied();
+    pthread_mutex_unlock(&ffm_lock);
+    if (!recorded)
+        ffm_stop(FFM_STOP_STREAMS);
+}
+
+void ffm_order_unseen(void)
+{
+    pthread_mutex_lock(&ffm_lock);
+    order.unseen = true;
+    pthread_mutex_unlock(&ffm_lock);
+    ffm_order_record();
 }
 
 bool ffm_order_after_all(uint64_t stream)
@@ -272,10 +332,24 @@ bool ffm_order_owes(void)
     return __atomic_load_n(&order.fences, __ATOMIC_RELAXED) != __atomic_load_n(&order.paid, __ATOMIC_RELAXED);
 }
 
+/* Whether work that came after an implied fence is still under way, which its event comes after. Locked. */
+static bool is_behind(void)
+{
+    if (order.fences == order.recorded || ffm_held_now() == order.work || !ffm_context_enter())
+        return false;
+    const bool busy = !ffm_streams_idle(FFM_LEGACY_STREAM);
+    ffm_context_leave();
+    return busy;
+}
+
 void ffm_order_pay(void)
 {
     pthread_mutex_lock(&ffm_lock);
     uint64_t made = order.fences;
+    if (made != order.paid) {
+        order.behind = order.behind || is_behind();
+        record_implied(); /* in vain only in a context that is lost, and all work with it */
+    }
     ffm_handle event = made != order.paid ? order.fence : 0;
     pthread_mutex_unlock(&ffm_lock);
     if (event == 0)
@@ -293,6 +367,7 @@ void ffm_order_forget(void)
     memset(order.ends, 0, sizeof order.ends);
     ffm_effects_forget();
     order.fence = order.barrier = 0;
+    order.recorded = order.fences;
     pay_up_to(order.fences);
     pthread_mutex_unlock(&ffm_lock);
 }

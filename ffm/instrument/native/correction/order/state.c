@@ -81,14 +81,30 @@ static bool lasts(int error)
     }
 }
 
+bool ffm_context_known(void)
+{
+    return __atomic_load_n(&context, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool ffm_context_enter(void)
+{
+    const uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE);
+    return known != 0 && ffm_driver.push_context(known) == FFM_CUDA_SUCCESS;
+}
+
+void ffm_context_leave(void)
+{
+    uint64_t popped;
+    ffm_driver.pop_context(&popped);
+}
+
 /* A thread may have no current context. While a stream is captured, the driver forbids this query. */
 bool ffm_context_failed(void)
 {
-    uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE), popped;
-    if (ffm_state_capturing() || known == 0 || ffm_driver.push_context(known) != FFM_CUDA_SUCCESS)
+    if (ffm_state_capturing() || !ffm_context_enter())
         return false;
     int state = ffm_driver.stream_query(FFM_LEGACY_STREAM);
-    ffm_driver.pop_context(&popped);
+    ffm_context_leave();
     return lasts(state);
 }
 

@@ -27,6 +27,13 @@ bool ffm_state_capturing(void);
 /* A context was seen. The second one stops all corrections. */
 void ffm_context_seen(uint64_t context);
 
+/* Whether a context was seen. */
+bool ffm_context_known(void);
+
+/* Make the context current for some calls of the driver, whatever the thread has; false if none was seen. */
+bool ffm_context_enter(void);
+void ffm_context_leave(void);
+
 /* Whether the context is in an error that only its destruction ends: enqueued work will not complete. */
 bool ffm_context_failed(void);
 

@@ -7,7 +7,7 @@ enum { STREAMS = 256 };
 static struct {
     ffm_known_stream made[STREAMS];
     uint32_t count;
-    bool had_nonblocking;
+    bool had_any, had_nonblocking;
     uint32_t threads; /* that have used their own default stream */
 } streams;
 
@@ -37,6 +37,7 @@ bool ffm_streams_know(uint64_t stream)
 
 bool ffm_streams_add(uint64_t stream, bool nonblocking)
 {
+    streams.had_any = true;
     streams.had_nonblocking = streams.had_nonblocking || nonblocking;
     if (streams.count == STREAMS)
         return false;
@@ -56,6 +57,11 @@ void ffm_streams_remove(ffm_known_stream *gone)
 bool ffm_streams_had_nonblocking(void)
 {
     return streams.had_nonblocking;
+}
+
+bool ffm_streams_only_legacy(void)
+{
+    return !streams.had_any && streams.threads == 0;
 }
 
 bool ffm_streams_own_noted(void)
@@ -89,6 +95,6 @@ void ffm_streams_forget(void)
     for (uint32_t i = 0; i < STREAMS; i++)
         streams.made[i] = (ffm_known_stream){0};
     streams.count = streams.threads = 0;
-    streams.had_nonblocking = false;
+    streams.had_any = streams.had_nonblocking = false;
     __atomic_store_n(&generation, generation + 1, __ATOMIC_RELAXED);
 }

@@ -33,6 +33,9 @@ void ffm_streams_remove(ffm_known_stream *gone);
 /* Whether some stream was non-blocking, even if it no longer exists. */
 bool ffm_streams_had_nonblocking(void);
 
+/* Whether no stream was ever created, and no thread has used its own default stream. */
+bool ffm_streams_only_legacy(void);
+
 /* Whether the calling thread's use of its own default stream is noted already. Needs no lock. */
 bool ffm_streams_own_noted(void);
 void ffm_streams_note_own(void);
