@@ -1,6 +1,7 @@
 // System calls that a program makes so often that the watch no longer intercepts each: they keep all registers, report
 // addresses that nothing is at, are interrupted by signals, begin again or end with EINTR, are left by jumps and by the
 // end of their thread, are made by several threads and by a child, and become signals where the program asks for that.
+// Some take their number from another register, or from the caller, and are others from time to time.
 #include <atomic>
 #include <cerrno>
 #include <csetjmp>
@@ -12,6 +13,7 @@
 
 #include <cuda_runtime.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -28,6 +30,23 @@ static volatile sig_atomic_t handled, leaves;
 static volatile int written_by_handler;
 static sigjmp_buf place;
 
+static volatile int futex_operation = FUTEX_WAKE_PRIVATE;
+
+/* A call as OpenMP's library makes it, whose number another register holds. Wakes nobody, or finds another value. */
+__attribute__((noinline)) static long futex_by_register()
+{
+    static int word = 1;
+    long answer;
+    uint64_t last, kept[3];
+    asm volatile("mov $202, %%r8d\n jmp 1f\n .p2align 4\n 1: mov %[operation], %%esi\n xor %%r10d, %%r10d\n"
+                 "mov %%r8d, %%eax\n syscall\n mov %%r8, %[eighth]\n mov %%r10, %[tenth]\n mov %%rsi, %[second]\n"
+                 : "=&a"(answer), [eighth] "=r"(kept[0]), [tenth] "=r"(kept[1]), [second] "=r"(kept[2]), "=d"(last)
+                 : "D"(&word), "d"(2), [operation] "m"(futex_operation)
+                 : "rsi", "rcx", "r8", "r10", "r11", "memory");
+    failed += kept[0] != SYS_futex || kept[1] != 0 || kept[2] != static_cast<uint64_t>(futex_operation) || last != 2;
+    return answer;
+}
+
 static void call_often()
 {
     char byte = 'x';
@@ -35,7 +54,26 @@ static void call_often()
         failed += write(nowhere, &byte, 1) != 1;
         failed += getppid() <= 0;
         failed += lseek(nowhere, 0, SEEK_CUR) != 0;
+        failed += futex_by_register() != 0;
+        failed += syscall(SYS_getppid) != getppid();
     }
+}
+
+/* The same code makes other calls. */
+static void call_others()
+{
+    timespec now = {};
+    futex_operation = FUTEX_WAIT_PRIVATE;
+    std::printf("waits: %d\n", futex_by_register() == -EAGAIN);
+    futex_operation = FUTEX_WAKE_PRIVATE;
+    std::printf("time: %ld %d\n", syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now), now.tv_sec > 0);
+    std::printf("refused: %ld %d\n", syscall(SYS_write, nowhere, 8, 10), errno == EFAULT);
+    const long child = syscall(SYS_fork);
+    if (child == 0)
+        _exit(5);
+    int status = -1;
+    waitpid(static_cast<pid_t>(child), &status, 0);
+    std::printf("forked: %d\n", WEXITSTATUS(status));
 }
 
 /* Whether a call keeps what the kernel keeps, and what lies below the stack pointer. */
@@ -242,6 +280,7 @@ int main()
     for (auto &other : others)
         other.join();
     call_often();
+    call_others();
     std::printf("kept %d %d\n", keeps_registers(), keeps_upper_halves());
     int ends[2];
     failed += pipe(ends) != 0;

@@ -281,7 +281,7 @@ static bool intercepted(ucontext_t *context)
     }
     ffm_plain_use use;
     if (ffm_system_call_is_plain(call, arguments, &use))
-        ffm_quick_place_called((uint64_t)registers[REG_RIP], call);
+        ffm_quick_place_called(context);
     registers[REG_RAX] = answer(call, arguments, context);
     return true;
 }

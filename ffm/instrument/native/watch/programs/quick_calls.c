@@ -26,12 +26,14 @@ bool ffm_quick_call_begins(uint64_t number, const uint64_t *arguments)
 {
     ffm_plain_use used;
     ffm_quick_call_made = true;
+    if (!ffm_system_call_is_plain(number, arguments, &used))
+        return false;
     if (!ffm_dispatch_intercepts() || ffm_ranges_held())
         return true;
-    if (!may_be_quick() || !ffm_system_call_is_plain(number, arguments, &used) || used.start + used.bytes < used.start)
+    if (!may_be_quick() || used.start + used.bytes < used.start)
         return false;
     admitted = ffm_keys_admit();
-    return ffm_quick_call_in_progress_begins(used.start, used.start + used.bytes, used.writing, admitted) &&
+    return ffm_quick_call_in_progress_begins(number, used.start, used.start + used.bytes, used.writing, admitted) &&
            (used.bytes == 0 || !ffm_ranges_overlap(used.start, used.start + used.bytes));
 }
 

@@ -1,5 +1,6 @@
 #include "system_calls.h"
 
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -291,6 +292,9 @@ bool ffm_system_call_is_plain(uint64_t number, const uint64_t *a, ffm_plain_use 
     case SYS_getppid:
         *use = (ffm_plain_use){0};
         return true;
+    case SYS_futex: /* to wake others does not wait */
+        *use = (ffm_plain_use){a[0], sizeof(uint32_t), true};
+        return (a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE || (a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET;
     default:
         return false;
     }

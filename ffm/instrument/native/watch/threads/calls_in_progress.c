@@ -138,12 +138,16 @@ void ffm_call_in_progress_over(const ffm_call_in_progress *call)
         __atomic_store_n(&own.used->count, call->first, __ATOMIC_RELEASE);
 }
 
-bool ffm_quick_call_in_progress_begins(uint64_t start, uint64_t end, bool writing, bool admitted)
+bool ffm_quick_call_in_progress_begins(uint64_t number, uint64_t start, uint64_t end, bool writing, bool admitted)
 {
     place *here = own.used;
     if (here == NULL)
         return false;
-    here->quick = (part){.start = start, .end = end, .writing = writing, .admitted = admitted};
+    here->quick = (part){.start = start,
+                         .end = end,
+                         .writing = writing,
+                         .again = ffm_blocked_call_only_waits(number),
+                         .admitted = admitted};
     __atomic_store_n(&here->in_quick, true, __ATOMIC_RELEASE);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return true;

@@ -27,7 +27,7 @@ void ffm_call_in_progress_over(const ffm_call_in_progress *call);
 /* The same for a call that is made without a handler (quick_calls.h), of which a thread makes one at a time: it uses
  * [start, end), which may be empty. False if there is no room yet: a thread gets it with the first call above. A
  * handler of the program that interrupts either function ends that call. */
-bool ffm_quick_call_in_progress_begins(uint64_t start, uint64_t end, bool writing, bool admitted);
+bool ffm_quick_call_in_progress_begins(uint64_t number, uint64_t start, uint64_t end, bool writing, bool admitted);
 void ffm_quick_call_in_progress_over(void);
 
 /* What is about to be closed. */

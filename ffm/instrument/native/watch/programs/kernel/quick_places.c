@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "call_sites.h"
 #include "code_changes.h"
-#include "guarded.h"
 #include "kernel.h"
 #include "mappings.h"
 
@@ -19,13 +19,9 @@ enum { ROOMS = 4, ROOM = 4096, STEP = 2 << 20, FURTHEST = 0x7F000000 }; /* bytes
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* In the program's code: load the number of a call, and make it. */
-enum { LOAD_BYTES = 5, CALL_BYTES = 2, LOAD = 0xB8 };
-static const uint8_t call_code[CALL_BYTES] = {0x0F, 0x05};
-
-/* What calls a place, and how it goes on there. */
+/* Where the code of a place is left for it, and where it goes on. */
 typedef struct {
-    uint64_t behind, number;
+    uint64_t behind, start;
 } site;
 
 site ffm_quick_sites[PLACES] __attribute__((visibility("hidden")));
@@ -72,9 +68,9 @@ enum { RED_ZONE = 128 };
     "jmp *%rcx\n"                                                                                                      \
     ".cfi_restore_state\n"
 
-/* At first, RAX, RCX and R11 hold nothing that the program needs, as the call will overwrite them. From ffm_quick_check
- * to ffm_quick_answered, the other registers but those of the stack are the program's. To unwinders, the program's code
- * has called all this. */
+/* At first, RAX holds the number, and RCX and R11 nothing that the program needs, as the call will overwrite them. From
+ * ffm_quick_check to ffm_quick_answered, the other registers but those of the stack are the program's. To unwinders,
+ * the program's code has called all this. */
 __asm__(".text\n"
         ".hidden ffm_quick_sites\n"
         ".hidden ffm_quick_call_made\n"
@@ -110,7 +106,7 @@ __asm__(".text\n"
         ".cfi_offset %rbp, -144\n"
         "mov %rsp, %rbp\n"
         ".cfi_def_cfa_register %rbp\n"
-        "push 8(%rcx)\n"
+        "push %rax\n"
         /**/ ASK(ffm_quick_call_begins) /**/
         "test %al, %al\n"
         "jz 2f\n"
@@ -149,16 +145,18 @@ static struct {
     } counted[COUNTED];
 } quick;
 
-/* Jumps reach 2 GiB, and drivers reserve more between us and other libraries. So they lead to others near to them,
- * which lead to the places. */
-static void fill_room(uint8_t *room)
+/* Jumps reach 2 GiB, and drivers reserve more between us and other libraries. So they lead to code near to them, which
+ * does what they have replaced, and leads to the places. */
+enum { WAY_BYTES = ROOM / PLACES };
+
+static void fill_way(uint8_t *way, uint32_t place, const ffm_call_site *found)
 {
     static const uint8_t jump_to_next_word[] = {0xFF, 0x25, 0, 0, 0, 0};
-    for (size_t place = 0; place < PLACES; place++) {
-        const uint8_t *target = ffm_quick_places + place * PLACE_BYTES;
-        memcpy(room + place * PLACE_BYTES, jump_to_next_word, sizeof jump_to_next_word);
-        memcpy(room + place * PLACE_BYTES + sizeof jump_to_next_word, &target, sizeof target);
-    }
+    const uint8_t *target = ffm_quick_places + (size_t)place * PLACE_BYTES;
+    _Static_assert(sizeof found->code + sizeof jump_to_next_word + sizeof target <= WAY_BYTES, "");
+    memcpy(way, found->code, found->bytes);
+    memcpy(way + found->bytes, jump_to_next_word, sizeof jump_to_next_word);
+    memcpy(way + found->bytes + sizeof jump_to_next_word, &target, sizeof target);
 }
 
 /* 0 if there is memory already, or this one must not be executed. */
@@ -167,11 +165,8 @@ static uint64_t new_room_at(uint64_t address)
     const uint64_t wanted[6] = {
         address, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0};
     const int64_t room = ffm_kernel_call(SYS_mmap, wanted);
-    if (room == (int64_t)address) {
-        fill_room((uint8_t *)room); // NOLINT(performance-no-int-to-ptr)
-        if (ffm_kernel(SYS_mprotect, address, ROOM, PROT_READ | PROT_EXEC, 0) == 0)
-            return address;
-    }
+    if (room == (int64_t)address && ffm_kernel(SYS_mprotect, address, ROOM, PROT_READ | PROT_EXEC, 0) == 0)
+        return address;
     if (room > 0)
         ffm_kernel(SYS_munmap, (uint64_t)room, ROOM, 0, 0);
     return 0;
@@ -189,52 +184,44 @@ static uint64_t new_room(uint64_t address)
     return room;
 }
 
-/* Code that leads to a place, and that a jump in this code reaches; NULL if there is none. */
-static const uint8_t *way_to(uint32_t place, const uint8_t *code)
+/* Room for code that leads to a place, and that a jump in this code reaches; NULL if there is none. */
+static uint8_t *way_to(uint32_t place, const uint8_t *code)
 {
-    const size_t offset = (size_t)place * PLACE_BYTES;
-    if (ffm_jump_reaches(code, ffm_quick_places + offset))
-        return ffm_quick_places + offset;
     for (uint32_t i = 0; i < ROOMS; i++) {
         if (quick.rooms[i] == 0)
             __atomic_store_n(&quick.rooms[i], new_room((uint64_t)code), __ATOMIC_RELEASE);
-        const uint8_t *room = (const uint8_t *)quick.rooms[i]; // NOLINT(performance-no-int-to-ptr)
-        if (room == NULL || ffm_jump_reaches(code, room + offset))
-            return room == NULL ? NULL : room + offset;
+        uint8_t *room = (uint8_t *)quick.rooms[i]; // NOLINT(performance-no-int-to-ptr)
+        if (room == NULL || ffm_jump_reaches(code, room + (size_t)place * WAY_BYTES))
+            return room == NULL ? NULL : room + (size_t)place * WAY_BYTES;
     }
     return NULL;
 }
 
-/* Whether code is of the form that a jump can replace. */
-static bool loads(uint64_t start, uint64_t number)
+static void lead(const ucontext_t *context)
 {
-    uint8_t code[LOAD_BYTES + CALL_BYTES];
-    uint32_t loaded;
-    if (!ffm_guarded_read(code, start, sizeof code))
-        return false;
-    memcpy(&loaded, code + 1, sizeof loaded);
-    return code[0] == LOAD && loaded == number && memcmp(code + LOAD_BYTES, call_code, CALL_BYTES) == 0;
-}
-
-static void lead(uint64_t behind, uint64_t number)
-{
-    const uint64_t start = behind - CALL_BYTES - LOAD_BYTES;
-    uint8_t *code = (uint8_t *)start; // NOLINT(performance-no-int-to-ptr)
-    if (quick.places == PLACES || !ffm_jump_fits(code) || !loads(start, number))
+    const uint64_t behind = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    ffm_call_site found;
+    if (quick.places == PLACES || !ffm_call_site_find(context, &found))
         return;
-    const ffm_mapping mapping = ffm_mappings_at(start);
+    const ffm_mapping mapping = ffm_mappings_at(found.start);
     if (mapping.writable || !mapping.is_private || !mapping.of_file || behind > mapping.end)
         return;
-    const uint8_t *way = way_to(quick.places, code);
-    if (way == NULL || !ffm_code_open(start, false))
+    uint8_t *code = (uint8_t *)found.start; // NOLINT(performance-no-int-to-ptr)
+    uint8_t *way = way_to(quick.places, code);
+    if (way == NULL || !ffm_code_open((uint64_t)way, false))
         return;
-    ffm_quick_sites[quick.places++] = (site){.behind = behind, .number = number};
+    fill_way(way, quick.places, &found);
+    ffm_code_close((uint64_t)way);
+    if (!ffm_code_open(found.start, false))
+        return;
+    ffm_quick_sites[quick.places++] = (site){.behind = behind, .start = found.start};
     ffm_jump_put(code, way);
-    ffm_code_close(start);
+    ffm_code_close(found.start);
 }
 
-void ffm_quick_place_called(uint64_t behind, uint64_t number)
+void ffm_quick_place_called(const ucontext_t *context)
 {
+    const uint64_t behind = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     if (__atomic_load_n(&quick.stopped, __ATOMIC_RELAXED))
         return;
     for (uint32_t i = 0; i < TRIES; i++) {
@@ -247,7 +234,7 @@ void ffm_quick_place_called(uint64_t behind, uint64_t number)
         const uint32_t calls = __atomic_add_fetch(&quick.counted[place].calls, 1, __ATOMIC_RELAXED);
         if (calls % OFTEN != 0 || calls > OFTEN * ATTEMPTS || __atomic_test_and_set(&quick.busy, __ATOMIC_ACQUIRE))
             return;
-        lead(behind, number);
+        lead(context);
         __atomic_clear(&quick.busy, __ATOMIC_RELEASE);
         return;
     }
@@ -261,15 +248,13 @@ void ffm_quick_places_stop(void)
 /* Whether the call of a site has not begun: its place has just been entered, or is about to be. */
 static bool is_entering(uint64_t at, uint64_t *start)
 {
-    for (uint32_t i = 0; i <= ROOMS; i++) {
-        const uint64_t ways =
-            i == ROOMS ? (uint64_t)ffm_quick_places : __atomic_load_n(&quick.rooms[i], __ATOMIC_ACQUIRE);
-        if (at - ways < (uint64_t)PLACES * PLACE_BYTES) {
-            *start = ffm_quick_sites[(at - ways) / PLACE_BYTES].behind - CALL_BYTES - LOAD_BYTES;
-            return true;
-        }
-    }
-    return false;
+    uint64_t place = (at - (uint64_t)ffm_quick_places) / PLACE_BYTES;
+    for (uint32_t i = 0; i < ROOMS && place >= PLACES; i++)
+        place = (at - __atomic_load_n(&quick.rooms[i], __ATOMIC_ACQUIRE)) / WAY_BYTES;
+    if (place >= PLACES)
+        return false;
+    *start = ffm_quick_sites[place].start;
+    return true;
 }
 
 void ffm_quick_place_leave(ucontext_t *interrupted)
@@ -285,7 +270,7 @@ void ffm_quick_place_leave(ucontext_t *interrupted)
     const bool again = at < made || registers[REG_RAX] == -EFAULT;
     if (again && at >= made)
         registers[REG_RAX] = (greg_t)frame[NUMBER];
-    registers[REG_RIP] = (greg_t)(frame[BEHIND] - (again ? CALL_BYTES : 0));
+    registers[REG_RIP] = (greg_t)(frame[BEHIND] - (again ? FFM_CALL_BYTES : 0));
     registers[REG_RSP] = (greg_t)((uint64_t)(frame + ABOVE) + RED_ZONE);
     registers[REG_RBP] = (greg_t)frame[FRAME];
 }

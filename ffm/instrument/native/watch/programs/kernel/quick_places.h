@@ -1,6 +1,6 @@
 /* Places where the program's system calls are made without a signal: jumps to them stand in the program's code in front
- * of system calls that it makes often, where it loads the number of the call. The kernel lets calls in our own code
- * through. In a place, we are asked about each call first, and either make it or let the program go on to its own. */
+ * of system calls that it makes often (call_sites.h). The kernel lets calls in our own code through. In a place, we are
+ * asked about each call first, and either make it or let the program go on to its own. */
 #ifndef FFM_QUICK_PLACES_H
 #define FFM_QUICK_PLACES_H
 
@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* In the handler of a system call: code that goes on at `behind` has made this call. If it does so often, its next
- * calls are made in a place. Nothing happens where the code has another form, is not that of a file, must not be
- * written, or cannot be changed at once, or if all places are taken. */
-void ffm_quick_place_called(uint64_t behind, uint64_t number);
+/* In the handler of a system call, whose context that is: this code has made a call that may be made in a place. If it
+ * does so often, its next calls come there. Nothing happens where the code has another form, is not that of a file,
+ * must not be written, or cannot be changed at once, or if all places are taken. */
+void ffm_quick_place_called(const ucontext_t *context);
 
 /* Change no more code: the program may have forbidden it. */
 void ffm_quick_places_stop(void);
