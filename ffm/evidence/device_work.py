@@ -58,16 +58,17 @@ def device_work(
     """
     action = _actions(columns)
     _end_polling(columns, thread, action)
-    process = columns["process"].astype(np.int64)
     devices = [] if tracing is None else tracing.devices
     number, streams = streams_of(columns)
     stream, stream_process, legacy, independent, device = _streams(columns, action, number, streams, devices)
     if device is not None:
         _wait_for_devices(columns, action, stream, stream_process, device, devices)
+    asked = _asked(columns, number)
+    del number  # it takes much memory
     event, events = _events(columns, action)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
-    process_of_thread[thread] = process
+    process_of_thread[thread] = columns["process"]
     return DeviceWork(
         action=action,
         stream=stream,
@@ -85,7 +86,7 @@ def device_work(
         lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
         locks=None if tracing is None or tracing.locks is None else lock_waits_of_rows(tracing.locks, columns, thread),
         direction=_directions(columns, transfers),
-        asked=_asked(columns, number),
+        asked=asked,
     )
 
 
@@ -274,10 +275,12 @@ def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.ui
     return found.astype(np.uint8)
 
 
-def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return `DeviceWork.asked`; `stream` is that of each row as `streams_of` numbers it."""
+def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """Return `DeviceWork.asked`; `stream` is that of each row as `streams_of` numbers it. None without queries."""
     queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
     queries &= np.isin(columns["result"], (0, NOT_READY))
+    if not queries.any():
+        return None
     of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"]]
     event = events_of(columns, queries & of_event)
     rows = np.flatnonzero(queries)

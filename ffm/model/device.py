@@ -223,7 +223,7 @@ class DeviceWork:
 
     asked: NDArray[np.int32] | None = None
     """For a query whether a stream or an event is done, twice the number of that, plus 1 if it was not; -1 for other
-    rows. Streams and events have numbers of their own here. None if nothing was recorded of queries.
+    rows. Streams and events have numbers of their own here. None if nothing was recorded of queries, or there is none.
     """
 
     @property

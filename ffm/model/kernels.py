@@ -140,8 +140,9 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
             if role == WAITING and synchronizes and not unnecessary and not misplaced:
                 debtor, debt = -1, 0
             elif role != WORK and group >= 0 and (role != WAITING or synchronizes):
+                until_use = rows.first_use[row] if misplaced else 0
                 carried = fix_part(
-                    balance, group, role, misplaced, clock, end, rows.first_use[row], debt if debtor == group else 0
+                    balance, group, role, misplaced, clock, end, until_use, debt if debtor == group else 0
                 )
                 if role == WAITING and misplaced:
                     debtor, debt = -1, 0
@@ -198,16 +199,17 @@ def bound_totals(
         group = group_of[label[row]]
         if group < 0:
             continue
-        totals[group, 0] += occurrences[row]
+        count = occurrences[row] if len(occurrences) > 0 else 1
+        totals[group, 0] += count
         totals[group, 1] += duration[row]
         totals[group, 2] += wait[row]
         totals[group, 3] += ahead
         if problem[row] & UNNECESSARY_SYNCHRONIZATION:
-            totals[group, 4] += occurrences[row]
+            totals[group, 4] += count
         if problem[row] & UNNECESSARY_TRANSFER:
-            totals[group, 5] += occurrences[row]
+            totals[group, 5] += count
         if problem[row] != 0:
-            totals[group, 6] += occurrences[row]
+            totals[group, 6] += count
         totals[group, 7] = kind[row]
     return totals
 
@@ -371,7 +373,7 @@ def count_lines(
         if lines[index] >= 0:
             line = offset + lines[index]
             lines[index] = line
-            line_count[line] += occurrences[index]
+            line_count[line] += occurrences[index] if len(occurrences) > 0 else 1
             line_problem[line] |= problem[index]
 
 

@@ -43,7 +43,7 @@ class Problem(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Operations of a run, sorted by thread, then start. All columns have the same length.
+    """Operations of a run, sorted by thread, then start. All columns have the same length, if not said otherwise.
 
     Times are nanoseconds on the host's monotonic clock. In results, the cost of the probes has been removed from them
     (`ffm.model.estimators.replay.Replay.without_probes`).
@@ -64,9 +64,13 @@ class Timeline:
     problem: NDArray[np.uint8]
     """Flags of `Problem`."""
     first_use: NDArray[np.int64]
-    """For a misplaced synchronization, the time from its end to the first use of what it protects; otherwise 0."""
+    """For a misplaced synchronization, the time from its end to the first use of what it protects; otherwise 0. Empty
+    if no synchronization is misplaced.
+    """
     occurrences: NDArray[np.int64]
-    """How many executions the row sums up: 1 in a measured trace, more in imported per-stack totals."""
+    """How many executions the row sums up: 1 in a measured trace, more in imported per-stack totals. Empty if it is 1
+    for all.
+    """
 
     def __len__(self) -> int:
         return len(self.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +15,12 @@ Places = NDArray[np.int64]
 """Nanoseconds, or addresses."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Union:
     """Intervals that do not touch, ascending, which cover what some intervals cover together."""
 
     begin: Places
     end: Places
-    before: Places
-    """How much the intervals before each one cover; one entry more than intervals."""
 
     @classmethod
     def of(cls, begin: Places, end: Places) -> Union:
@@ -34,7 +33,14 @@ class Union:
     @property
     def length(self) -> int:
         """How much they cover."""
-        return int(self.before[-1])
+        return int((self.end - self.begin).sum())
+
+    @functools.cached_property
+    def before(self) -> Places:
+        """How much the intervals before each one cover; one entry more than intervals."""
+        covered = np.zeros(len(self.begin) + 1, np.int64)
+        np.cumsum(self.end - self.begin, out=covered[1:])
+        return covered
 
     def within(self, begin: Places, end: Places) -> Places:
         """Return how much of each interval they cover."""

@@ -17,10 +17,8 @@ from ffm.model.searching import place_of
 Columns = NDArray[Any]
 
 
-def join(begin: Columns, end: Columns) -> tuple[Columns, Columns, Columns]:
-    """Join intervals, ascending by begin, that touch; return the begins and ends of the joined ones, and how much those
-    before each one cover, with one entry more.
-    """
+def join(begin: Columns, end: Columns) -> tuple[Columns, Columns]:
+    """Join intervals, ascending by begin, that touch; return the begins and ends of the joined ones."""
     count = 0
     last = 0
     for number in range(len(begin)):
@@ -28,7 +26,7 @@ def join(begin: Columns, end: Columns) -> tuple[Columns, Columns, Columns]:
             count += 1
             last = end[number]
         last = max(last, end[number])
-    begins, ends, before = np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count + 1, np.int64)
+    begins, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     place = -1
     for number in range(len(begin)):
         if place < 0 or begin[number] > ends[place]:
@@ -36,9 +34,7 @@ def join(begin: Columns, end: Columns) -> tuple[Columns, Columns, Columns]:
             begins[place] = begin[number]
             ends[place] = end[number]
         ends[place] = max(ends[place], end[number])
-    for number in range(count):
-        before[number + 1] = before[number] + ends[number] - begins[number]
-    return begins, ends, before
+    return begins, ends
 
 
 def cover(begins: Columns, ends: Columns, before: Columns, since: Columns, until: Columns, found: Columns) -> None:

@@ -139,6 +139,7 @@ def _traced_findings(
     columns.release()
     assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
     traced = spilling(timeline_of_problems(assumed, joined, wall_s))
+    columns.release()
     work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing, joined.arriving))
     del assumed
     columns.release()

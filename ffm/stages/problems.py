@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +56,7 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
         movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
         misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
         problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)
-        timeline.first_use[misplaced] = first_use[misplaced]  # where nothing is written, its zeros take no memory
+        timeline = replace(timeline, first_use=np.where(misplaced, first_use, 0))
     problem[repeated] |= np.uint8(Problem.UNNECESSARY_TRANSFER)
     return timeline
 

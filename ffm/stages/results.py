@@ -26,6 +26,7 @@ from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.analysis import UNPROVED, Analysis, Explained
 from ffm.results.documents.files import write_document
 from ffm.results.documents.notes import AnyNote, SeveralProcesses
+from ffm.results.documents.waiting import GuessedWork
 from ffm.results.estimates import Estimates
 from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
@@ -92,6 +93,9 @@ class _Found:
     """Where the path is with other times of the GPU than the likely ones."""
     path: RunPath | None = None
     agreed: float | None = None
+    guessed: GuessedWork | None = None
+    tried: Estimates | None = None
+    """As in `_Waits`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +156,17 @@ def _with_likely_path(found: _Found, files: WaitingFiles | None) -> _Found:
     if files is not None:
         give_back()
         files.write(path.graph, path.stretches, path.meetings)
-    return replace(found, doubtful=(), path=path, agreed=agreed)
+    guessed = guessed_work(waits.work, waits.inference)
+    return _Found(found.analysis, found.membership, path=path, agreed=agreed, guessed=guessed, tried=waits.tried)
 
 
 def _summarized(found: _Found) -> Analysis:
     """Return the analysis with what the run waited for, and its path."""
-    if found.waits is None or found.path is None:
+    if found.path is None:
         return found.analysis
     give_back()
-    waiting = summarize(found.analysis, found.path, found.waits.tried)
-    waiting = msgspec.structs.replace(waiting, guessed=guessed_work(found.waits.work, found.waits.inference))
+    waiting = summarize(found.analysis, found.path, found.tried)
+    waiting = msgspec.structs.replace(waiting, guessed=found.guessed)
     return msgspec.structs.replace(found.analysis, path=found.path.shares(found.agreed), waiting=waiting)
 
 

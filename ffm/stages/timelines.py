@@ -31,8 +31,8 @@ def traced_timeline(columns: Columns) -> Timeline:
         site=columns["stack"].astype(np.int32),
         kind=columns["kind"].copy(),
         problem=np.zeros(len(start), np.uint8),
-        first_use=np.zeros(len(start), np.int64),
-        occurrences=np.ones(len(start), np.int64),
+        first_use=np.zeros(0, np.int64),
+        occurrences=np.zeros(0, np.int64),
     )
 
 

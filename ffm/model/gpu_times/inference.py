@@ -54,23 +54,27 @@ def infer_gpu_times(
     none if it occurs too seldom to tell.
     """
     shown, room = find_segment_lengths(timeline, work, latency_ns)
+    order, usual, pause = shown.order, shown.usual, shown.pause
     works = find_equal_work(timeline, work)
     expected = expect_times(timeline, work, works, shown, shown.likely_length)
     fastest = None
     if anything_late:
         shortest = np.where(shown.same.often, shown.same.least - shown.least, 0).clip(0)
         seen = expect_times(timeline, work, works, shown, shortest).gpu
-        fastest = _fast(timeline, work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
-        del seen
+        briefest = _shortest(work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
+        fastest = fit_times(timeline, work, order, *briefest, pause=pause)
+        del seen, briefest
     slow = _slow(timeline, work, shown, works, expected)
     del works
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
     likely = _likely(timeline, work, shown, expected, guessed)
     rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
-    fast = _fast(timeline, work, shown, expected)
+    brief = _shortest(work, shown, expected)
+    del shown, expected  # fitting takes much memory
+    fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
-    return Inference(shown.order, likely, slow, fast, shown.usual, shown.usual, fastest, totals)
+    return Inference(order, likely, slow, fast, usual, usual, fastest, totals)
 
 
 def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
@@ -149,23 +153,19 @@ def _likely(timeline: Timeline, work: DeviceWork, shown: Shown, expected: Expect
     return fit_times(timeline, work, shown.order, times(), shown.usual, allowed, excused, pause=shown.pause)
 
 
-def _fast(
-    timeline: Timeline,
-    work: DeviceWork,
-    shown: Shown,
-    expected: Expected,
-    seen: NDArray[np.int64] | None = None,
-) -> GpuTimes:
-    """Return the fast timeline; `seen` is how long work takes at least if any wait may have ended late.
+def _shortest(
+    work: DeviceWork, shown: Shown, expected: Expected, seen: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Return what the fast timeline is fitted from: how long work takes, and what waits show, as `fit_times` takes it.
 
-    The expected times become the result's.
+    `seen` is how long work takes at least if any wait may have ended late. The expected times become the result's.
     """
     gpu = expected.gpu
     allowed = _allowed(work, shown, expected)
     before_last = by_segment((shown.size - 1).clip(0))
     brief = by_segment(shown.brief)
     late = by_segment(np.zeros_like(shown.size) if shown.shows_latency else WAKING_NS // shown.size.clip(1))
-    for part in parts(len(timeline)):
+    for part in parts(len(gpu)):
         measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
         queued = before_last[shown.segment[part]]
         passing = np.where(queued > 0, max(shown.least - shown.pause, 0), shown.least - shown.hidden)
@@ -175,7 +175,7 @@ def _fast(
         gpu[part] = np.where(unseen, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
         late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
         allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
-    return fit_times(timeline, work, shown.order, gpu, shown.most, allowed, pause=shown.pause)
+    return gpu, shown.most, allowed
 
 
 def _allowed(work: DeviceWork, shown: Shown, expected: Expected) -> NDArray[np.int64]:

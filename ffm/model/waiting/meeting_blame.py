@@ -30,7 +30,7 @@ class Shared:
     blame: NDArray[np.float64]
     """Of each piece."""
     on_wait: NDArray[np.float64]
-    """What is passed on to the GPU work that a row waited for, shape (rows,); zeros if nothing is passed on."""
+    """What is passed on to the GPU work that a row waited for, shape (rows,); empty if nothing is passed on."""
     on_meeting: NDArray[np.float64]
     """What stays with waiting at each other meeting; zeros if it is passed on."""
 
@@ -42,7 +42,7 @@ def share_meetings(
     last, waited = meetings.last, meetings.waited
     pool = np.bincount(meetings.number, weights=waited, minlength=len(last))
     stays = np.zeros(len(last))
-    on_wait = np.zeros(len(timeline))
+    on_wait = np.zeros(len(timeline) if pass_on else 0)
     own = _own_waits(meetings, waited)
     stretches = [_Stretch(number, meetings, int(entry), own) for number, entry in enumerate(last.tolist())]
     owner = np.array([one.meeting for one in stretches for _ in one.busy], np.int64)
@@ -64,7 +64,8 @@ def share_meetings(
         share = pool[number] / whole
         mine = by_meeting[of_meeting[number] : of_meeting[number + 1]]
         blame[mine] = share * (lasting - on_gpu)[mine]
-        np.add.at(on_wait, pieces.row[mine], share * on_gpu[mine])
+        if pass_on:
+            np.add.at(on_wait, pieces.row[mine], share * on_gpu[mine])
         for other, length in stretches[number].waits:
             if pass_on:
                 pool[other] += share * length

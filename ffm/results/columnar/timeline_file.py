@@ -72,6 +72,9 @@ _WORK_COLUMNS = {
 _ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1}
 """Those that `DeviceWork` may lack, and what stands for them then: only events, recordings, or some profilers tell."""
 
+_USUAL = {"first_use": 0, "occurrences": 1}
+"""Those that may be empty, and what stands for all rows then."""
+
 TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
 
@@ -95,11 +98,13 @@ def save_timeline(
 
     columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
+    rows = (len(timeline),)
+    columns |= {name: np.broadcast_to(one, rows) for name, one in _USUAL.items() if not len(columns[name])}
     table = TIMELINE if work is None else TIMELINE_WITH_WORK
     metadata: dict[str | bytes, str | bytes] = {"ffm.timeline": VERSION}
     if work is not None:
         columns |= {name: getattr(work, name) for name in _WORK_COLUMNS}
-        columns |= {name: np.full(len(timeline), none) for name, none in _ABSENT.items() if columns[name] is None}
+        columns |= {name: np.broadcast_to(none, rows) for name, none in _ABSENT.items() if columns[name] is None}
         tables = {name: getattr(work, name).tolist() for name in _WORK_TABLES}
         tables["stream_device"] = None if work.stream_device is None else work.stream_device.tolist()
         for name, table_of in (("lives", work.lives), ("locks", work.locks), ("encounters", work.encounters)):
