@@ -42,7 +42,7 @@ from ffm.results.memory.heap import give_back, kept_memory
 from ffm.results.memory.spilling import Spilling, rows_in_memory
 from ffm.stages.descriptions import add_downloads, describe_sites, name_buffers
 from ffm.stages.findings import Findings
-from ffm.stages.joined import join, matching
+from ffm.stages.joined import Joined, join, matching
 from ffm.stages.notes import (
     cut_notes,
     host_function_notes,
@@ -136,13 +136,7 @@ def _traced_findings(
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = join(columns, tracing, memory, sync_use, folder)
     wall_s = baseline.run.wall_s if baseline.run else 0.0
-    columns.release()
-    assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
-    traced = spilling(timeline_of_problems(assumed, joined, wall_s))
-    columns.release()
-    work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing, joined.arriving))
-    del assumed
-    columns.release()
+    traced, work = _timeline_and_work(columns, tracing, joined, wall_s, spilling)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
     command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
@@ -183,6 +177,19 @@ def _traced_findings(
         + ordinary_memory_notes(memory)
         + _notes_of_calls(tracing, columns, wall_s),
     )
+
+
+def _timeline_and_work(
+    columns: MappedColumns, tracing: Tracing, joined: Joined, wall_s: float, spilling: Spilling
+) -> tuple[Timeline, DeviceWork]:
+    """Return the model's tables of a traced run; what they are made from is read again for each."""
+    columns.release()
+    assumed = columns if tracing.run is None or tracing.run.sees_waits else with_documented_waits(columns)
+    traced = spilling(timeline_of_problems(assumed, joined, wall_s))
+    columns.release()
+    work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing, joined.arriving))
+    columns.release()
+    return traced, work
 
 
 def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:
