@@ -68,7 +68,7 @@ def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
         twin=command_of(twin, name),
         timeout_s=LONGEST_S,
     )
-    return outcome(results, comparison, results.document.command, None, worth.left, worth.cost_s)
+    return outcome(results, comparison, results.document.command, None, worth.left, worth.costs)
 
 
 def row(name: str, twin: str, found: Outcome) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.selection import Planned, Remedy, plan
-from ffm.remedy.worth import worthwhile_in
+from ffm.remedy.worth import Costs, worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
@@ -65,7 +65,7 @@ def compared(results: Results, command: list[str], planned: list[Planned], runs:
     if not any(site.remedies for site in planned):
         return None
     comparison = compare_runs(command, planned, runs=runs, files=[], timeout_s=LONGEST_S)
-    return outcome(results, comparison, command, None, {}, cost_s=0.0)  # what is expected is not shown
+    return outcome(results, comparison, command, None, {}, Costs({}, 0.0))  # what is expected is not shown
 
 
 def cells(found: Outcome | None) -> list[str]:

@@ -320,7 +320,7 @@ def _apply(
             require_corrected=lambda counted: _require_planned_calls(results, command, counted),
             progress=lambda line: status.update(Text(plain(line))),
         )
-    answer = outcome(results, comparison, command, among, worth.left, worth.cost_s)
+    answer = outcome(results, comparison, command, among, worth.left, worth.costs)
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
     else:

@@ -72,15 +72,20 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All runs. `counted` holds the processes of the last corrected run, in the plan's order of sites. `twin` holds the
-    runs of a version corrected by hand, if there is one.
+    """All runs. `each_counted` holds the processes of each corrected run, in the plan's order of sites. `twin` holds
+    the runs of a version corrected by hand, if there is one.
     """
 
     bare: list[ProgramRun]
     corrected: list[ProgramRun]
     planned: list[Planned]
-    counted: list[Counted]
+    each_counted: list[list[Counted]]
     twin: list[ProgramRun]
+
+    @property
+    def counted(self) -> list[Counted]:
+        """The processes of the last corrected run."""
+        return self.each_counted[-1]
 
     @property
     def bare_s(self) -> float:
@@ -131,7 +136,7 @@ def compare_runs(
         bare: list[ProgramRun] = []
         corrected: list[ProgramRun] = []
         by_hand: list[ProgramRun] = []
-        counted: list[Counted] = []
+        each_counted: list[list[Counted]] = []
         for turn in range(runs):
             progress(f"run {turn + 1} of {runs}: uncorrected")
             bare.append(run_bare(command, folder, files, timeout_s))
@@ -139,12 +144,13 @@ def compare_runs(
             progress(f"run {turn + 1} of {runs}: corrected")
             run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs)
             corrected.append(run)
+            each_counted.append(counted)
             if turn == 0:
                 require_corrected(counted)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
                 by_hand.append(run_bare(twin, folder, [], timeout_s))
-    return Comparison(bare, corrected, ordered, counted, by_hand)
+    return Comparison(bare, corrected, ordered, each_counted, by_hand)
 
 
 FileState = tuple[int, int, int] | None

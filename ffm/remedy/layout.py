@@ -68,12 +68,14 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What a unit's trial found (`trials.h`): whether it is corrected, and how much slower that is, as the
-    median of some pairs of blocks. `slower` is a share of the longer time; it is None without a pair.
+    median of some pairs of blocks. `slower` is a share of the longer time; it is None without a pair. `spent_s` are
+    seconds in corrected calls and for late deliveries.
     """
 
     corrects: bool
     pairs: int
     slower: float | None
+    spent_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +117,5 @@ _TALLY, _TRIAL = struct.Struct("<QQQQ"), struct.Struct("<IIddQ")
 """`ffm_remedy_tally` and `ffm_remedy_trial`."""
 
 
-def _trial(corrects: int, pairs: int, slower: float, _deviation: float, _spent_ns: int) -> Trial:
-    return Trial(bool(corrects), pairs, slower if pairs else None)
+def _trial(corrects: int, pairs: int, slower: float, _deviation: float, spent_ns: int) -> Trial:
+    return Trial(bool(corrects), pairs, slower if pairs else None, spent_ns / 1e9)

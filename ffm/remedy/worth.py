@@ -60,13 +60,28 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds that a plan costs at most."""
+
+    calls_s: dict[int, float]
+    """By site, for all its calls."""
+    rest_s: float
+    """For staging memory and for getting into the program."""
+
+    @property
+    def most_s(self) -> float:
+        """All of it."""
+        return sum(self.calls_s.values()) + self.rest_s
+
+
+@dataclass(frozen=True, slots=True)
 class Worth:
     """The planned sites that are expected to pay, and for each problem site of the others why it is left alone."""
 
     planned: list[Planned]
     left: dict[int, Reason]
-    cost_s: float
-    """Seconds that correcting the planned sites takes at most, with getting into the program."""
+    costs: Costs
+    """Of the planned sites."""
 
     def remedies(self) -> list[Remedy]:
         """Return the remedies of the planned sites, each once, in the order in which they are listed everywhere."""
@@ -136,11 +151,9 @@ class _Plan:
         for unit in sorted(self._units, key=lambda unit: -self._cost_s[unit])[:EXAMINED]:
             self._drop_unless({unit}, self._without_s({unit}))
         self._drop_unless_all_pay(entering_s)
-        return Worth([site for site in self._all if site.unit in self._units], self._why, self._total_cost_s())
-
-    def _total_cost_s(self) -> float:
-        """Return what correcting the units that are left costs at most, with getting into the program."""
-        return sum(self._cost_s[unit] for unit in self._units) + self._pinning_s(self._units) + ENTERING_S
+        planned = [site for site in self._all if site.unit in self._units]
+        calls_s = {site.site: self._call_cost_s(site, self._sites[site.site]) for site in planned}
+        return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + ENTERING_S))
 
     def _drop_unless_all_pay(self, entering_s: float) -> None:
         if not self._units:

@@ -60,7 +60,7 @@ def test_what_cannot_pay_even_at_best_is_left_alone() -> None:
 
 def test_what_a_plan_costs_is_that_of_the_sites_that_are_left() -> None:
     document = analysis(wait(0, 0.0, bound_s=9 * CALL_S), wait(1, 0.5))
-    assert judged(document, {frozenset({1}): 0.5}).cost_s == pytest.approx(10 * CALL_S + ENTERING_S)
+    assert judged(document, {frozenset({1}): 0.5}).costs.most_s == pytest.approx(10 * CALL_S + ENTERING_S)
 
 
 def test_waits_that_only_save_together_are_corrected_together() -> None:

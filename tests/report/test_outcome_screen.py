@@ -7,6 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffm.remedy.paid import Paid
 from ffm.remedy.shift import Shift
 from ffm.report.remedies.outcome import Expected, Found, Outcome, SiteCount, expected_of
 from ffm.report.terminal.outcome import lines
@@ -61,17 +62,17 @@ def test_what_correcting_costs_is_shown_apart_from_the_estimate() -> None:
     assert "expected 0.090 s less what correcting costs, from 0.070 to 0.110 s" in shown
 
 
-@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
+@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 1), st.floats(0, 10), st.floats(0, 1))
 def test_corrections_are_expected_to_save_at_most_what_fixes_do(
-    high_s: float, likely: float, low: float, cost_s: float
+    high_s: float, likely: float, low: float, cost_s: float, of_cost: float
 ) -> None:
     likely_s = high_s * likely
     fixed = Benefit(carry_s=likely_s, bound_s=high_s, low_s=likely_s * low, high_s=high_s)
-    expected = expected_of(fixed, cost_s)
+    expected = expected_of(fixed, Paid(cost_s * of_cost, cost_s))
     assert expected.low_s is not None and expected.high_s is not None
     assert expected.low_s <= expected.seconds <= expected.high_s
     assert likely_s - cost_s <= expected.seconds <= likely_s
-    free = expected_of(fixed, 0.0)
+    free = expected_of(fixed, Paid(0.0, 0.0))
     assert (free.seconds, free.low_s, free.high_s) == (likely_s, fixed.low_s, high_s)
 
 

@@ -9,9 +9,11 @@ from enum import StrEnum
 from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial
+from ffm.remedy.paid import Paid, paid
 from ffm.remedy.reasons import Reason
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
+from ffm.remedy.worth import Costs
 from ffm.report.remedies.outcome_notes import notes_of_runs
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
@@ -120,8 +122,8 @@ class LeftSite:
 @dataclass(frozen=True, slots=True)
 class Expected:
     """Seconds that the corrections are expected to save: what the fixes are estimated to save, less what correcting
-    costs. Of that only the most is known, so half of it is expected, and the interval has all of it and nothing.
-    Negative where corrections cost more than they save, as those may that the user names.
+    cost in the corrected runs, as far as they show it. The upper end has nothing of it: the CPU may have had that time
+    left while the GPU worked. Negative where corrections cost more than they save, as those may that the user names.
     """
 
     seconds: float
@@ -129,10 +131,10 @@ class Expected:
     high_s: float | None
 
 
-def expected_of(benefit: Benefit, cost_s: float) -> Expected:
-    """Return what corrections are expected to save that cost so much at most."""
-    low_s = None if benefit.low_s is None else benefit.low_s - cost_s
-    return Expected(benefit.expected_s - cost_s / 2, low_s, benefit.high_s)
+def expected_of(benefit: Benefit, cost: Paid) -> Expected:
+    """Return what corrections are expected to save that cost so much."""
+    low_s = None if benefit.low_s is None else benefit.low_s - cost.most_s
+    return Expected(benefit.expected_s - cost.likely_s, low_s, benefit.high_s)
 
 
 def not_paying(expected: Expected) -> list[str]:
@@ -194,12 +196,12 @@ def outcome(
     command: list[str],
     among: Collection[int] | None,
     unpaid: Mapping[int, Reason],
-    cost_s: float,
+    costs: Costs,
 ) -> Outcome:
     """Summarize the runs.
 
     `among` are the sites that were selected from; None means all. `unpaid` are those whose correction is not expected
-    to pay, and why. `cost_s` is what correcting the others costs at most.
+    to pay, and why. `costs` are those of the others.
     """
     document = results.document
     totals = {
@@ -207,7 +209,7 @@ def outcome(
     }
     sites = _sites(results, comparison)
     benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
-    estimate_s, expected = benefit.expected_s, expected_of(benefit, cost_s)
+    estimate_s, expected = benefit.expected_s, expected_of(benefit, paid(costs, comparison))
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
     return Outcome(

@@ -91,7 +91,9 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     if (calls == WITHIN || handler == NULL)
         return ffm_call_forward(index, arguments);
     ffm_program_call call = {.index = index, .function = &ffm_catalogue[index], .arguments = arguments};
+    uint64_t began_ns = 0;
     if (ffm_plan_has_function(index)) {
+        began_ns = ffm_now(); /* to recognize the call is a part of what correcting costs */
         bool truncated;
         uint32_t stack = ffm_stack_of_caller(frame, &truncated);
         FFM_COUNT(lookup_calls);
@@ -103,11 +105,8 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
             FFM_COUNT(unknown_calls);
         }
     }
-    uint64_t began_ns = 0;
-    if (call.site != NULL) {
+    if (call.site != NULL)
         call.corrected = ffm_trial_corrects(call.site);
-        began_ns = ffm_now();
-    }
     calls = WITHIN;
     if (ffm_downloads_pending())
         deliver_for(&call);

@@ -1,0 +1,50 @@
+"""What correcting cost in the runs that were corrected.
+
+What a call costs depends on the machine, on its driver and on the program: how deep its stacks are, whether an order
+needs an event. The library notes how long corrected calls took (`native/correction/foundation/trials.h`), from before
+their stacks were looked at. Where each call of a unit was corrected, or left as it is to compare, that is what the
+unit cost. Other units made calls that waited after all, as they would have done uncorrected, or deliveries that waited
+for the GPU: of these, what they cost at most is all that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ffm.remedy.correct import Comparison
+from ffm.remedy.layout import Counted
+from ffm.remedy.selection import Planned, delivers_late
+from ffm.remedy.worth import Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """Seconds that correcting cost: half of what it costs at most where nothing else is known."""
+
+    likely_s: float
+    most_s: float
+
+
+def paid(costs: Costs, comparison: Comparison) -> Paid:
+    """Return what correcting the planned sites cost."""
+    likely_s, most_s = costs.rest_s / 2, costs.rest_s
+    for unit in {site.unit for site in comparison.planned}:
+        places = [place for place, site in enumerate(comparison.planned) if site.unit == unit]
+        sites = [comparison.planned[place] for place in places]
+        spent = [seconds for run in comparison.each_counted if (seconds := _spent_s(run, places, sites)) is not None]
+        unit_most_s = sum(costs.calls_s.get(site.site, 0.0) for site in sites)
+        likely_s += median(spent) if spent else unit_most_s / 2
+        most_s += median(spent) if spent else unit_most_s
+    return Paid(likely_s, most_s)
+
+
+def _spent_s(processes: Sequence[Counted], places: Sequence[int], sites: Sequence[Planned]) -> float | None:
+    """Return how long corrected calls of a unit took in a run; None if that contains what the program waits anyway."""
+    tallies = [process.tallies[place] for process in processes for place in places]
+    if any(delivers_late(site) for site in sites) or any(
+        tally.waited or tally.corrected + tally.original < tally.calls for tally in tallies
+    ):
+        return None
+    return sum(process.trials[sites[0].unit].spent_s for process in processes)
