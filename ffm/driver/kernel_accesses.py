@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
+from ffm.driver.kernel_text import UnknownTypeError, kernels_of, without_comments
 from ffm.errors import FfmError
 
 Sum = tuple[frozenset[int], frozenset[int]]
@@ -37,15 +38,7 @@ _MOST_SUMS = 32
 
 _WORD = 8
 _WIDE = {"u64", "s64", "b64"}
-_SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.DOTALL | re.MULTILINE)
-"""Comments, and the directives that have no semicolon at their end."""
-
-_PARAMETER = re.compile(
-    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\d+)\s+"
-    r"(?:\.ptr(?:\s*\.\w+)*?(?:\s*\.align\s+\d+)?\s+)?(?P<name>[\w$%]+)\s*(?:\[(?P<bytes>\d+)\])?"
-)
 _OWN_VARIABLE = re.compile(r"\.(?:shared|local|const)\s+(?:\.\w+\s+(?:\d+\s+)?)*([\w$%]+)")
 _VARIABLE = re.compile(_OWN_VARIABLE.pattern.replace("shared|local|const", "global"))
 _REGISTERS = re.compile(r"\.reg\s+(?:\.\w+\s+)+([^;]+);")
@@ -96,41 +89,17 @@ class Accesses:
 
 def kernel_accesses(ptx: str, name: str) -> Accesses | None:
     """Return what a kernel of a source reads and writes; None if that is not known, or it is not there."""
-    text = _COMMENT.sub("", ptx)
-    found = re.search(rf"\.entry\s+{re.escape(name)}\s*(?:\((?P<parameters>[^)]*)\))?[^{{;]*(?P<body>{{)", text)
-    if found is None:
+    text = without_comments(ptx)
+    kernel = next((one for one in kernels_of(text) if one.name == name), None)
+    if kernel is None:
         return None
-    body = text[found.start("body") : _end_of_block(text, found.start("body"))]
-    own = {*_OWN_VARIABLE.findall(text[: found.start()]), *_OWN_VARIABLE.findall(body)}
+    own = {*_OWN_VARIABLE.findall(text[: kernel.begin]), *_OWN_VARIABLE.findall(kernel.body)}
     symbols = {**dict.fromkeys(_VARIABLE.findall(text), VARIABLES), **dict.fromkeys(own, _OWN)}
     try:
-        return _Kernel(_offsets(found["parameters"] or ""), symbols, _registers(body)).followed(body)
-    except _UnknownError:
+        offsets = {one.name: one.offset for one in kernel.parameters()}
+        return _Kernel(offsets, symbols, _registers(kernel.body)).followed(kernel.body)
+    except (_UnknownError, UnknownTypeError):
         return None
-
-
-def _end_of_block(text: str, begin: int) -> int:
-    depth = 0
-    for brace in re.finditer(r"[{}]", text[begin:]):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return begin + brace.end()
-    return len(text)
-
-
-def _offsets(parameters: str) -> dict[str, int]:
-    """Return where each parameter is, from the first one, in bytes."""
-    place = 0
-    found: dict[str, int] = {}
-    for one in _PARAMETER.finditer(parameters):
-        size = _SIZES.get(one["type"][1:])
-        if size is None:
-            raise _UnknownError
-        align = max(int(one["align"] or 1), size)
-        place = -(-place // align) * align
-        found[one["name"]] = place
-        place += size * int(one["bytes"] or 1)
-    return found
 
 
 def _registers(body: str) -> tuple[str, ...]:
