@@ -65,9 +65,15 @@ static bool readable(uint64_t word)
            ffm_ranges_overlap(word, word + 1);
 }
 
+/* Also just past the end of the driver's memory, as iterators are. No other memory begins within a page. */
+static bool of_driver(uint64_t word)
+{
+    return ffm_boxes_of_driver(word) || (word % PAGE != 0 && ffm_boxes_of_driver(word - 1));
+}
+
 bool ffm_pageable_holds(uint64_t word)
 {
     unsigned char resident;
-    return word >= LOWEST && word < HIGHEST && ffm_pageable_used() && !ffm_boxes_of_driver(word) &&
+    return word >= LOWEST && word < HIGHEST && ffm_pageable_used() && !of_driver(word) &&
            mincore((void *)(word & ~(uint64_t)(PAGE - 1)), 1, &resident) == 0 && readable(word);
 }
