@@ -18,6 +18,11 @@ from ffm.regular_file import open_regular
 _WRAPPERS, _WRAPPER = ".nvFatBinSegment", struct.Struct("<IIQ")
 """The section with what nvcc registers containers by: magic, version, the container's address."""
 
+_WRAPPER_BYTES = 24
+"""With another address, which is of no use here."""
+
+_CONTAINERS = ".nv_fatbin"
+
 _ONE_CONTAINER = 1
 """The version of wrappers of code that is not linked with other code."""
 
@@ -26,6 +31,7 @@ _VARIANT = 20
 """From this bit on, the flags say that code is for one architecture or family of them alone."""
 
 _LARGEST = 1 << 28
+_MOST_TO_UNPACK = 1 << 26
 _RELOCATION = np.dtype([("place", "<u8"), ("kind", "<u8"), ("value", "<i8")])
 _RELATIVE = 8
 _PAGE = 4096
@@ -44,12 +50,36 @@ def device_sources(path: Path, offset: int) -> list[str] | None:
         return None
 
 
+def sources_of_file(path: Path) -> list[str]:
+    """Return the PTX of all code that a file registers when it is loaded, as nvcc lets programs do.
+
+    What `device_sources` does not know is left out, and so is all of a file with more than 64 MiB of code, since
+    unpacking that takes seconds.
+    """
+    try:
+        with open_regular(path) as file:
+            elf = ELFFile(file)
+            wrappers, code = elf.get_section_by_name(_WRAPPERS), elf.get_section_by_name(_CONTAINERS)
+            if wrappers is None or code is None or code["sh_size"] > _MOST_TO_UNPACK:
+                return []
+            first = wrappers["sh_addr"] - _first_address(elf)
+            places = range(first, first + wrappers["sh_size"], _WRAPPER_BYTES)
+    except (OSError, ValueError, ELFError, struct.error):
+        return []
+    return [source for place in places for source in device_sources(path, place) or []]
+
+
+def _first_address(elf: ELFFile) -> int:
+    """Return the address of the first byte that is mapped, before the file is moved."""
+    return int(min(segment["p_vaddr"] for segment in elf.iter_segments("PT_LOAD")) // _PAGE * _PAGE)
+
+
 @functools.lru_cache(maxsize=256)
 def _sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | None:
     with open_regular(path) as file:
         elf = ELFFile(file)
         mapped = list(elf.iter_segments("PT_LOAD"))
-        address = offset + min(segment["p_vaddr"] for segment in mapped) // _PAGE * _PAGE
+        address = offset + _first_address(elf)
         wrappers = elf.get_section_by_name(_WRAPPERS)
         if wrappers is not None and 0 <= address - wrappers["sh_addr"] < wrappers["sh_size"]:
             _, version, stored = _WRAPPER.unpack_from(wrappers.data(), address - wrappers["sh_addr"])

@@ -94,11 +94,13 @@ def measure(
     ranges: bool = False,
     portion: Asked | None = None,
     until: Lasting | None = None,
+    unread: Path | None = None,
 ) -> Measurement:
     """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other, `ranges`
     for what the program marks with NVTX.
 
     `on` names the runs that it is built on. `until` says when to end the program; if it is None, the request does.
+    `unread` is a file that says which of their parameters kernels never read (`ffm.stages.plan_files`).
 
     The run is described, and its recordings stay readable, even if the program failed. The caller decides
     (`require_sound`) whether a failed run is good enough.
@@ -127,18 +129,17 @@ def measure(
             lasting=until or (None if request.for_s is None else Lasting(request.for_s)),
             leave=request.leave,
             last_s=request.last_s,
+            unread=unread,
         ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
     )
     recordings = _require_recordings(request, outcome, folder, stage)
     run = _describe(stage, started, outcome, recordings, search.found, request)
-    if outcome.ending.sound:
-        measured = measured_portion(portion, recordings, folder, request.command[0])
-        if measured is not None and run.status.left:
-            measured = msgspec.structs.replace(measured, left=True)
-        if measured is not None:
-            run = msgspec.structs.replace(run, portion=measured, waiting_span_s=None)
+    measured = measured_portion(portion, recordings, folder, request.command[0]) if outcome.ending.sound else None
+    if measured is not None:
+        measured = msgspec.structs.replace(measured, left=run.status.left or measured.left)
+        run = msgspec.structs.replace(run, portion=measured, waiting_span_s=None)
     return Measurement(run, recordings, runs)
 
 

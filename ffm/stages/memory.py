@@ -50,9 +50,9 @@ from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
+from ffm.stages.plan_files import write_unread, write_watch_plan
 from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tracing import traced_functions
-from ffm.stages.watch_plan import write_watch_plan
 
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN, NAMES = 1, 2, 4, 16, 32, 64, 256
 """Flags `FFM_MODE_*` of `ffm/instrument/native/collector/modes.h`."""
@@ -91,6 +91,7 @@ def run_memory(request: Request) -> Memory:
         trace=trace,
         portion=traced_portion(request.folder),
         until=lasting(request.folder, request.for_s),
+        unread=write_unread([module.path for module in baseline.modules], request.folder.root),
     )
     return record_memory(measured, request, planned)
 

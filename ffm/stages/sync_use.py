@@ -23,10 +23,10 @@ from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
+from ffm.stages.plan_files import write_unread, write_watch_plan
 from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tables import ACCESSES
 from ffm.stages.tracing import context_makers
-from ffm.stages.watch_plan import write_watch_plan
 
 
 def run_sync_use(request: Request) -> SyncUse:
@@ -62,6 +62,7 @@ def run_sync_use(request: Request) -> SyncUse:
         own_pages=watches,
         portion=portion,
         until=until,
+        unread=write_unread([module.path for module in memory.modules], request.folder.root) if watches else None,
     )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)

@@ -4,6 +4,8 @@ out.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,20 +19,101 @@ from ffm.stages.registry import MEASURING_STAGES
 from tests.planted.building import KEPT, Programs
 from tests.planted.labels import PROGRAMS
 
+PTX = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry KERNEL(.param .u64 first, .param .align 8 .b8 given[16])
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [first];
+    ld.param.u32 %r1, [given+8];
+    BODY
+    cvta.to.global.u64 %rd2, %rd1;
+    st.global.u32 [%rd2], %r1;
+    ret;
+}
+"""
 
-def analysed(folder: Path, ordinary_memory: bool) -> Analysis:
-    program = Programs(folder / "programs", kept=KEPT).executable(PROGRAMS / "kernel_padding.cu")
+REGISTERED = """// Downloads what a kernel wrote that is given a structure. One of its members holds a stale address.
+#include <cuda.h>
+#include <stdlib.h>
+
+__attribute__((section(".nv_fatbin"), used, aligned(8))) static const unsigned char container[] = {CONTAINER};
+__attribute__((section(".nvFatBinSegment"), used)) static const struct {
+    int magic, version;
+    const void *container, *unused;
+} wrapper = {0x466243b1, 1, container, nullptr};
+
+int main()
+{
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction kernel;
+    CUdeviceptr written;
+    const size_t bytes = 1 << 20;
+    void *host = malloc(bytes);
+    bool done = cuInit(0) == 0 && cuDeviceGet(&device, 0) == 0 && cuDevicePrimaryCtxRetain(&context, device) == 0 &&
+                cuCtxSetCurrent(context) == 0 && cuModuleLoadData(&module, &wrapper) == 0 &&
+                cuModuleGetFunction(&kernel, module, "KERNEL") == 0 && cuMemAlloc(&written, bytes) == 0;
+    struct {
+        void *unset;
+        int count;
+    } given = {host, 3};
+    void *parameters[] = {&written, &given};
+    done = done && cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == 0 &&
+           cuMemcpyDtoH(host, written, bytes) == 0;
+    return done ? 0 : 1;
+}
+"""
+
+
+def registering(folder: Path, kernel: str, body: str) -> Path:
+    """Write a program that registers PTX as those of nvcc do."""
+    text = PTX.replace("KERNEL", kernel).replace("BODY", body).encode()
+    part = struct.pack("<HHIQIIIIIIQQQ", 1, 0x101, 64, len(text), 0, 0, 0, 80, 0, 0, 0, 0, 0) + text
+    container = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(part)) + part
+    source = folder / f"{kernel}.cpp"
+    source.write_text(REGISTERED.replace("KERNEL", kernel).replace("CONTAINER", ", ".join(map(str, container))))
+    return source
+
+
+def analysed(folder: Path, command: list[str], ordinary_memory: bool = True) -> Analysis:
     results = ResultsFolder(folder / "results")
     results.root.mkdir()
-    request = Request([str(program), "heap"], results, 60.0, ordinary_memory=ordinary_memory)
+    request = Request(command, results, 60.0, ordinary_memory=ordinary_memory)
     for stage in MEASURING_STAGES.values():
         stage(request)
     return run_analysis(results)
 
 
+def verdicts_of_download(analysis: Analysis) -> list[str]:
+    (download,) = (site for site in analysis.sites if site.function.startswith("cuMemcpyDtoH"))
+    return [verdict.kind for verdict in download.synchronization]
+
+
 @pytest.mark.parametrize(("ordinary_memory", "kind"), [(True, "required"), (False, "unnecessary")])
 def test_a_parameter_that_may_be_an_address(tmp_path: Path, ordinary_memory: bool, kind: str) -> None:
-    analysis = analysed(tmp_path, ordinary_memory)
-    (download,) = (site for site in analysis.sites if site.function.startswith("cuMemcpyDtoH"))
-    assert [verdict.kind for verdict in download.synchronization] == [kind]
+    program = Programs(tmp_path / "programs", kept=KEPT).executable(PROGRAMS / "kernel_padding.cu")
+    analysis = analysed(tmp_path, [str(program), "heap"], ordinary_memory)
+    assert verdicts_of_download(analysis) == [kind]
     assert (OrdinaryMemory() in analysis.notes) == ordinary_memory
+
+
+@pytest.mark.parametrize(
+    ("kernel", "body", "kind"),
+    [
+        ("_Z6unreadPi5Given", "", "unnecessary"),
+        ("_Z4readPi5Given", "ld.param.u64 %rd3, [given];\n st.global.u64 [%rd1+8], %rd3;", "required"),
+        ("_Z6halvesPi5Given", "ld.param.v2.u32 {%r1, %r2}, [given];", "required"),
+        ("plain", "", "required"),  # another file may have another kernel of that name
+    ],
+)
+def test_a_member_that_no_code_of_the_kernel_reads(
+    build_program: Callable[..., Path], tmp_path: Path, kernel: str, body: str, kind: str
+) -> None:
+    program = build_program(registering(tmp_path, kernel, body), "-l:libcuda.so.1")
+    analysis = analysed(tmp_path, [str(program)])
+    assert verdicts_of_download(analysis) == [kind]
+    assert (OrdinaryMemory() in analysis.notes) == (kind == "required")

@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 #include "pageable.h"
+#include "unread.h"
 
 enum { MOST = 8 };
 
@@ -78,6 +79,11 @@ bool ffm_pageable_used(void)
 bool ffm_pageable_holds(uint64_t word)
 {
     return word % 2 == 0;
+}
+
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
+{
+    return kernel == 1 && offset % 3 == 0;
 }
 
 static void scan_array(input *from, ffm_kernel_reach *reach)

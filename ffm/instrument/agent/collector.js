@@ -23,6 +23,7 @@ function loadCollector() {
     instrument: bound("instrument", "void", ["pointer", "uint64"]),
     limit: optional("limit", "void", ["uint", "uint64", "uint64", "uint64", "pointer"]),
     keep: optional("keep", "void", ["uint64"]),
+    unread: optional("unread", "bool", ["pointer"]),
     arrive: optional("arrive", "void", []),
     detach: optional("detach", "void", []),
     followedName: bound("followed_name", "pointer", ["uint", "uint"]),

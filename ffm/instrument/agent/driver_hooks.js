@@ -2,6 +2,7 @@
 // can then be patched but not called, and nothing else can be loaded.
 
 let recording = false; // only processes that load a driver leave a recording
+const PLAN_UNREADABLE = -2; // as ffm_collector_open says it
 let waitFunctions = 0; // that have a wrapper
 
 // Ask what to hook in this driver: the runner knows the driver's build, and searches for its wait function if
@@ -20,6 +21,11 @@ function entryOf(module, plan, name) {
   return name in plan.entries ? module.base.add(plan.entries[name]) : module.findExportByName(name);
 }
 
+// Tell the collector which bytes of their parameters kernels never read. Returns whether it could read that.
+function tellUnread() {
+  return configuration.unread === null || collector.unread(Memory.allocUtf8String(configuration.unread));
+}
+
 function hookDriver(module) {
   const plan = askForPlan(module);
   const began = Date.now();
@@ -29,7 +35,7 @@ function hookDriver(module) {
   if (!recording) {
     const folder = Memory.allocUtf8String(configuration.folder);
     const keys = configuration.plan === null ? NULL : Memory.allocUtf8String(configuration.plan);
-    const status = collector.open(folder, configuration.mode, keys);
+    const status = tellUnread() ? collector.open(folder, configuration.mode, keys) : PLAN_UNREADABLE;
     if (status !== 0) {
       send({ type: "failed", status });
       return;

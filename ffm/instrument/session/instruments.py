@@ -123,6 +123,8 @@ class Instruments:
     """Leave the program running, without instruments, after that, or when ffm is interrupted. Not while its memory is
     watched.
     """
+    unread: Path | None = None
+    """A file of `ffm_unread`: which bytes of their parameters kernels never read. None if that is not known."""
     ranges: bool = False
     """Record the ranges that the program marks with NVTX, unless it has another tool for them."""
 
@@ -144,6 +146,7 @@ def configuration_of(instruments: Instruments) -> dict[str, Any]:
         "portion": None if instruments.portion is None else instruments.portion.configuration(),
         "kept": 0 if instruments.last_s is None else round(instruments.last_s * 1e9),
         "plan": None if instruments.plan is None else str(instruments.plan.resolve()),
+        "unread": None if instruments.unread is None else str(instruments.unread.resolve()),
         "translator": "".join(part.read_text() for part in TRANSLATOR) if instruments.trace else None,
         "functions": [
             *([catalogue[name].index, name] for name in instruments.functions),

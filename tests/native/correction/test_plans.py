@@ -16,9 +16,10 @@ import pytest
 from ffm.instrument import library
 from ffm.remedy.layout import PLAN, SITE, constant
 from ffm.remedy.selection import Planned, write_plan
+from ffm.stages import plan_files
 from ffm.stages.memory import PLAN as PLANNED
 from ffm.stages.memory import WATCH
-from ffm.stages.watch_plan import write_watch_plan
+from ffm.stages.plan_files import write_unread, write_watch_plan
 
 NO_FOLDER, NOT_SOUND = -1, -2
 
@@ -53,7 +54,7 @@ DAMAGES: dict[str, Damage] = {
     "beyond 32 bits of bytes": put(COUNT, "<I", 3 + (1 << 28)),  # times 16 bytes, the same in 32 bits
     "without a header": lambda content: content[16:],
 }
-"""Of both kinds of plans."""
+"""Of all kinds of plans."""
 
 
 def site(place: int, field: int, value: int) -> Damage:
@@ -76,6 +77,12 @@ def watch_status(plan: Path) -> int:
     return int(native.ffm_collector_open(b"/nowhere", WATCH | PLANNED, os.fsencode(plan)))
 
 
+def unread_status(plan: Path) -> int:
+    native = ctypes.CDLL(str(library.native_library(library.COLLECTOR)))
+    native.ffm_collector_unread.restype = ctypes.c_bool
+    return NO_FOLDER if native.ffm_collector_unread(os.fsencode(plan)) else NOT_SOUND
+
+
 def remedy_status(plan: Path) -> int:
     native = ctypes.CDLL(str(library.native_library("libffm_remedy.so")))
     return int(native.ffm_remedy_open(b"/nowhere", 0, os.fsencode(plan)))
@@ -94,19 +101,29 @@ def remedy_plan(tmp_path: Path) -> Path:
     return tmp_path / "sites"
 
 
-def test_a_plan_is_taken_as_it_was_written(watch_plan: Path, remedy_plan: Path) -> None:
+@pytest.fixture
+def unread_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    kernels = [f".visible .entry _Z{name}(.param .u64 {name}_0) {{ ret; }}" for name in ("first", "second", "third")]
+    monkeypatch.setattr(plan_files, "sources_of_file", lambda path: kernels)
+    return write_unread(["program"], tmp_path)
+
+
+def test_a_plan_is_taken_as_it_was_written(watch_plan: Path, remedy_plan: Path, unread_plan: Path) -> None:
     assert watch_status(watch_plan) == NO_FOLDER
     assert remedy_status(remedy_plan) == NO_FOLDER
+    assert unread_status(unread_plan) == NO_FOLDER
 
 
-def test_a_plan_may_watch_nothing(tmp_path: Path) -> None:
+def test_a_plan_may_name_nothing(tmp_path: Path) -> None:
     write_watch_plan([], tmp_path / "watch")
     assert watch_status(tmp_path / "watch") == NO_FOLDER
+    assert unread_status(write_unread([], tmp_path)) == NO_FOLDER
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_plan_is_refused(watch_plan: Path, remedy_plan: Path, damage: Damage) -> None:
-    for plan, status in ((watch_plan, watch_status), (remedy_plan, remedy_status)):
+def test_a_damaged_plan_is_refused(watch_plan: Path, remedy_plan: Path, unread_plan: Path, damage: Damage) -> None:
+    kinds = ((watch_plan, watch_status), (remedy_plan, remedy_status), (unread_plan, unread_status))
+    for plan, status in kinds:
         plan.write_bytes(damage(plan.read_bytes()))
         assert status(plan) == NOT_SOUND
 
@@ -122,3 +139,4 @@ def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path: Path) -> None:
     for path in (tmp_path / "fifo", tmp_path, tmp_path / "missing", Path("/dev/zero")):
         assert watch_status(path) == NOT_SOUND
         assert remedy_status(path) == NOT_SOUND
+        assert unread_status(path) == NOT_SOUND

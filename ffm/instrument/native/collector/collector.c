@@ -26,6 +26,7 @@
 #include "handovers.h"
 #include "host_blocks.h"
 #include "instruments.h"
+#include "kernel_name.h"
 #include "kernel_names.h"
 #include "kernels.h"
 #include "lock_waits.h"
@@ -48,6 +49,7 @@
 #include "threads.h"
 #include "trace.h"
 #include "traced.h"
+#include "unread.h"
 #include "waits.h"
 #include "watch.h"
 #include "watched.h"
@@ -150,6 +152,11 @@ void ffm_collector_arrive(void)
 {
     ffm_threads_spare_instruments();
     ffm_clocks_tell(ffm_clock_read);
+}
+
+bool ffm_collector_unread(const char *path)
+{
+    return ffm_unread_open(path);
 }
 
 int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
@@ -281,7 +288,7 @@ void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *fu
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
     ffm_contexts_ask(current_context, context_device, device_uuid);
-    ffm_kernel_names_ask(function_name, kernel_name);
+    ffm_kernel_name_ask(function_name, kernel_name);
 }
 
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,

@@ -24,6 +24,10 @@ FFM_EXPORT void ffm_collector_keep(uint64_t nanoseconds);
 /* The program, which marks its iterations, begins or ends one of that name. */
 FFM_EXPORT void ffm_collector_mark(const char *name, bool begins);
 
+/* Which bytes of their parameters kernels never read: a file of ffm_unread. False if it cannot be read, or is not
+ * sound. Call this before ffm_collector_open. */
+FFM_EXPORT bool ffm_collector_unread(const char *path);
+
 /* Start recording into `folder`, in a mode of modes.h. `plan` is a file (ffm_plan_header), or NULL. Returns 0, or a
  * negative number: -1 the recording cannot be created, -2 the plan cannot be read or is not sound, -3 no signal
  * handler, -4 system calls cannot be intercepted. */

@@ -5,14 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernel_name.h"
 #include "sink.h"
-
-typedef int (*name_function)(const char **, uint64_t);
 
 /* Distinct kernels; the names of more are not recorded. */
 enum { KERNELS = 1 << 13, LONGEST = 1 << 12 };
-
-static name_function of_function, of_kernel;
 
 static struct {
     pthread_mutex_t lock;
@@ -20,12 +17,6 @@ static struct {
     uint32_t count;
     ffm_stream records;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void ffm_kernel_names_ask(void *function, void *kernel)
-{
-    of_function = (name_function)(uintptr_t)function;
-    of_kernel = (name_function)(uintptr_t)kernel;
-}
 
 /* The place of a handle, or the free one where it belongs. */
 static uint64_t *place_of(uint64_t handle)
@@ -38,21 +29,10 @@ static uint64_t *place_of(uint64_t handle)
     }
 }
 
-static const char *name_of(uint64_t handle)
-{
-    const name_function ask[2] = {of_function, of_kernel};
-    for (int i = 0; i < 2; i++) {
-        const char *name = NULL;
-        if (ask[i] != NULL && ask[i](&name, handle) == 0 && name != NULL)
-            return name;
-    }
-    return NULL;
-}
-
 /* Locked. */
 static void record(uint64_t handle, uint64_t time)
 {
-    const char *name = name_of(handle);
+    const char *name = ffm_name_of_kernel(handle);
     if (name == NULL)
         return;
     const size_t length = strnlen(name, LONGEST), bytes = sizeof(ffm_kernel_name) + ((length + 7) & ~(size_t)7);

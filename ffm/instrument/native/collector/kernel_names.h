@@ -7,10 +7,6 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Provide the driver's own queries: cuFuncGetName and cuKernelGetName, which it has from CUDA 12.3 on; NULL if it has
- * none. */
-void ffm_kernel_names_ask(void *of_function, void *of_kernel);
-
 /* Whether calls of this function launch kernels, or end them. */
 static inline bool ffm_kernel_names_concern(const ffm_function *function)
 {

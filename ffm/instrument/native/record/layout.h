@@ -50,6 +50,13 @@ typedef struct {
     uint32_t count;
 } ffm_plan_header;
 
+/* Bytes of a kernel's parameters that it never reads, counted from the first parameter. A file of these begins with an
+ * ffm_plan_header whose magic is "FFMUNREA", and is in the order of these fields. */
+typedef struct {
+    uint64_t name_high, name_low; /* XXH3-128 of the kernel's name */
+    uint32_t begin, end;          /* before `end` */
+} ffm_unread;
+
 enum { FFM_PACKED_SLOTS = 256, FFM_PACKED_SIZES = 8 /* the bit where the sizes begin */ };
 
 /* Kinds of chunks. */

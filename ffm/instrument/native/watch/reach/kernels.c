@@ -6,6 +6,7 @@
 
 #include "mappings.h"
 #include "pageable.h"
+#include "unread.h"
 
 enum {
     TRACKED = 16 * 64,
@@ -34,6 +35,7 @@ void ffm_kernel_reach_block(ffm_kernel_reach *reach, uint32_t place)
 
 /* What a kernel is given of bytes at an offset from its first parameter. */
 typedef struct {
+    uint64_t kernel;
     const void *words;
     size_t bytes, offset;
 } given;
@@ -50,7 +52,7 @@ static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_map
         if (ffm_blocks_find(word, &place))
             ffm_kernel_reach_block(reach, place);
         else if (!reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
-            reach->pageable = ffm_pageable_holds(word);
+            reach->pageable = ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset);
     }
 }
 
@@ -103,13 +105,13 @@ static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *cons
         }
         if (bytes == 0)
             return;
-        scan(reach, (given){parameters[place], bytes, offset});
+        scan(reach, (given){kernel, parameters[place], bytes, offset});
     }
 }
 
 /* The packed form: pairs of a key and a value up to CU_LAUNCH_PARAM_END. What follows a key that is none, the driver
  * does not read either. Where the size cannot be right, the driver may know better what the kernel receives. */
-static void scan_packed(ffm_kernel_reach *reach, void *const *extra)
+static void scan_packed(ffm_kernel_reach *reach, uint64_t kernel, void *const *extra)
 {
     const void *buffer = NULL;
     size_t bytes = 0;
@@ -122,7 +124,7 @@ static void scan_packed(ffm_kernel_reach *reach, void *const *extra)
     if (bytes > PACKED_BYTES)
         reach_everything(reach);
     else if (buffer != NULL)
-        scan(reach, (given){buffer, bytes, 0});
+        scan(reach, (given){kernel, buffer, bytes, 0});
 }
 
 void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *parameters, void *const *extra)
@@ -130,7 +132,7 @@ void ffm_kernel_scan(ffm_kernel_reach *reach, uint64_t kernel, void *const *para
     if (parameters != NULL)
         scan_parameters(reach, kernel, parameters);
     else if (extra != NULL)
-        scan_packed(reach, extra);
+        scan_packed(reach, kernel, extra);
 }
 
 bool ffm_kernel_next(ffm_kernel_reach *reach, ffm_block *block)

@@ -3,7 +3,6 @@
  * Unified Memory support".
  *
  * Such accesses obey the CPU's page protection, and where they go is unknown: a kernel that receives an address can
- * follow any pointer from there.
  * follow any pointer from there. */
 #ifndef FFM_PAGEABLE_H
 #define FFM_PAGEABLE_H
@@ -20,8 +19,8 @@ void ffm_pageable_rule_out(void);
 /* Whether any GPU uses ordinary memory. Determined once; call after the program has initialized the driver. */
 bool ffm_pageable_used(void);
 
-/* Whether a kernel parameter can be the address of ordinary memory, and some GPU uses such memory. Struct padding often
- * contains stale addresses; a word that points to unreadable memory is not counted as an address. */
+/* Whether a word can be the address of ordinary memory, and some GPU uses such memory. One that points to unreadable
+ * memory is not counted as an address. */
 bool ffm_pageable_holds(uint64_t word);
 
 #endif

@@ -1,0 +1,15 @@
+/* Which bytes of their parameters kernels never read, as a stage found in their code. */
+#ifndef FFM_UNREAD_H
+#define FFM_UNREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* False if the file cannot be read, or is not sound. */
+bool ffm_unread_open(const char *path);
+
+/* Whether a kernel cannot take an address from the word so many bytes behind the begin of its parameters, since it
+ * never reads some of the bytes that make one. The driver is asked for the kernel's name. */
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset);
+
+#endif
