@@ -58,6 +58,18 @@ Scheduler &scheduler()
     return *instance;
 }
 
+/* The mutex is held for less time than it takes to sleep and be woken, by the program that enqueues and by the thread
+ * that finds the work at once: so whoever finds it taken looks again for a while (an adaptive mutex). A GPU has no such
+ * thread, and its program no such wait. */
+Scheduler::Scheduler()
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(mutex.native_handle(), &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 bool Scheduler::MoreUrgent::operator()(const OperationReference &left, const OperationReference &right) const
 {
     if (left->priority != right->priority)

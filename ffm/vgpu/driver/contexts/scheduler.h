@@ -25,6 +25,8 @@ class Scheduler
     /* Locked. The operation starts when all predecessors (null ones are skipped) are done and its engine has room. */
     void submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors);
 
+    Scheduler();
+
   private:
     struct MoreUrgent {
         bool operator()(const OperationReference &left, const OperationReference &right) const;
