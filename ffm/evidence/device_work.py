@@ -25,6 +25,7 @@ from ffm.model.estimators.hoisting import reused_memory
 from ffm.model.necessity.program import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
+from ffm.results.columnar.tables import MappedColumns
 from ffm.results.documents.measured import ContextDevice, Tracing
 
 STAGED_SHARE = 0.5
@@ -63,9 +64,11 @@ def device_work(
     stream, stream_process, legacy, independent, device = _streams(columns, action, number, streams, devices)
     if device is not None:
         _wait_for_devices(columns, action, stream, stream_process, device, devices)
+    _let_go(columns)
     asked = _asked(columns, number)
     del number  # it takes much memory
     event, events = _events(columns, action)
+    _let_go(columns)
     transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
     process_of_thread[thread] = columns["process"]
@@ -74,7 +77,7 @@ def device_work(
         stream=stream,
         event=event,
         partner=_partners(columns),
-        copied=np.where(transfers, columns["bytes"], 0).astype(np.int64),
+        copied=np.multiply(columns["bytes"], transfers, dtype=np.int64),
         measured=measured,
         arriving=arriving,
         process_of_thread=process_of_thread,
@@ -88,6 +91,12 @@ def device_work(
         direction=_directions(columns, transfers),
         asked=asked,
     )
+
+
+def _let_go(columns: Columns) -> None:
+    """Give back the memory of what was read of a mapped file."""
+    if isinstance(columns, MappedColumns):
+        columns.release()
 
 
 def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
@@ -236,13 +245,13 @@ def _over_before(
         stream: the stream that each row uses; -1 if none.
         streams: numbered so that those with the same handle follow each other.
     """
-    start, end = columns["start"], columns["start"] + columns["duration"]
     after, before = slice(1, None), slice(None, -1)
     again = (streams.process[after] == streams.process[before]) & (streams.handle[after] == streams.handle[before])
     again &= streams.epoch[after] > streams.epoch[before]
     over = np.zeros(len(streams.kind), np.bool_)
     if not again.any():
         return over
+    start, end = columns["start"], columns["start"] + columns["duration"]
     latest = np.iinfo(np.int64).max
     first_use, last_work, last_wait = np.full((3, len(over)), -latest)
     first_use[:] = latest
@@ -270,9 +279,11 @@ def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.ui
     """Return each transfer's `Direction`."""
     upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
     download = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    chosen = [~transfers, upload & ~download, download & ~upload]
-    found = np.select(chosen, [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE], Direction.OTHER)
-    return found.astype(np.uint8)
+    found = np.full(len(transfers), Direction.OTHER, np.uint8)
+    found[upload & ~download] = Direction.TO_DEVICE
+    found[download & ~upload] = Direction.FROM_DEVICE
+    found[~transfers] = Direction.NONE
+    return found
 
 
 def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32] | None:

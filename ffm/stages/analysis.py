@@ -204,6 +204,7 @@ def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[A
 def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64], least_latency_ns: int) -> Timeline:
     """Return the run as it would be without probes; what is inferred from the run as it was is released."""
     inference = infer_likely_times(traced, work, least_latency_ns)
+    give_back()
     return Replay(traced, work, inference).without_probes(probe)
 
 

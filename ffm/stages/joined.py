@@ -31,6 +31,9 @@ class Joined:
     keep: NDArray[np.int32]
     """Stack of the synchronization that must stay; -1 for none."""
     first_use: NDArray[np.int64]
+    """Nanoseconds from the end of a synchronization to the first use of what it protects; -1 for none. Empty if none
+    was seen.
+    """
     repetition: NDArray[np.uint8]
     first: NDArray[np.int32]
     """Stack of the transfer that is repeated; -1 for none."""
@@ -61,14 +64,13 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     traced = align(tables, columns)
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
-    first_use = np.full(count, -1, np.int64)
     rows = traced.rows(synchronizations)
     known = rows >= 0
     reason[rows[known]] = synchronizations["reason"][known]
     keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
     used = traced.rows(first_uses)
+    first_use = np.full(count if (used >= 0).any() else 0, -1, np.int64)
     first_use[used[used >= 0]] = first_uses["first_use"][used >= 0]
-
     repetition = np.zeros(count, np.uint8)
     first = np.full(count, -1, np.int32)
     sent = traced.rows(transfers)

@@ -45,12 +45,9 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     repeated = is_one_of(joined.repetition, REPEATED)
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     wait = columns["wait"]
-    misplaced = (
-        is_one_of(reason, REQUIRED - AT_UNKNOWN_TIMES)
-        & ~repeated
-        & (first_use > WORTH_MOVING_NS)
-        & (wait > WORTH_MOVING_NS)
-    )
+    misplaced = (first_use > WORTH_MOVING_NS) if len(first_use) else np.zeros(0, np.bool_)
+    if misplaced.any():
+        misplaced &= is_one_of(reason, REQUIRED - AT_UNKNOWN_TIMES) & ~repeated & (wait > WORTH_MOVING_NS)
     if misplaced.any():
         misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
         movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))

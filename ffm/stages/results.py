@@ -123,6 +123,7 @@ def _estimated(
             written.result()
     timeline, work, replay = findings.timeline, findings.work, estimates.replay
     if folder is not None:
+        give_back()
         save_timeline(timeline, folder / TIMELINE_FILE, membership.line, work)
     if replay is None or work is None or not len(timeline):
         return _Found(analysis, membership)
@@ -176,7 +177,7 @@ def _gpu_times(findings: Findings, spilling: Spilling | None, tell: Tell) -> Inf
         return None
     tell("inferring when the GPU worked")
     least, unproved = findings.wait_latency.least, findings.origin in UNPROVED
-    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved)
+    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved, freed=give_back)
     if spilling is None:
         return inference
     return replace(

@@ -26,6 +26,7 @@ the waits allow. A removed wait saves least in the slow one and most in the fast
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,13 +46,18 @@ OFTEN_LATE = 0.5
 
 
 def infer_gpu_times(
-    timeline: Timeline, work: DeviceWork, latency_ns: int = 0, *, anything_late: bool = False
+    timeline: Timeline,
+    work: DeviceWork,
+    latency_ns: int = 0,
+    *,
+    anything_late: bool = False,
+    freed: Callable[[], None] = lambda: None,
 ) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n).
 
     `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known. If
     `anything_late`, the fastest timeline is found, too: the GPU needs the shortest time that the same work took, and
-    none if it occurs too seldom to tell.
+    none if it occurs too seldom to tell. `freed` is called where many columns were freed and others are made next.
     """
     shown, room = find_segment_lengths(timeline, work, latency_ns)
     order, usual, pause = shown.order, shown.usual, shown.pause
@@ -64,14 +70,20 @@ def infer_gpu_times(
         briefest = _shortest(work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
         fastest = fit_times(timeline, work, order, *briefest, pause=pause)
         del seen, briefest
+    if (expected.gpu[works.rows] >= 0).all():  # nothing is to be guessed
+        room = np.empty(0, np.int64)
+    freed()
     slow = _slow(timeline, work, shown, works, expected)
     del works
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
+    freed()
     likely = _likely(timeline, work, shown, expected, guessed)
+    freed()
     rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
     brief = _shortest(work, shown, expected)
-    del shown, expected  # fitting takes much memory
+    del shown, expected
+    freed()
     fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
     return Inference(order, likely, slow, fast, usual, usual, fastest, totals)
@@ -97,8 +109,8 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
 
 def _slow(timeline: Timeline, work: DeviceWork, shown: Shown, works: EqualWork, likely: Expected) -> GpuTimes:
     """Return the slow timeline, where work that no wait shows lasts as long as it can."""
-    most = _longest(work)
-    gpu = expect_times(timeline, most, works, shown, np.where(shown.same.alike, shown.same.median, shown.length)).gpu
+    length = np.where(shown.same.alike, shown.same.median, shown.length)
+    gpu = expect_times(timeline, _longest(work), works, shown, length).gpu
     gpu.clip(0, out=gpu)
     gpu[works.rows[(likely.gpu[works.rows] < 0) | likely.seldom[works.rows]]] = ENDLESS_NS
     return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))

@@ -47,13 +47,13 @@ class Blame:
 
 def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Blame:
     """Share waiting and the GPU's idle time among their causes. O(n log n), compiled."""
+    idle = on_holders(Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)]), meetings)
     blamed = _of_work(timeline, graph, graph.waited)
     shared = share_meetings(timeline, work, graph, meetings)
     passed_on = share_meetings(timeline, work, graph, meetings, pass_on=True) if len(meetings.number) else shared
     indirect = blamed
     if passed_on.on_wait.any():
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
-    idle = on_holders(Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)]), meetings)
     return Blame(blamed, idle, shared, passed_on, indirect)
 
 
