@@ -100,13 +100,18 @@ bool ffm_blocks_complete(void)
     return !__atomic_load_n(&blocks.overflown, __ATOMIC_RELAXED);
 }
 
-static void hand_over(uint64_t address)
+enum { NO_PLACE = CAPACITY };
+
+/* Returns whether the GPU did not have the address before, and it is not one within the block at `own`. */
+static bool hand_over(uint64_t address, uint32_t own)
 {
     uint32_t place;
     pthread_mutex_lock(&blocks.lock);
-    if (find(address, &place))
+    const bool fresh = find(address, &place) && place != own && !blocks.table[place].handed;
+    if (fresh)
         blocks.table[place].handed = true;
     pthread_mutex_unlock(&blocks.lock);
+    return fresh;
 }
 
 /* Whether nothing else is on the pages of what was allocated. An H200's driver puts pinned blocks at multiples of 512
@@ -125,7 +130,7 @@ static bool fills_pages(const ffm_operation *operation)
 void ffm_blocks_note(const ffm_function *function, const ffm_operation *operation)
 {
     if (operation->result == 0 && function->kind == FFM_KIND_VIEW)
-        hand_over(operation->source);
+        hand_over(operation->source, NO_PLACE);
     if (operation->result != 0 || !of_host(function))
         return;
     const bool allocated = function->memory != FFM_MEMORY_REGISTERED;
@@ -227,11 +232,12 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block)
     return found;
 }
 
-void ffm_blocks_scan(const void *words, uint64_t bytes)
+bool ffm_blocks_scan_within(uint32_t own, const void *words, uint64_t bytes)
 {
     const char *const first = words;
+    bool fresh = false;
     if (ffm_blocks_count() == 0)
-        return;
+        return false;
     const uint64_t low = blocks.low, span = blocks.high - blocks.low;
     const ffm_halves halves = ffm_halves_between(low, blocks.high);
     for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes;) {
@@ -243,10 +249,16 @@ void ffm_blocks_scan(const void *words, uint64_t bytes)
         for (; offset < end && offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
             uint64_t word;
             memcpy(&word, first + offset, sizeof word);
-            if (word - low < span)
-                hand_over(word);
+            if (word - low < span && hand_over(word, own))
+                fresh = true;
         }
     }
+    return fresh;
+}
+
+void ffm_blocks_scan(const void *words, uint64_t bytes)
+{
+    ffm_blocks_scan_within(NO_PLACE, words, bytes);
 }
 
 uint64_t ffm_blocks_changes(void)

@@ -57,6 +57,10 @@ bool ffm_blocks_find(uint64_t address, uint32_t *place);
 /* The GPU receives these words, which may contain addresses. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
+/* The words are in the block at an index, and the GPU can read them. Returns whether they contain addresses of other
+ * blocks that it did not have before. */
+bool ffm_blocks_scan_within(uint32_t place, const void *words, uint64_t bytes);
+
 /* How often a block was added or got a device address: in between, words that were scanned once say nothing new. */
 uint64_t ffm_blocks_changes(void);
 

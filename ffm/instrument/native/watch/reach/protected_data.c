@@ -16,6 +16,7 @@
 #include "planned.h"
 #include "ranges.h"
 #include "sink.h"
+#include "stored_addresses.h"
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"
@@ -37,6 +38,7 @@ bool ffm_protected_data_open(const ffm_plan_header *plan)
 void ffm_protected_data_after_fork(void)
 {
     ffm_planned_after_fork(&planned);
+    ffm_stored_addresses_after_fork();
 }
 
 bool ffm_protected_data_planned(uint32_t stack)
@@ -157,6 +159,11 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
     ffm_block block;
     ffm_kernel_reach reach = {0};
     ffm_launch_scan(&reach, function, arguments);
+    for (bool more = !reach.all; more; reach.next = 0) {
+        more = false;
+        while (ffm_kernel_next(&reach, &block))
+            more = ffm_stored_addresses_in(reach.next - 1, &block) || more;
+    }
     while (ffm_kernel_next(&reach, &block)) {
         ffm_extents_used_by_gpu(block.start, block.start + block.bytes);
         range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
