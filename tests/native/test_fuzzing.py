@@ -31,9 +31,9 @@ def test_notes_of_any_file_are_read_within_their_bytes(tmp_path: Path) -> None:
 
 def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> None:
     (tmp_path / "catalogue.inc").write_text(include_text(load_catalogue()))
-    options = [f"-I{tmp_path}", *includes_of("watch/reach"), "-isystem", str(cuda_include())]
+    options = [f"-I{tmp_path}", *includes_of("watch/parameters"), "-isystem", str(cuda_include())]
     packed = bytes([1, 0b00001001, 0b10000000, *b"\xff" * 8, *range(64)])
     array = bytes([0, 2, 8, *range(8), 16, *range(16)])
     many = bytes([1, 0b00001001, 0, *bytes(8), *range(256), *bytes(2800)])
-    sources = [NATIVE / "watch" / "reach" / "kernels.c", NATIVE / "base" / "mappings.c"]
+    sources = [NATIVE / "watch" / "parameters" / "kernels.c", NATIVE / "base" / "mappings.c"]
     fuzz(tmp_path, HERE / "fuzz_parameters.c", sources, options, longest=4096, examples=[packed, array, many])
