@@ -10,7 +10,7 @@ from ffm.model.thread_relations_kernels import OrderedEncounters
 from ffm.model.timeline import Timeline
 
 
-def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[np.int32]:
+def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[np.int64]:
     """Return all rows by start, so that whoever is waited for comes before the waiting thread's next row. O(n log n).
 
     Of rows that begin at the same time, those that others wait for come first, as far as each thread's order stays.
@@ -20,11 +20,11 @@ def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[n
     same = (timeline.thread[1:] == timeline.thread[:-1]) & (timeline.start[1:] == timeline.start[:-1])
     run = np.cumsum(np.append(True, ~same)[: len(timeline)])
     later = np.maximum.accumulate(2 * run + later) - 2 * run
-    return np.lexsort((later, timeline.start)).astype(np.int32)
+    return np.lexsort((later, timeline.start))
 
 
 def ordered_encounters(
-    timeline: Timeline, encounters: Encounters | None, place: NDArray[np.int32]
+    timeline: Timeline, encounters: Encounters | None, place: NDArray[np.integer]
 ) -> OrderedEncounters:
     """Return the encounters that the replay lives through again; `place` is each row's position in its order.
 

@@ -20,7 +20,7 @@ def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64
     return since, end[locks.by] + np.minimum(locks.released, timeline.gap[locks.by])
 
 
-def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.int32]) -> Locks:
+def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.integer]) -> Locks:
     """Return the waits that the replay lives through again; `place` is each row's position in its order.
 
     Only a wait counts that is followed by a row of its thread, and whose release comes after an earlier row.

@@ -24,7 +24,7 @@ from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Threads
 
 
-def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.int32]) -> thread_relations_kernels.Family:
+def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]) -> thread_relations_kernels.Family:
     """Find threads that lived within one gap between two calls of another thread of the process, those that follow one,
     and those alike. O(n log n).
     """
@@ -75,7 +75,7 @@ def without_guesses(
 
 
 def related_threads(
-    timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int32]
+    timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int64]
 ) -> Threads:
     """Return a family as the path needs it."""
     count = len(family.parent)
@@ -94,7 +94,7 @@ def related_threads(
 
 
 def _take_recorded(
-    lives: ThreadLives, place: NDArray[np.int32], parent: NDArray[np.int32], joined: NDArray[np.int64]
+    lives: ThreadLives, place: NDArray[np.integer], parent: NDArray[np.int32], joined: NDArray[np.int64]
 ) -> None:
     """Put what was recorded of threads in place of what their times show."""
     known = lives.before >= 0
@@ -126,7 +126,7 @@ def _find_parents(
     timeline: Timeline,
     begins: NDArray[np.int64],
     members: NDArray[np.int64],
-    place: NDArray[np.int32],
+    place: NDArray[np.integer],
     parent: NDArray[np.int32],
     joined: NDArray[np.int64],
 ) -> None:

@@ -62,7 +62,7 @@ def faster_run(
     timeline: Timeline,
     work: DeviceWork,
     trace: Trace,
-    place: NDArray[np.int32],
+    place: NDArray[np.integer],
     faster: Faster,
 ) -> FasterRun:
     """Prepare a replay; `place` contains each row's position in the trace's order."""

@@ -24,7 +24,7 @@ class Changing:
     """The row whose label counts: that of the free for an allocation."""
 
     @classmethod
-    def of(cls, timeline: Timeline, work: DeviceWork, place: NDArray[np.int32]) -> Changing:
+    def of(cls, timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]) -> Changing:
         """Return those of a run; `place` is that of each row, shape (n,)."""
         takes_over = (timeline.kind == Kind.ALLOCATION) & (work.partner >= 0)
         served = np.flatnonzero(takes_over)

@@ -395,7 +395,7 @@ def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
     return told
 
 
-def _inverse(order: NDArray[np.int32]) -> NDArray[np.int32]:
+def _inverse(order: NDArray[np.int64]) -> NDArray[np.integer]:
     """Return the place of each row in an order, which is the same array if the rows are in order."""
     if (order[1:] > order[:-1]).all():
         return order

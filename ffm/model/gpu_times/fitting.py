@@ -17,17 +17,17 @@ idle GPU takes 0.1 to 1 microseconds.)
 """
 
 
-def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int32]:
+def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
     """Return the rows by process, then start. Rows are sorted by thread, and threads by process."""
     if work.processes == len(work.process_of_thread):
-        return np.arange(len(timeline), dtype=np.int32)
-    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread])).astype(np.int32)
+        return np.arange(len(timeline))
+    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
 
 
 def fit_times(
     timeline: Timeline,
     work: DeviceWork,
-    order: NDArray[np.int32],
+    order: NDArray[np.int64],
     gpu: NDArray[np.int64],
     tolerance: int,
     allowed: NDArray[np.int64],
@@ -54,7 +54,7 @@ def fit_times(
     return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)
 
 
-def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int32]) -> kernels.Trace:
+def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:
     """Return the run as the kernels read it."""
     gpus = work.gpus
     return kernels.Trace(

@@ -49,7 +49,7 @@ long. If segments differ by more, their work differs. Where none can be compared
 class Shown:
     """What the waits show: the segments, and the latencies that go with them. Columns of rows, or of segments."""
 
-    order: NDArray[np.int32]
+    order: NDArray[np.int64]
     segment: NDArray[np.int32]
     """Each row's segment; -1 for none."""
     length: NDArray[np.int64]

@@ -58,7 +58,7 @@ class GuessedTotals:
 class Inference:
     """The three timelines, and the order in which their rows are visited: by process, then by start."""
 
-    order: NDArray[np.int32]
+    order: NDArray[np.int64]
     likely: GpuTimes
     slow: GpuTimes
     fast: GpuTimes

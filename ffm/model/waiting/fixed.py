@@ -49,7 +49,7 @@ def fixed_run(
     return Fixed(
         timeline=replace(timeline, start=start, wait=wait, duration=duration, gap=gap),
         work=replace(work, action=action),
-        inference=replace(inference, order=np.lexsort((start, process)).astype(np.int32)),
+        inference=replace(inference, order=np.lexsort((start, process))),
         times=replace(likely, gpu=np.where(gone.work, 0, likely.gpu)),
     )
 

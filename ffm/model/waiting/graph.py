@@ -138,7 +138,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
     return graph
 
 
-def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int32]) -> None:
+def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
     """Let work come after that of another stream of the device if that ended nearer to its start, in place."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
