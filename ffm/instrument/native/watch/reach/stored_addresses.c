@@ -23,7 +23,7 @@ typedef struct {
 
 static bool is_due(uint32_t place, const ffm_block *block)
 {
-    if (block->bytes <= SMALL || place >= PLACES)
+    if ((block->bytes <= SMALL && !block->managed) || place >= PLACES)
         return true;
     if (__atomic_load_n(&seen[place].start, __ATOMIC_RELAXED) != block->start) {
         __atomic_store_n(&seen[place].launches, 0, __ATOMIC_RELAXED);
