@@ -1,4 +1,4 @@
-"""Whether code that is loaded has variables, from machine code, PTX and containers as nvcc makes them."""
+"""How many bytes of variables code has that is loaded, from machine code, PTX and containers as nvcc makes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     static _Alignas(8) char image[1 << 16];
     FILE *file = fopen(argv[argc - 1], "rb");
     fread(image, 1, sizeof image - 1, file);
-    printf("%d", ffm_device_code_lacks_variables(image));
+    printf("%lld", (long long)ffm_device_code_variables(image));
 }
 """
 PTX, MACHINE, ZSTANDARD = 1, 2, 0x8000
@@ -93,4 +93,17 @@ def test_code_lacks_variables_if_its_machine_code_or_text_says_so(
     file = tmp_path / "image"
     file.write_bytes(image)
     found = subprocess.run([str(reader), str(file)], capture_output=True, text=True, check=True)
-    assert found.stdout == str(int(lacks))
+    assert (found.stdout == "0") == lacks
+
+
+def test_variables_are_counted_by_the_sections_that_hold_them(reader: Path, tmp_path: Path) -> None:
+    names = (".nv.global", ".nv.global.init")
+    bytes_of_each = len("\0.shstrtab\0.nv.global\0.nv.global.init\0")
+    for name, image, variables in [
+        ("machine", machine_code(*names), 2 * bytes_of_each),
+        ("container", container((MACHINE, WITHOUT, 0), (MACHINE, machine_code(*names), 0)), 2 * bytes_of_each),
+        ("text", text(".global .align 4 .u32 counter;\n"), -1),
+    ]:
+        (tmp_path / name).write_bytes(image)
+        found = subprocess.run([str(reader), str(tmp_path / name)], capture_output=True, text=True, check=True)
+        assert int(found.stdout) == variables

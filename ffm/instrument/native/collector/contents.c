@@ -335,13 +335,22 @@ void ffm_contents_stop(void)
         ffm_late_readback_give_up(thread, record_upload, false);
 }
 
+static void load_code(const ffm_function *function, ffm_operation *operation)
+{
+    const uint64_t variables =
+        function->source < 0 ? FFM_CODE_UNKNOWN : ffm_device_code_variables((const void *)operation->source);
+    if (variables == 0)
+        operation->bytes = FFM_CODE_WITHOUT_VARIABLES;
+    if (variables >= sizeof(uint64_t))
+        ffm_device_writes_kept();
+}
+
 void ffm_contents_before(const ffm_function *function, const uint64_t *arguments, ffm_operation *operation,
                          ffm_thread *thread)
 {
     ffm_copy copy;
-    if (function->effect == FFM_EFFECT_LOAD_CODE && function->source >= 0 &&
-        ffm_device_code_lacks_variables((const void *)operation->source))
-        operation->bytes = FFM_CODE_WITHOUT_VARIABLES;
+    if (function->effect == FFM_EFFECT_LOAD_CODE)
+        load_code(function, operation);
     ffm_device_writes_before(function, arguments, operation);
     if (ffm_context_ends(function)) {
         ffm_contents_gone(0, UINT64_MAX);

@@ -1,6 +1,7 @@
 #include "device_code.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,23 +35,25 @@ static uint32_t magic_of(const void *image)
     return magic;
 }
 
-static bool machine_code_lacks(const char *code)
+/* Bytes of all variables; FFM_CODE_UNKNOWN if that is not known. */
+static uint64_t in_machine_code(const char *code)
 {
+    uint64_t bytes = 0;
     Elf64_Ehdr header;
     Elf64_Shdr section, names;
     memcpy(&header, code, sizeof header);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || (header.e_shnum != 0 && header.e_shentsize != sizeof section) ||
         (header.e_shnum == 0 && header.e_shoff != 0) || header.e_shstrndx == SHN_XINDEX)
-        return false;
+        return FFM_CODE_UNKNOWN;
     const char *sections = code + header.e_shoff;
     for (uint32_t i = 0; i < header.e_shnum; i++) {
         memcpy(&names, sections + header.e_shstrndx * sizeof section, sizeof names);
         memcpy(&section, sections + i * sizeof section, sizeof section);
         const char *name = code + names.sh_offset + section.sh_name;
         if (strncmp(name, ".nv.global", strlen(".nv.global")) == 0)
-            return false;
+            bytes += section.sh_size > 0 ? section.sh_size : 1;
     }
-    return true;
+    return bytes;
 }
 
 /* In instructions, the word is part of a longer one. */
@@ -68,47 +71,50 @@ static bool is_machine_code(const void *image)
     return memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-static bool container_lacks(const char *place)
+static uint64_t in_container(const char *place)
 {
     container header;
     memcpy(&header, place, sizeof header);
     place += header.header_bytes;
     const char *end = place + header.bytes;
     bool seen = false;
+    uint64_t most = 0;
     while ((size_t)(end - place) >= sizeof(entry)) {
         entry code;
         memcpy(&code, place, sizeof code);
         if (code.header_bytes < sizeof code || code.header_bytes > (size_t)(end - place))
-            return false;
+            return FFM_CODE_UNKNOWN;
         place += code.header_bytes;
         if (code.bytes > (size_t)(end - place))
-            return false;
+            return FFM_CODE_UNKNOWN;
         if (code.kind == MACHINE) {
-            if ((code.flags & COMPRESSED) != 0 || code.bytes < sizeof(Elf64_Ehdr) || !is_machine_code(place) ||
-                !machine_code_lacks(place))
-                return false;
+            if ((code.flags & COMPRESSED) != 0 || code.bytes < sizeof(Elf64_Ehdr) || !is_machine_code(place))
+                return FFM_CODE_UNKNOWN;
+            const uint64_t bytes = in_machine_code(place);
+            most = bytes > most ? bytes : most;
             seen = true;
         }
         place += code.bytes;
     }
-    return seen;
+    return seen ? most : FFM_CODE_UNKNOWN;
 }
 
-bool ffm_device_code_lacks_variables(const void *image)
+uint64_t ffm_device_code_variables(const void *image)
 {
     if (image == NULL)
-        return false;
+        return FFM_CODE_UNKNOWN;
     if (magic_of(image) == WRAPPER) {
         wrapper wrapped;
         memcpy(&wrapped, image, sizeof wrapped);
         image = wrapped.container;
         if (image == NULL)
-            return false;
+            return FFM_CODE_UNKNOWN;
     }
     if (magic_of(image) == CONTAINER)
-        return container_lacks(image);
+        return in_container(image);
     if (is_machine_code(image))
-        return machine_code_lacks(image);
+        return in_machine_code(image);
     const char *text = image;
-    return strstr(text, ".version") != NULL && strstr(text, ".target") != NULL && text_lacks(text);
+    const bool lacks = strstr(text, ".version") != NULL && strstr(text, ".target") != NULL && text_lacks(text);
+    return lacks ? 0 : FFM_CODE_UNKNOWN;
 }

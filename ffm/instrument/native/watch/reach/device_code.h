@@ -6,10 +6,12 @@
 #ifndef FFM_DEVICE_CODE_H
 #define FFM_DEVICE_CODE_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
-/* Whether it is known that the code has none: machine code, PTX, or a container with machine code that is not
- * compressed. */
-bool ffm_device_code_lacks_variables(const void *image);
+#define FFM_CODE_UNKNOWN UINT64_MAX
+
+/* How many bytes of variables the code has, of machine code, PTX without any, or a container with machine code that is
+ * not compressed; FFM_CODE_UNKNOWN for others. */
+uint64_t ffm_device_code_variables(const void *image);
 
 #endif

@@ -31,6 +31,7 @@ static struct {
     uint64_t launched;  /* the last kernel */
     bool unknown;       /* any kernel may have written everything */
     bool shared;        /* other processes may write at any time */
+    bool kept;          /* a kernel may keep addresses in variables, where any kernel may find them */
     uint64_t added;     /* how many allocations */
     ffm_stream records;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
@@ -207,7 +208,7 @@ static void launch(const ffm_function *function, const uint64_t *arguments, ffm_
     if (everything)
         device.unknown = true;
     if (device.group != NULL) {
-        if (device.members[ANYONES] > 0 && to.any)
+        if (to.any && (device.members[ANYONES] > 0 || device.kept))
             join_numbers(0, to.number);
         device.written[ANYONES] = now;
         if (to.any)
@@ -262,6 +263,13 @@ void ffm_device_writes_upload(uint64_t destination, const void *words, uint64_t 
 uint64_t ffm_device_writes_added(void)
 {
     return __atomic_load_n(&device.added, __ATOMIC_ACQUIRE);
+}
+
+void ffm_device_writes_kept(void)
+{
+    pthread_mutex_lock(&device.lock);
+    device.kept = true;
+    pthread_mutex_unlock(&device.lock);
 }
 
 void ffm_device_writes_unknown(void)

@@ -1,10 +1,10 @@
 /* When a kernel may have written device memory: one whose parameters lead to the allocation, or another process's.
  *
  * Parameters lead to the allocations whose addresses they contain, and to all memory of which these may contain the
- * address: by an upload or a copy on the device, or because an earlier kernel knew both. Where that cannot be followed
- * (graphs, host memory that the GPU uses, parameters or uploads that are not known), every kernel may have written
- * everything from then on. Which allocations lead to each other is recorded (ffm_joined). Once memory is shared with
- * another process, everything may have been written just now. */
+ * address: by an upload or a copy on the device, or because an earlier kernel knew both, or kept it in a variable.
+ * Where that cannot be followed (graphs, host memory that the GPU uses, parameters or uploads that are not known),
+ * every kernel may have written everything from then on. Which allocations lead to each other is recorded (ffm_joined).
+ * Once memory is shared with another process, everything may have been written just now. */
 #ifndef FFM_DEVICE_WRITES_H
 #define FFM_DEVICE_WRITES_H
 
@@ -26,6 +26,9 @@ void ffm_device_writes_upload(uint64_t destination, const void *bytes, uint64_t 
 /* How many allocations there have been: until there is another one, bytes that were received once lead to nothing new
  * when the same memory receives them again. */
 uint64_t ffm_device_writes_added(void);
+
+/* Code is loaded that has variables with room for an address. */
+void ffm_device_writes_kept(void);
 
 /* It receives bytes that are not known. */
 void ffm_device_writes_unknown(void);
