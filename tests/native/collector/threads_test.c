@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host_blocks.h"
+#include "kernel_name.h"
 #include "kernel_names.h"
 #include "modes.h"
 #include "stand_in_driver.h"
@@ -96,7 +97,7 @@ int main(int count, char **arguments)
     assert(count == 2);
     const uint32_t mode = FFM_MODE_CONTENTS | FFM_MODE_GPU_TIMES | FFM_MODE_HOST | FFM_MODE_NAMES | FFM_MODE_LIVES;
     assert(ffm_collector_open(arguments[1], mode, NULL) == 0);
-    ffm_kernel_names_ask((void *)driver_name, NULL);
+    ffm_kernel_name_ask((void *)driver_name, NULL);
     hook("cuEventCreate", (void *)driver_create_event);
     hook("cuEventRecord", (void *)driver_record_event);
     hook("cuEventQuery", (void *)driver_query);
