@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow
@@ -30,6 +33,9 @@ _ZSTANDARD, _LZ4 = 0x8000, 0x2000
 _VARIANT = 20
 """From this bit on, the flags say that code is for one architecture or family of them alone."""
 
+_UNREADABLE = (OSError, ValueError, ELFError, struct.error, pyarrow.ArrowException)
+"""What reading a file raises that is damaged, is gone, or is none of ours."""
+
 _LARGEST = 1 << 28
 _MOST_TO_UNPACK = 1 << 26
 _RELOCATION = np.dtype([("place", "<u8"), ("kind", "<u8"), ("value", "<i8")])
@@ -45,13 +51,13 @@ def device_sources(path: Path, offset: int) -> list[str] | None:
     """
     try:
         status = path.stat()
-        return _sources(path, offset, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
-    except (OSError, ValueError, ELFError, struct.error, pyarrow.ArrowException):
+        return _known_sources(path, offset, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+    except _UNREADABLE:
         return None
 
 
-def sources_of_file(path: Path) -> list[str]:
-    """Return the PTX of all code that a file registers when it is loaded, as nvcc lets programs do.
+def sources_of_file(path: Path) -> Iterator[str]:
+    """Yield the PTX of all code that a file registers when it is loaded, as nvcc lets programs do.
 
     What `device_sources` does not know is left out, and so is all of a file with more than 64 MiB of code, since
     unpacking that takes seconds.
@@ -61,12 +67,14 @@ def sources_of_file(path: Path) -> list[str]:
             elf = ELFFile(file)
             wrappers, code = elf.get_section_by_name(_WRAPPERS), elf.get_section_by_name(_CONTAINERS)
             if wrappers is None or code is None or code["sh_size"] > _MOST_TO_UNPACK:
-                return []
+                return
             first = wrappers["sh_addr"] - _first_address(elf)
             places = range(first, first + wrappers["sh_size"], _WRAPPER_BYTES)
-    except (OSError, ValueError, ELFError, struct.error):
-        return []
-    return [source for place in places for source in device_sources(path, place) or []]
+    except _UNREADABLE:
+        return
+    for place in places:
+        with suppress(*_UNREADABLE):
+            yield from _sources(path, place) or []
 
 
 def _first_address(elf: ELFFile) -> int:
@@ -75,7 +83,11 @@ def _first_address(elf: ELFFile) -> int:
 
 
 @functools.lru_cache(maxsize=256)
-def _sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | None:
+def _known_sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | None:
+    return _sources(path, offset)
+
+
+def _sources(path: Path, offset: int) -> list[str] | None:
     with open_regular(path) as file:
         elf = ELFFile(file)
         mapped = list(elf.iter_segments("PT_LOAD"))
@@ -90,7 +102,7 @@ def _sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | No
             place = address - segment["p_vaddr"]
             if 0 <= place < segment["p_filesz"] and not segment["p_flags"] & 2:
                 file.seek(segment["p_offset"] + place)
-                return _read(file.read(min(segment["p_filesz"] - place, _LARGEST)))
+                return _read(file, min(segment["p_filesz"] - place, _LARGEST))
     return None
 
 
@@ -104,10 +116,13 @@ def _relocated(elf: ELFFile, place: int, stored: int) -> int:
     return int(mine["value"][0]) if len(mine) == 1 and mine["kind"][0] == _RELATIVE else stored
 
 
-def _read(code: bytes) -> list[str] | None:
-    """Return the sources of a container, or of PTX, at the beginning of some bytes."""
-    if int.from_bytes(code[:4], "little") == CONTAINER_MAGIC:
-        return _of_container(code)
+def _read(file: BinaryIO, most_bytes: int) -> list[str] | None:
+    """Return the sources of a container, or of PTX, that begins where a file is and ends before so many bytes."""
+    begin = file.read(min(CONTAINER_HEADER.size, most_bytes))
+    if int.from_bytes(begin[:4], "little") == CONTAINER_MAGIC:
+        _, _, header, size = CONTAINER_HEADER.unpack(begin)
+        return _of_container(begin + file.read(min(header + size, most_bytes) - len(begin)))
+    code = begin + file.read(most_bytes - len(begin))
     text = code[: code.find(b"\0")]
     return [text.decode()] if b".version" in text and b".target" in text else None
 

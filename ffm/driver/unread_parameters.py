@@ -6,6 +6,7 @@ A program need not set them, so that anything may be there: also what looks like
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ class UnreadBytes:
     end: int
 
 
-def unread_parameters(sources: list[str]) -> list[UnreadBytes]:
+def unread_parameters(sources: Iterable[str]) -> list[UnreadBytes]:
     """Return the unread bytes of all kernels of some PTX, in the order of their names and places.
 
     Where a name occurs more than once, what any of the kernels reads counts as read. A kernel of which this is not

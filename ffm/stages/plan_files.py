@@ -35,7 +35,7 @@ def write_unread(files: Iterable[str], folder: Path) -> Path:
     Raises:
         OSError: The file cannot be written.
     """
-    sources = [source for file in sorted(set(files)) for source in sources_of_file(Path(file))]
+    sources = (source for file in sorted(set(files)) for source in sources_of_file(Path(file)))
     found = [one for one in unread_parameters(sources) if one.kernel.startswith(_MANGLED)]
     rows = np.array(sorted((*_hashed(one.kernel), one.begin, one.end) for one in found), record_type("ffm_unread"))
     path = folder / "parameters.plan"

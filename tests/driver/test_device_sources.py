@@ -86,10 +86,10 @@ def test_programs_of_nvcc(tmp_path: Path, options: list[str]) -> None:
         places = range(begin, begin + wrappers["sh_size"], 24)
     sources = [device_sources(program, place) for place in places]
     assert any("_Z6kernelPf" in text for found in sources for text in found or [])
-    assert sources_of_file(program) == [text for found in sources for text in found or []]
+    assert list(sources_of_file(program)) == [text for found in sources for text in found or []]
 
 
 def test_a_file_that_registers_no_code_has_no_sources(tmp_path: Path) -> None:
-    assert sources_of_file(library_of(tmp_path, SOURCE)) == []
+    assert list(sources_of_file(library_of(tmp_path, SOURCE))) == []
     (tmp_path / "text").write_text("no ELF file")
-    assert sources_of_file(tmp_path / "text") == sources_of_file(tmp_path / "none") == []
+    assert list(sources_of_file(tmp_path / "text")) == list(sources_of_file(tmp_path / "none")) == []
