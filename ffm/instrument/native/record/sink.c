@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 
 static struct {
-    pthread_mutex_t lock;
+    bool locked;
     int file;
     struct stat identity; /* of the file */
     uint32_t mode;
@@ -33,7 +32,23 @@ static struct {
     char path[2200];
     bool limit_is_raised; /* on the size of files: a child that is forked meanwhile inherits that */
     struct rlimit raised_limit, program_limit;
-} sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+} sink = {.file = -1};
+
+/* Handlers of signals come here as well. Waiting is no call of the C library: a thread that ends would have it looked
+ * at, for which a lock is taken that others hold when they wait here. */
+static uint64_t lock(void)
+{
+    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
+    while (__atomic_test_and_set(&sink.locked, __ATOMIC_ACQUIRE))
+        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
+    return before;
+}
+
+static void unlock(uint64_t before)
+{
+    __atomic_clear(&sink.locked, __ATOMIC_RELEASE);
+    ffm_signals_set_mask(before);
+}
 
 /* Set in a process with a recording. The kernel clears the page in every child with its own memory (madvise(2),
  * MADV_WIPEONFORK): so a child started without the C library learns that the recording is its parent's. */
@@ -193,20 +208,20 @@ void ffm_sink_keep(uint64_t nanoseconds)
 
 bool ffm_sink_open(const char *folder, uint32_t mode)
 {
-    pthread_mutex_lock(&sink.lock);
+    const uint64_t before = lock();
     bool done = sink.header != NULL;
     if (!done) {
         snprintf(sink.folder, sizeof sink.folder, "%s", folder);
         sink.mode = mode;
         done = open_locked();
     }
-    pthread_mutex_unlock(&sink.lock);
+    unlock(before);
     return done;
 }
 
 bool ffm_sink_reopen(void)
 {
-    pthread_mutex_init(&sink.lock, NULL); /* another thread of the parent may have held it */
+    __atomic_clear(&sink.locked, __ATOMIC_RELEASE); /* another thread of the parent may have held it */
     if (sink.limit_is_raised)
         set_limit_back();
     sink.limit_is_raised = false;
@@ -276,8 +291,7 @@ static void release(ffm_stream *stream)
 static ffm_chunk *new_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t capacity, size_t least)
 {
     ffm_chunk *chunk = NULL;
-    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS); /* a handler may come here as well */
-    pthread_mutex_lock(&sink.lock);
+    const uint64_t before = lock();
     if (sink.header != NULL && file_is_open()) {
         uint64_t offset = 0, bytes = capacity;
         chunk = old_chunk(least, &offset, &bytes);
@@ -294,8 +308,7 @@ static ffm_chunk *new_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, 
             stream->recording = sink.number;
         }
     }
-    pthread_mutex_unlock(&sink.lock);
-    ffm_signals_set_mask(before);
+    unlock(before);
     return chunk;
 }
 
@@ -356,11 +369,9 @@ void ffm_sink_commit(ffm_stream *stream, size_t bytes)
 
 void ffm_sink_release(ffm_stream *stream)
 {
-    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
-    pthread_mutex_lock(&sink.lock);
+    const uint64_t before = lock();
     release(stream);
-    pthread_mutex_unlock(&sink.lock);
-    ffm_signals_set_mask(before);
+    unlock(before);
 }
 
 void ffm_sink_set_fault_cost(uint64_t nanoseconds)
@@ -376,22 +387,20 @@ uint32_t ffm_sink_new_thread(void)
 
 void ffm_sink_note_python(uint32_t version, bool readable)
 {
-    const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
-    pthread_mutex_lock(&sink.lock);
+    const uint64_t before = lock();
     sink.python_version = version;
     sink.python_readable = readable;
     if (sink.header != NULL) {
         sink.header->python_version = version;
         sink.header->python_readable = readable;
     }
-    pthread_mutex_unlock(&sink.lock);
-    ffm_signals_set_mask(before);
+    unlock(before);
 }
 
 void ffm_sink_note_ordinary_memory(uint64_t now)
 {
-    pthread_mutex_lock(&sink.lock);
+    const uint64_t before = lock();
     if (sink.header != NULL && sink.header->ordinary_memory == 0)
         sink.header->ordinary_memory = now;
-    pthread_mutex_unlock(&sink.lock);
+    unlock(before);
 }
