@@ -350,7 +350,8 @@ def test_children_are_forked_while_results_are_late(
     assert compare_outputs(comparison.bare, comparison.corrected)[0] == []
     assert comparison.corrected[0].output.split() == [b"4"]
     assert len(comparison.counted) >= 5
-    assert any(process.values["downloads_staged"] for process in comparison.counted)
+    counted = [process.values for process in comparison.counted]
+    assert any(values["downloads_staged"] for values in counted), counted
 
 
 def test_a_download_of_memory_that_is_not_followed_waits_and_is_counted(play: Play) -> None:

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "kernel.h"
 #include "ring.h"
-#include "signals.h"
+#include "signal_mask.h"
 
 enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 

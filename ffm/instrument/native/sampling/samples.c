@@ -17,7 +17,7 @@
 #include "portion.h"
 #include "python_frames.h"
 #include "sample_clock.h"
-#include "signals.h"
+#include "signal_mask.h"
 #include "sink.h"
 #include "stacks.h"
 #include "thread.h"

@@ -8,7 +8,7 @@
 #include "modules.h"
 #include "numbered_stacks.h"
 #include "python_frames.h"
-#include "signals.h"
+#include "signal_mask.h"
 
 /* Distinct stacks are recorded whole until their chains (ffm_stack) have so many frames, further ones with their inner
  * frames until they have so many, and all others with the innermost. The memory that stacks take here and in the reader

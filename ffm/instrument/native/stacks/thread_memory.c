@@ -8,7 +8,7 @@
 
 #include "kernel.h"
 #include "mappings.h"
-#include "signals.h"
+#include "signal_mask.h"
 #include "unwinding.h"
 
 /* glibc's `struct pthread`, which starts at the thread pointer and contains what the kernel knows about a thread, is

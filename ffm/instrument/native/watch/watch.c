@@ -13,7 +13,7 @@
 #include "managed_variables.h"
 #include "mappings.h"
 #include "protected_data.h"
-#include "signals.h"
+#include "signal_mask.h"
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"

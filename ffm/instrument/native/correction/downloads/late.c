@@ -14,7 +14,7 @@
 #include "counters.h"
 #include "driver.h"
 #include "kernel.h"
-#include "signals.h"
+#include "signal_mask.h"
 #include "staging.h"
 #include "state.h"
 #include "trials.h"

@@ -19,6 +19,7 @@
 #include "quick_calls.h"
 #include "ranges.h"
 #include "resting.h"
+#include "signal_mask.h"
 #include "signal_stacks.h"
 #include "signals.h"
 #include "sink.h"

@@ -11,7 +11,7 @@
 
 #include "guarded.h"
 #include "kernel.h"
-#include "signals.h"
+#include "kernel_action.h"
 #include "watched.h"
 
 /* The signal, which glibc calls SIGCANCEL; programs cannot handle it. */

@@ -8,7 +8,7 @@
 #include "calls_in_progress.h"
 #include "intervals.h"
 #include "protection.h"
-#include "signals.h"
+#include "signal_mask.h"
 #include "traced.h"
 #include "unsettled.h"
 

@@ -25,6 +25,7 @@
 #include "quick_places.h"
 #include "ranges.h"
 #include "resting.h"
+#include "signal_mask.h"
 #include "signal_stacks.h"
 #include "signals.h"
 #include "system_calls.h"

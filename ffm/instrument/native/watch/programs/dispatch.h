@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "signals.h"
+#include "program_handlers.h"
 
 /* Start with the calling thread, and make all others of the process join. False if the kernel cannot do this. */
 bool ffm_dispatch_open(void);

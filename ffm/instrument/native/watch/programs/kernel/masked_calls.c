@@ -5,7 +5,7 @@
 
 #include "guarded.h"
 #include "kernel.h"
-#include "signals.h"
+#include "signal_mask.h"
 
 #ifndef SYS_epoll_pwait2 /* Linux 5.11 */
 #define SYS_epoll_pwait2 441

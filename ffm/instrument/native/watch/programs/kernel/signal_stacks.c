@@ -9,7 +9,7 @@
 
 #include "guarded.h"
 #include "kernel.h"
-#include "signals.h"
+#include "signal_mask.h"
 
 /* A thread's are parts of one mapping, of which only what is used takes memory. A handler of ours that one of the
  * program's has interrupted keeps its part until it continues, which may be after others of the program's coroutines

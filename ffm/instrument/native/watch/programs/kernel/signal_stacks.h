@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "signals.h"
+#include "program_handlers.h"
 
 /* Give the calling thread a stack. Not in signal handlers, whose end restores the one before. */
 void ffm_signal_stack_give(void);
