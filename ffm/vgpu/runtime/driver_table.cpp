@@ -1,5 +1,6 @@
 #include "driver_table.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <mutex>
 
@@ -15,12 +16,15 @@ DriverTable legacy, per_thread;
 
 using GetProcAddress = decltype(&::cuGetProcAddress_v2);
 
-CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags)
+constexpr int first_per_thread = 7000; /* CUDA's first version with a default stream for each thread */
+
+/* The forms of at least `oldest`. */
+CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags, int oldest)
 {
 #define DRIVER_ENTRY(name, symbol, version)                                                                            \
     {                                                                                                                  \
         void *address = nullptr;                                                                                       \
-        if (get(#name, &address, version, flags, nullptr) != CUDA_SUCCESS || !address)                                 \
+        if (get(#name, &address, std::max(version, oldest), flags, nullptr) != CUDA_SUCCESS || !address)               \
             return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;                                                              \
         table.name = reinterpret_cast<decltype(&::symbol)>(address);                                                   \
     }
@@ -37,8 +41,10 @@ CUresult load()
     auto get = reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2"));
     if (!get)
         return CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
-    CUresult result = fill(legacy, get, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
-    return result != CUDA_SUCCESS ? result : fill(per_thread, get, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+    CUresult result = fill(legacy, get, CU_GET_PROC_ADDRESS_LEGACY_STREAM, 0);
+    return result != CUDA_SUCCESS
+               ? result
+               : fill(per_thread, get, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, first_per_thread);
 }
 
 } // namespace
