@@ -11,7 +11,7 @@ import msgspec
 from ffm.doctor.examination import Examination, examine_driver, try_attaching
 from ffm.doctor.trial import Trial, try_all
 from ffm.driver.library import DriverFileError
-from ffm.driver.search import find_driver
+from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import InstrumentError
 from ffm.instrument.probing.remembered import find_and_remember, known_wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
@@ -108,8 +108,7 @@ def _no_driver() -> Finding:
     return Finding(
         subject="driver",
         state=State.MISSING,
-        says="the dynamic linker finds no libcuda.so.1: install NVIDIA's driver, set LD_LIBRARY_PATH to its folder, or "
-        "name it with --driver",
+        says=f"{NOT_FOUND}, or name it with --driver",
     )
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 NAME = "libcuda.so.1"
 """What the CUDA runtime loads; the driver's SONAME."""
 
+NOT_FOUND = f"the dynamic linker finds no {NAME}: install NVIDIA's driver, or set LD_LIBRARY_PATH to its folder"
+"""Why there is no driver, and what to do."""
+
 # Only loading it reveals what the dynamic linker finds: LD_LIBRARY_PATH, its cache and its own folders decide. This
 # runs in a separate process because drivers do not unload cleanly.
 _ASK = """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.driver.catalogue import Effect, Kind, load_catalogue
+from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import ProgramError
 from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
@@ -220,7 +221,6 @@ def _run_corrected(
     outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
     counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]
     if not counted and outcome.ending.sound:
-        raise ProgramError(
-            f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to correct."
-        )
+        why = "There is nothing to correct." if find_driver() else f"There is none on this machine: {NOT_FOUND}."
+        raise ProgramError(f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). {why}")
     return ProgramRun(outcome.wall_s, outcome.ending, output.read_bytes(), _digests(files, before)), counted

@@ -14,6 +14,7 @@ import numpy as np
 
 from ffm.driver.analysis import identity_of
 from ffm.driver.library import read_library
+from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import ProgramError
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
@@ -238,7 +239,8 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
         )
     if outcome.processes:
         return f"{program} loaded {outcome.processes[0].driver} but never called it. There is nothing to measure."
-    return f"{program} ran to its end without loading a CUDA driver (libcuda.so). There is nothing to measure. {output}"
+    why = "There is nothing to measure." if find_driver() else f"There is none on this machine: {NOT_FOUND}."
+    return f"{program} ran to its end without loading a CUDA driver (libcuda.so). {why} {output}"
 
 
 def _describe(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ffm.driver.search import find_driver
 from ffm.instrument.recording.reader import read_recordings
 from tests.conftest import Ffm, Finished
 
@@ -82,6 +83,16 @@ def test_a_program_for_another_machine(ffm: Ffm, tmp_path: Path, place: int, byt
 
 def test_a_program_that_never_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
     assert "without loading a CUDA driver" in refused(baseline(ffm, tmp_path, "/bin/true"))
+
+
+def test_a_machine_without_a_driver_is_named_as_the_reason(
+    ffm: Ffm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    if find_driver() is not None:
+        pytest.skip("this machine has a driver")
+    sentence = refused(baseline(ffm, tmp_path, "/bin/true"))
+    assert "There is none on this machine: the dynamic linker finds no libcuda.so.1" in sentence
 
 
 def test_a_program_that_fails_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
