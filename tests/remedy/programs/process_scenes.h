@@ -2,6 +2,7 @@
 #ifndef FFM_TEST_PROCESS_SCENES_H
 #define FFM_TEST_PROCESS_SCENES_H
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <pthread.h>
@@ -143,9 +144,10 @@ int forks;
 void forks_beside_downloads()
 {
     static volatile bool over = false;
+    static std::atomic<int> downloaded{0};
     static int *host = on_host();
     std::thread downloads([] {
-        while (!over)
+        for (; !over || downloaded < 8; ++downloaded)
             download(host, 1);
     });
     std::thread maps([] {
@@ -153,7 +155,8 @@ void forks_beside_downloads()
             std::free(on_host());
     });
     int ended = 0;
-    usleep(50'000); /* there was a download by now */
+    while (downloaded < 2)
+        usleep(1000);
     for (int number = 0; number < forks; ++number) {
         usleep(3000);
         pid_t child = fork();
