@@ -57,7 +57,8 @@ from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
 from ffm.model.estimators.simulation.passes import replay_group
-from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace
+from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace, at_the_start
+from ffm.model.estimators.stretches import Course, Stretches
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
@@ -152,6 +153,11 @@ class Replay:
             first_gpu=gpus.first,
             events=work.events,
         )
+        self._stretches = Stretches(
+            len(timeline),
+            alone=len(work.process_of_thread) == 1 and told is None and bool((timeline.start[:1] > 0).all()),
+            size=4 * (work.events + len(work.stream_process)),
+        )
 
     @property
     def threads(self) -> Threads:
@@ -161,7 +167,8 @@ class Replay:
     def __getstate__(self) -> dict[str, Any]:
         # Where other processes replay, each processor has one of its own.
         kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
-        return {**kept, "_elsewhere": None, "_tell": untold, "_known": {}, "_threads": False}
+        fresh: dict[str, Any] = {"_known": {}, "_stretches": self._stretches.emptied()}
+        return {**kept, **fresh, "_elsewhere": None, "_tell": untold, "_threads": False}
 
     def for_likely_changes(self) -> Replay:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""
@@ -240,18 +247,21 @@ class Replay:
         inference = self.inference
         visits = self._visits(fix)
         usual = inference.latency_ns
+        alike = visits == len(self._timeline)  # where rows are skipped, there is little to have in common
+        course = self._stretches.course_of(fix) if alike else Course.whole(fix, len(self._timeline))
 
-        def passed(times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
+        def passed(way: int, times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
             manner = self._manner(strict=strict, jump=self._jump, recurs=recurs, waking=waking)
-            return self._end.savings(self._run(visits, times, fix, manner))
+            return self._end.savings(self._run(visits, times, course, manner, way=way))
 
         passes = [
-            functools.partial(passed, inference.likely, False, False, usual),
-            functools.partial(passed, inference.slow, True, False, usual),
-            functools.partial(passed, inference.fast, False, False, inference.waking_ns),
-            functools.partial(passed, inference.fast, True, True, usual),
+            functools.partial(passed, 0, inference.likely, False, False, usual),
+            functools.partial(passed, 1, inference.slow, True, False, usual),
+            functools.partial(passed, 2, inference.fast, False, False, inference.waking_ns),
+            functools.partial(passed, 3, inference.fast, True, True, usual),
         ]
         likely, slow, fast, recurring = side_by_side(passes, visits if self._threads else 0)
+        self._stretches.keep(course)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))
@@ -366,25 +376,30 @@ class Replay:
         self,
         visits: int,
         times: GpuTimes,
-        fix: Fix,
+        fix: Fix | Course,
         manner: Manner,
         probes: Probes = _PROBES_STAY,
         trace: Trace | None = None,
+        way: int = 0,
     ) -> NDArray[np.int64]:
-        """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier."""
+        """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier.
+
+        `way` is for fixes that are replayed in several ways, as `Course.follow` takes it.
+        """
+        course = fix if isinstance(fix, Course) else Course.whole(fix, len(self._timeline))
+        trace = self._trace if trace is None else trace
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
         chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
-        early: NDArray[np.int64] = run(
-            replay_group,
-            4 * self._expected * visits,
-            self._trace if trace is None else trace,
-            Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause),
-            self._family,
-            fix,
-            manner,
-            probes,
-        )
-        return early
+        gpu = Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause)
+        rows = 4 * self._expected * visits // len(course.ends)
+        state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
+
+        def visit(part: Fix, until: int) -> None:
+            run(replay_group, rows, trace, gpu, self._family, part, manner, probes, state, until)
+
+        if len(course.fix.members) or len(probes.time):
+            course.follow(way, state, visit)
+        return state.early
 
 
 def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:

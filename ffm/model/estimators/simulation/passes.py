@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.encounters import come, follow, go_on_together
-from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace, at_the_start
+from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
 from ffm.model.estimators.simulation.threads import go_on, let_go_on, meet_threads, shift_of, wait_at_the_end
 from ffm.model.estimators.simulation.waits import wait_for_gpu
@@ -29,24 +29,27 @@ from ffm.model.numbers import (
 from ffm.model.thread_relations_kernels import Family
 
 
-def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes) -> Columns:
-    """Simulate the run with one group's problems fixed; return the nanoseconds by which each thread ends earlier.
+def replay_group(
+    trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes, state: State, until: int
+) -> None:
+    """Simulate the run with one group's problems fixed, up to a place in the order of rows.
 
-    The rules are those of `ffm.model.estimators.replay`.
+    `state` is that before the first row, or after a part of a run of one thread; `fix.members` may then lack those
+    before. At the end, `state.early` is the nanoseconds by which each thread ends earlier. The rules are those of
+    `ffm.model.estimators.replay`.
     """
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
     probed, starts, waits = probes.time, probes.start, probes.wait
     timed, kept = len(probed) > 0, len(starts) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
-    state = at_the_start(trace, len(locks.goes_on), encounters.total)
-    early = state.early
-    if len(members) == 0 and not timed:
-        return early
-    entry = 0  # the next of the entries of encounters
-    member = child = 0  # the next of the changed rows, and of the joined threads
+    early, reached = state.early, state.reached
+    entry = member = child = 0  # the next of the entries of encounters, of the changed rows, of the joined threads
     wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
-    place, fresh = (members[0] if manner.jump else 0), manner.jump
-    while place < len(order):
+    place, fresh = int(reached[0]), reached[1] != 0
+    if fresh:
+        member = next_member(members, member, place)
+        place = members[member] if member < len(members) else len(order)
+    while place < until:
         row = order[place]
         thread = trace.thread[row]
         if encounters.total > 0:
@@ -77,17 +80,15 @@ def replay_group(trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Man
             starts[row] = begun
             waits[row] = max(now - begun - change.own, 0)
         place += 1
-        fresh = False
-        if manner.jump and runs_as_measured(state, trace, times, row, place):
+        fresh = manner.jump and runs_as_measured(state, trace, times, row, place)
+        if fresh:
             member = next_member(members, member, place)
-            if member == len(members):
-                break
-            place = max(place, members[member])
-            fresh = True
-    for thread in range(len(early)):
-        go_on_together(state, trace, encounters, waits, thread)
-    wait_at_the_end(state)
-    return early
+            place = max(place, members[member]) if member < len(members) else len(order)
+    reached[0], reached[1] = min(place, until), fresh
+    if until == len(order):
+        for thread in range(len(early)):
+            go_on_together(state, trace, encounters, waits, thread)
+        wait_at_the_end(state)
 
 
 @inner

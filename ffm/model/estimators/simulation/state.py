@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner
+from ffm.model.compiled import inner
 
 Columns = NDArray[Any]
 
@@ -165,6 +165,8 @@ class State(NamedTuple):
     came: Columns
     """When the last one came to each encounter (`Family.encounters`)."""
     waiting: Waiting
+    reached: Columns
+    """Two numbers: the next place in the order of rows, and whether all before the next changed row is as measured."""
 
 
 class Change(NamedTuple):
@@ -178,15 +180,17 @@ class Change(NamedTuple):
     """Whether its wait is moved to the first use."""
 
 
-@inlined
-def at_the_start(trace: Trace, locks: int, encounters: int) -> State:
-    """Return the state before the first call of a run with so many waits for locks, and encounters of threads."""
+def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -> State:
+    """Return the state before the first call of a run with so many waits for locks, and encounters of threads.
+
+    `as_measured` is whether all before the first changed row is skipped.
+    """
     threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
     return State(
         early=np.zeros(threads, np.int64),
         over=np.zeros(streams + 1, np.int64),
         latest=np.zeros(processes, np.int64),
-        latest_on=np.zeros(trace.first_gpu[processes], np.int64),
+        latest_on=np.zeros(int(trace.first_gpu[processes]), np.int64),
         legacy_latest=np.zeros(processes, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
         recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
@@ -210,6 +214,7 @@ def at_the_start(trace: Trace, locks: int, encounters: int) -> State:
             own=np.zeros(threads, np.int64),
             alone=np.zeros(threads, np.int64),
         ),
+        reached=np.array([0, as_measured], np.int64),
     )
 
 

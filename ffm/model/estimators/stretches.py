@@ -1,0 +1,191 @@
+"""Replays of nearly the same fix have most of their work in common.
+
+What a call stack, its fold, a sequence and the whole run change is often the same but for a few rows. So a replay of a
+long run leaves its state at the begin of each *stretch* of rows. A later one that comes there in the same state, but
+for being earlier or later, and whose fix changes the same rows of the next stretches, need not visit these: it takes
+over the state after them, as much earlier or later. Times are whole nanoseconds, so the numbers are those of a replay
+of all rows.
+
+This holds for runs of one thread. All that a simulation of these compares are times of the simulated run with each
+other, and times of the measured run with each other. Other threads would not be earlier by the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from ffm.model.estimators.simulation.state import Fix, State
+
+STRETCHES = 64
+"""A run is divided into about as many."""
+
+LEAST_ROWS = 1 << 16
+"""A stretch has at least so many rows: beginning one takes some tens of microseconds."""
+
+LARGEST_STATE = 512
+"""Larger states, of more numbers, are not kept: those of runs with very many events."""
+
+MOST_KEPT = 16
+"""Of so many fixes, states are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The state of a simulation between two stretches."""
+
+    early: int
+    times: NDArray[np.int64]
+    """Times in the simulated run; not positive for what has not been yet."""
+    rest: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, state: State) -> Moment:
+        """Return what a state is like."""
+        return cls(int(state.early[0]), np.concatenate(_times(state)), np.concatenate(_rest(state)))
+
+    def sooner_than(self, other: Moment) -> int | None:
+        """Return the nanoseconds by which this is the other one, but earlier; None if it is another one."""
+        moved = other.sooner_by(self.early - other.early)
+        same = np.array_equal(self.times, moved.times) and np.array_equal(self.rest, moved.rest)
+        return self.early - other.early if same else None
+
+    def sooner_by(self, nanoseconds: int) -> Moment:
+        """Return the same, but earlier."""
+        times = np.where(self.times > 0, self.times - nanoseconds, self.times)
+        return Moment(self.early + nanoseconds, times, self.rest)
+
+    def put_into(self, state: State) -> None:
+        """Give a simulation this state."""
+        state.early[0] = self.early
+        for columns, values in ((_times(state), self.times), (_rest(state), self.rest)):
+            begin = 0
+            for column in columns:
+                column[:] = values[begin : begin + len(column)]
+                begin += len(column)
+
+
+def _times(state: State) -> list[NDArray[Any]]:
+    removed = state.removed
+    return [
+        state.over,
+        state.latest,
+        state.latest_on,
+        state.legacy_latest,
+        state.recorded,
+        state.ordered,
+        state.moved_for,
+        removed.target,
+        removed.over,
+    ]
+
+
+def _rest(state: State) -> list[NDArray[Any]]:
+    removed = state.removed
+    return [
+        state.recorded_on,
+        state.moved_until,
+        state.touched,
+        state.ended,
+        state.reached,
+        removed.waking,
+        removed.scope,
+        removed.latency,
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a fix is replayed, stretch by stretch."""
+
+    ends: list[int]
+    """The place after each stretch, in the order of rows."""
+    fix: Fix
+    parts: list[NDArray[np.int64]]
+    """The members of the fix in each stretch and all later ones."""
+    digests: list[bytes]
+    """Of the members in each stretch."""
+    nearest: Course | None
+    """An earlier one that has most stretches in common with this one."""
+    moments: dict[int, list[Moment]] = field(default_factory=dict)
+    """For each way in which it was replayed, the state before each stretch, and after the last one."""
+
+    @classmethod
+    def whole(cls, fix: Fix, rows: int) -> Course:
+        """Return how a fix is replayed in one go, over all rows."""
+        return cls([rows], fix, [fix.members], [], None)
+
+    def alike_from(self, stretch: int) -> int:
+        """Return the next stretch, from one on, in which the nearest fix changes other rows."""
+        if self.nearest is None:
+            return stretch
+        while stretch < len(self.ends) and self.digests[stretch] == self.nearest.digests[stretch]:
+            stretch += 1
+        return stretch
+
+    def follow(self, way: int, state: State, visit: Callable[[Fix, int], None]) -> None:
+        """Simulate the whole run, in one of the ways in which each fix is replayed.
+
+        `visit` simulates the rows up to a place, with a fix; `state` is that of the simulation.
+        """
+        if not self.digests:
+            visit(self.fix, self.ends[0])
+            return
+        earlier = [] if self.nearest is None else self.nearest.moments[way]
+        moments = [Moment.of(state)]
+        while len(moments) <= len(self.ends):
+            stretch = len(moments) - 1
+            alike = self.alike_from(stretch)
+            sooner = moments[-1].sooner_than(earlier[stretch]) if alike > stretch else None
+            if sooner is None:
+                visit(self.fix._replace(members=self.parts[stretch]), self.ends[stretch])
+                moments.append(Moment.of(state))
+            else:
+                moments += [moment.sooner_by(sooner) for moment in earlier[stretch + 1 : alike + 1]]
+                moments[-1].put_into(state)
+        self.moments[way] = moments
+
+
+class Stretches:
+    """The stretches of a run of so many rows, and how fixes were replayed. `alone` is whether the run has one thread,
+    whose first call begins after time 0, and `size` how many numbers a state has.
+    """
+
+    def __init__(self, rows: int, *, alone: bool, size: int) -> None:
+        count = min(STRETCHES, rows // LEAST_ROWS) if alone and size <= LARGEST_STATE else 1
+        self._begins = np.linspace(0, rows, max(count, 1) + 1).astype(np.int64)
+        self._known: list[Course] = []
+
+    def emptied(self) -> Stretches:
+        """Return the same without what is known of any fix."""
+        empty = copy(self)
+        empty._known = []
+        return empty
+
+    def course_of(self, fix: Fix) -> Course:
+        """Return how a fix is to be replayed."""
+        ends = self._begins[1:].tolist()
+        if len(ends) == 1:
+            return Course.whole(fix, ends[0])
+        places = np.searchsorted(fix.members, self._begins).tolist()
+        digests = [xxhash.xxh3_128_digest(fix.members[begin:end].data) for begin, end in itertools.pairwise(places)]
+        known = [course for course in self._known if course.fix.needed == fix.needed]
+        nearest = max(known, key=lambda course: _alike(course.digests, digests), default=None)
+        return Course(ends, fix, [fix.members[place:] for place in places[:-1]], digests, nearest)
+
+    def keep(self, course: Course) -> None:
+        """Keep the states of a replay for later ones."""
+        if course.digests and len(self._known) < MOST_KEPT:
+            nothing = np.zeros(0, np.int64)
+            self._known.append(replace(course, fix=course.fix._replace(members=nothing), parts=[], nearest=None))
+
+
+def _alike(some: list[bytes], others: list[bytes]) -> int:
+    return sum(one == other for one, other in zip(some, others, strict=True))
