@@ -3,7 +3,8 @@
 Operations are identified by process, thread, call stack and occurrence.
 
 Threads are numbered in the order of their first driver call, which is random if a program starts several at once. The
-same thread of another run is the one that makes the same calls from the same places, as often as possible.
+same thread of another run is the one that makes the same calls from the same places, as often as possible. What is then
+left of a call stack that several threads have is matched whichever thread does it (`ffm.evidence.changing_threads`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.evidence.changing_threads import rows_by_turn
 from ffm.evidence.matching_kernels import Identities, match_in_step
 from ffm.model.compiled import run
 from ffm.model.grouping import SPARE, numbered
@@ -52,11 +54,32 @@ class Alignment:
 
         The table must be one of those that were aligned.
         """
-        if self._span == 1:
-            return rows_of(table, self._among)
-        place = np.searchsorted(self._lines, _lines_of(table, self._span))
-        thread = self._paired[place] if len(place) else table["thread"]
-        return rows_of({name: table[name] for name in IDENTITY} | {"thread": thread}, self._among)
+        return rows_of({name: table[name] for name in IDENTITY} | {"thread": self._threads(table)}, self._among)
+
+    def rows_by_turn(
+        self, table: Columns, rows: NDArray[np.int64], left: NDArray[np.bool_], free: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return `rows` where the `left` ones have a row of the other run that is `free`, of a call stack that several
+        threads have, whichever thread does it there: the first one in time stands for the first, and so on.
+
+        `rows` is what `rows` of the table returned. `left` has shape (rows of the table,), and these come in order of
+        time within each process; `free` has the shape of the other run's rows, which have a `start`.
+        """
+        asking = np.flatnonzero(left)
+        if self._span == 1 or not len(asking):
+            return rows
+        able = np.flatnonzero(free & np.isin(self._among["stack"], np.unique(table["stack"][asking])))
+        able = able[np.argsort(self._among["start"][able], kind="stable")]
+        found = rows_by_turn({**table, "thread": self._threads(table)}, asking, self._among, able)
+        rows = rows.copy()
+        rows[asking[found >= 0]] = found[found >= 0]
+        return rows
+
+    def _threads(self, table: Columns) -> NDArray[Any]:
+        """Return the other run's thread for each row of a table, or -1."""
+        if self._span == 1 or not len(table["thread"]):
+            return table["thread"]
+        return self._paired[np.searchsorted(self._lines, _lines_of(table, self._span))]
 
 
 def align(tables: Sequence[Columns], among: Columns) -> Alignment:

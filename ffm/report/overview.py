@@ -10,7 +10,7 @@ from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.kept_waits import worth_telling
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.notes import sentence
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural
 from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
@@ -168,7 +168,7 @@ def overview(
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
         nothing="" if something else why_nothing(analysis),
-        notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results)],
+        notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results), *_chance_notes(analysis)],
         portion=portion_sentence(analysis),
         results=results,
     )
@@ -193,6 +193,24 @@ def _matching(matching: Matching | None) -> Unmatched | None:
         for one in matching.unmatched
     ]
     return Unmatched(matching.matched_s, matching.unmatched_s, reasons)
+
+
+NAMED_SITES = 8
+"""So many sites are named in a note, those with most problems first."""
+
+
+def _chance_notes(analysis: Analysis) -> list[str]:
+    """Return a note if threads share out tasks anew in each run, so that not all problems are known one by one."""
+    found = [] if analysis.matching is None else analysis.matching.by_chance
+    if not found:
+        return []
+    named = sorted(found, key=lambda one: -one.operations)[:NAMED_SITES]
+    sites = ", ".join(f"{one.operations:,} of {one.of:,} at site {one.site + 1}" for one in named)
+    more = f", and some at {plural(len(found) - len(named), 'other site')}" if len(found) > len(named) else ""
+    return [
+        f"Problems that several threads have in common: {sites}{more}. Threads share out their tasks anew in each run, "
+        "so it is known how many these are, but not which; the intervals allow for that."
+    ]
 
 
 def _fold_row(scale: Scale, fold: Group, results: str) -> Row:

@@ -24,7 +24,7 @@ from ffm.model.gpu_times.timelines import Inference
 from ffm.model.grouping import numbered
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
-from ffm.results.documents.analysis import PinnedMemory
+from ffm.results.documents.analysis import ChosenByChance, PinnedMemory
 from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.variation import NOTHING_KNOWN, VARIES, Variation
 
@@ -51,6 +51,7 @@ class Estimates:
         inference: returns the GPU's times; asked once, and only where something is replayed. None if `work` is.
         variation: how certain the run's times are, which widens intervals.
         pinning: memory that must be pinned before transfers can do without their waits.
+        by_chance: sites where it is chance which operations are problems, which widens intervals.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
         elsewhere: as for `ffm.model.estimators.replay.Replay`.
@@ -67,6 +68,7 @@ class Estimates:
         variation: Variation = NOTHING_KNOWN,
         pinning: Sequence[PinnedMemory] = (),
         *,
+        by_chance: Sequence[ChosenByChance] = (),
         keeps_memory: bool = False,
         elsewhere: Elsewhere | None = None,
         tell: Tell = untold,
@@ -75,7 +77,7 @@ class Estimates:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._inference, self._variation, self._pinning = inference, variation, pinning
-        self._elsewhere, self._tell = elsewhere, tell
+        self._elsewhere, self._tell, self._by_chance = elsewhere, tell, by_chance
         self._visited = 0  # rows, by passes of `carry`
 
     @functools.cached_property
@@ -233,9 +235,36 @@ class Estimates:
         by_bound = bound_s / np.maximum(ranks, 1)
         by_carry = self._carry(label, group_of, groups)
         replayed = self._replayed(label, group_of, groups, np.maximum(by_carry, by_bound))
-        return [
+        benefits = [
             self._benefit(float(carry_s), float(limit_s), replayed.get(group))
             for group, (carry_s, limit_s) in enumerate(zip(by_carry, by_bound, strict=True))
+        ]
+        return self._widened(label, group_of, benefits) if self._by_chance else benefits
+
+    def _widened(
+        self, label: NDArray[np.integer], group_of: NDArray[np.integer], benefits: list[Benefit]
+    ) -> list[Benefit]:
+        """Return benefits with intervals that hold whichever operations of sites are the problems: the time of each
+        group's problems could be as much less, or more, as if they were the shortest, or the longest ones.
+        """
+        least, most = np.ones(len(self._copy_time)), np.ones(len(self._copy_time))
+        for one in self._by_chance:
+            least[one.site], most[one.site] = one.least, one.most
+        rows = np.flatnonzero((self._timeline.problem != 0) & (label >= 0))
+        group = group_of[label[rows]]
+        rows, group = rows[group >= 0], group[group >= 0]
+        duration, site = self._timeline.duration[rows], self._timeline.site[rows]
+        time, shorter, longer = (
+            np.bincount(group, weights=duration * share, minlength=len(benefits)).tolist()
+            for share in (1.0, least[site], most[site])
+        )
+        return [
+            benefit
+            if benefit.low_s is None or benefit.high_s is None or low == high
+            else msgspec.structs.replace(
+                benefit, low_s=benefit.low_s * low / some, high_s=min(benefit.high_s * high / some, self._wall_s)
+            )
+            for benefit, some, low, high in zip(benefits, time, shorter, longer, strict=True)
         ]
 
     def of_sites(

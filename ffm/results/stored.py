@@ -94,6 +94,7 @@ class Results:
             None if self.work is None else lambda: self._inference,
             self._variation,
             document.pinning,
+            by_chance=() if document.matching is None else document.matching.by_chance,
             keeps_memory=keeps_memory,
         )
 

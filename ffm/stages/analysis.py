@@ -156,7 +156,7 @@ def _traced_findings(
         modules=named.modules,
         run=tracing.run,
         costs=[_cost(document, baseline) for document in stages],
-        matching=matching(columns, joined),
+        matching=matching(columns, joined, traced),
         allocations=links,
         pinning=_pinning(columns, traced, tracing),
         timing=waits_for_timing(joined.reason),

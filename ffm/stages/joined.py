@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.evidence.matching import align, translate
+from ffm.evidence.changing_threads import chosen_by_chance
+from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translate
+from ffm.model.necessity.reasons import is_required
+from ffm.model.timeline import Timeline
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table
-from ffm.results.documents.analysis import Matching, UnmatchedSite
+from ffm.results.documents.analysis import ChosenByChance, Matching, UnmatchedSite
 from ffm.results.documents.measured import Memory, SyncUse, Tracing
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.tables import FIRST_USES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
@@ -64,20 +67,23 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     traced = align(tables, columns)
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
-    rows = traced.rows(synchronizations)
+    rows = rows_of_waits(traced, synchronizations, columns["waits"] > 0)
     known = rows >= 0
     reason[rows[known]] = synchronizations["reason"][known]
     keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
     used = traced.rows(first_uses)
+    lost = np.flatnonzero(used < 0)
+    place = rows_of({name: first_uses[name][lost] for name in IDENTITY}, synchronizations)
+    used[lost[place >= 0]] = rows[place[place >= 0]]
     first_use = np.full(count if (used >= 0).any() else 0, -1, np.int64)
     first_use[used[used >= 0]] = first_uses["first_use"][used >= 0]
     repetition = np.zeros(count, np.uint8)
     first = np.full(count, -1, np.int32)
-    sent = traced.rows(transfers)
+    sent = _rows_by_turn(traced, transfers, np.ones(count, bool))
     hashed = sent >= 0
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
-    timed = traced.rows(times)
+    timed = _rows_by_turn(traced, times, np.ones(count, bool))
     gpu, arriving = np.full(count, -1, np.int64), np.zeros(count, np.int64)
     gpu[timed[timed >= 0]] = (times["nanoseconds"] - times["arriving"])[timed >= 0]
     arriving[timed[timed >= 0]] = times["arriving"][timed >= 0]
@@ -90,14 +96,50 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     return Joined(reason, keep, first_use, repetition, first, unmatched, left_out, gpu, arriving)
 
 
-def matching(columns: Columns, joined: Joined) -> Matching:
-    """Return how much of the waiting operations' time was matched, and the sites with most operations that were not."""
+def _rows_by_turn(traced: Alignment, table: Columns, able: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the traced row for each row of a table of stage 3, or -1; where threads changed, it is an `able` one."""
+    rows = traced.rows(table)
+    free = able.copy()
+    free[rows[rows >= 0]] = False
+    return traced.rows_by_turn(table, rows, rows < 0, free)
+
+
+def rows_of_waits(traced: Alignment, table: Columns, waits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the traced row for each row of stage 3's table of synchronizations, or -1; `waits` says which traced rows
+    wait.
+
+    Where threads changed and stage 3 saw more waits than stage 2, none that was needed is left out: it takes the place
+    of one that was not.
+    """
+    rows = _rows_by_turn(traced, table, waits)
+    needed = is_required(table["reason"])
+    lost = (rows < 0) & needed
+    if not lost.any():
+        return rows
+    spared = np.flatnonzero((rows >= 0) & ~needed)
+    holder = np.full(len(waits), -1, np.int64)
+    holder[rows[spared]] = spared
+    found = traced.rows_by_turn(table, rows, lost, holder >= 0)
+    given = found[lost]
+    found[holder[given[given >= 0]]] = -1
+    return found
+
+
+def matching(columns: Columns, joined: Joined, timeline: Timeline) -> Matching:
+    """Return how much of the waiting operations' time was matched, the sites with most operations that were not, and
+    those where it is chance which operations the problems are.
+    """
     time, unmatched = columns["duration"], joined.unmatched
     waiting = (columns["waits"] > 0) & ~joined.left_out
     operations = np.bincount(columns["stack"][unmatched])
     most = np.argsort(-operations, kind="stable")[:MOST_UNMATCHED].tolist()
+    chance = chosen_by_chance(columns, waiting, timeline.problem != 0)
     return Matching(
         matched_s=float(time[waiting & ~unmatched].sum()) / 1e9,
         unmatched_s=float(time[unmatched].sum()) / 1e9,
         unmatched=[UnmatchedSite(site=site, operations=int(operations[site])) for site in most if operations[site]],
+        by_chance=[
+            ChosenByChance(site=one.stack, operations=one.chosen, of=one.of, least=one.least, most=one.most)
+            for one in chance
+        ],
     )

@@ -257,6 +257,7 @@ def _estimates(
         None if inference is None else lambda: inference,
         variation,
         findings.pinning,
+        by_chance=() if findings.matching is None else findings.matching.by_chance,
         elsewhere=elsewhere,
         tell=tell,
     )

@@ -131,6 +131,22 @@ class UnmatchedSite(Record, frozen=True, kw_only=True):
     operations: Count
 
 
+class ChosenByChance(Record, frozen=True, kw_only=True):
+    """A site that several threads call, where some operations are problems and others are not. Which thread does which
+    task differs from run to run, so how many are problems is known, and which ones is not.
+    """
+
+    site: Number
+    operations: Count
+    """Operations that are problems,"""
+    of: Count
+    """of so many that may be."""
+    least: Share
+    """How long as many operations last if they are the shortest ones, as a share of how long the chosen ones last;"""
+    most: Annotated[float, msgspec.Meta(ge=1)]
+    """likewise if they are the longest ones."""
+
+
 class Matching(Record, frozen=True, kw_only=True):
     """How much of the runs' time could be matched between stages; nothing is estimated for the rest."""
 
@@ -138,6 +154,7 @@ class Matching(Record, frozen=True, kw_only=True):
     unmatched_s: Seconds
     unmatched: list[UnmatchedSite]
     """The sites with the most operations that have no counterpart, largest first."""
+    by_chance: list[ChosenByChance] = msgspec.field(default_factory=list)
 
 
 class Explained(Record, frozen=True, kw_only=True):
@@ -210,7 +227,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 14
+    written: ClassVar[int] = 15
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     version: int = written
     application: str

@@ -1,0 +1,136 @@
+"""Finding operations of a run whose threads share out their tasks otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffm.evidence.changing_threads import chosen_by_chance
+from ffm.evidence.matching import IDENTITY, align
+from ffm.evidence.operations import occurrences
+from ffm.model.necessity.reasons import Reason, is_required
+from ffm.results.columnar.columns import Columns
+from ffm.stages.joined import rows_of_waits
+
+Call = tuple[int, int, int, int]
+"""Thread, stack, and a wait's `Reason` and duration. They come in order of time, all of one process."""
+
+
+def in_time(calls: list[Call]) -> Columns:
+    """The rows of a run in order of time, as stage 3 judges them."""
+    thread, stack, reason, duration = np.array(calls, np.int64).reshape(-1, 4).T
+    process = np.zeros(len(calls), np.int32)
+    thread, stack = thread.astype(np.int32), stack.astype(np.int32)
+    return {
+        "process": process,
+        "thread": thread,
+        "stack": stack,
+        "occurrence": occurrences(process, thread, stack),
+        "start": np.arange(len(calls)),
+        "duration": duration,
+        "reason": reason.astype(np.uint8),
+    }
+
+
+def traced(calls: list[Call]) -> Columns:
+    """The rows of a run as stage 2 stores them, by thread."""
+    columns = in_time(calls)
+    order = np.lexsort((columns["start"], columns["thread"]))
+    return {name: column[order] for name, column in columns.items()}
+
+
+def judged(calls: list[Call]) -> Columns:
+    columns = in_time(calls)
+    return {name: columns[name] for name in (*IDENTITY, "reason")}
+
+
+def reasons(run: list[Call], other: list[Call]) -> tuple[Columns, np.ndarray]:
+    """The rows of a traced run, with the reason that each gets from another run."""
+    columns, table = traced(run), judged(other)
+    rows = rows_of_waits(align([table], columns), table, np.ones(len(run), bool))
+    found = np.zeros(len(run), np.uint8)
+    found[rows[rows >= 0]] = table["reason"][rows >= 0]
+    assert len(set(rows[rows >= 0].tolist())) == (rows >= 0).sum()
+    return columns, found
+
+
+TASK = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from([Reason.NOTHING_RELIES, Reason.LATER_COVERS, Reason.RESULT_USED])),
+    min_size=1,
+    max_size=4,
+)
+
+
+def scheduled(tasks: list[list[tuple[int, int]]], data: st.DataObject, threads: int) -> list[Call]:
+    """The tasks by some threads that take them from a queue, in turns that are chance. The first stack is one that
+    only the thread 0 has.
+    """
+    waiting, calls = list(tasks), [(0, 9, int(Reason.NOTHING_RELIES), 1)]
+    at_work: dict[int, list[tuple[int, int]]] = {}
+    while waiting or at_work:
+        thread = data.draw(st.integers(1, threads))
+        if not at_work.get(thread):
+            at_work.pop(thread, None)
+            if not waiting:
+                continue
+            at_work[thread] = list(waiting.pop(0))
+        stack, reason = at_work[thread].pop(0)
+        calls.append((thread, stack, int(reason), 1))
+        if not at_work[thread]:
+            del at_work[thread]
+    return calls
+
+
+@given(st.lists(TASK, max_size=12), st.integers(1, 4), st.data())
+def test_any_schedule_of_tasks_gives_the_same_verdicts_of_each_stack(
+    tasks: list[list[tuple[int, int]]], threads: int, data: st.DataObject
+) -> None:
+    run, other = scheduled(tasks, data, threads), scheduled(tasks, data, threads)
+    columns, found = reasons(run, other)
+    measured = Counter((stack, reason) for _, stack, reason, _ in other)
+    assert Counter(zip(columns["stack"].tolist(), found.tolist(), strict=True)) == measured
+
+
+@given(st.lists(TASK, max_size=8), st.lists(TASK, max_size=8), st.data())
+def test_no_needed_wait_is_left_out_where_threads_change(
+    tasks: list[list[tuple[int, int]]], more: list[list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    """Runs with other tasks: a stack has as many needed waits as the other run, or all of its own are."""
+    run, other = scheduled(tasks, data, 3), scheduled(tasks + more, data, 3)
+    columns, found = reasons(run, other)
+    _, table = traced(run), judged(other)
+    for stack in range(6):
+        mine, its = columns["stack"] == stack, table["stack"] == stack
+        if len({*columns["thread"][mine].tolist(), *table["thread"][its].tolist()}) < 2:
+            continue
+        threads = [len(set(run_of["thread"][rows].tolist())) for run_of, rows in ((columns, mine), (table, its))]
+        if max(threads) < 2:
+            continue
+        needed = int(is_required(table["reason"][its]).sum())
+        assert int(is_required(found[mine]).sum()) == min(needed, int(mine.sum()))
+        assert int((found[mine] != 0).sum()) == min(int(its.sum()), int(mine.sum()))
+
+
+def test_what_one_thread_calls_is_matched_only_within_that_thread() -> None:
+    """It called the other run's third time what this one did not: as of any program without further threads."""
+    relies, used = int(Reason.NOTHING_RELIES), int(Reason.RESULT_USED)
+    run = [(0, 1, 0, 1), (0, 1, 0, 1), (1, 2, 0, 1)]
+    _, found = reasons(run, [(0, 1, relies, 1), (0, 1, relies, 1), (0, 1, used, 1), (1, 2, used, 1)])
+    assert found.tolist() == [relies, relies, used]
+
+
+def test_what_is_chosen_by_chance_lasts_as_long_as_the_shortest_to_the_longest_ones() -> None:
+    columns = traced([(1, 3, 0, 10), (2, 3, 0, 20), (1, 3, 0, 40), (2, 3, 0, 50), (1, 4, 0, 7), (2, 4, 0, 7)])
+    chosen = np.isin(columns["duration"], (20, 40, 7))
+    (chance,) = chosen_by_chance(columns, np.ones(6, bool), chosen)
+    assert (chance.stack, chance.chosen, chance.of) == (3, 2, 4)
+    assert (chance.least, chance.most) == (30 / 60, 90 / 60)
+
+
+def test_nothing_is_chosen_by_chance_of_one_thread() -> None:
+    columns = traced([(1, 3, 0, 10), (1, 3, 0, 20), (2, 4, 0, 20), (2, 4, 0, 20)])
+    assert chosen_by_chance(columns, np.ones(4, bool), columns["duration"] == 10) == []
+    assert chosen_by_chance(columns, np.ones(4, bool), np.zeros(4, bool)) == []
