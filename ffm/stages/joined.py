@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.evidence.changing_threads import chosen_by_chance
+from ffm.evidence.changing_threads import chosen_by_chance, rows_by_turn
 from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translate
+from ffm.evidence.task_stacks import numbered_tasks
 from ffm.model.necessity.reasons import is_required
 from ffm.model.timeline import Timeline
 from ffm.results.chosen_sites import are_chosen
@@ -62,12 +63,15 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     first_uses = stored_table(sync_use, "first_uses", FIRST_USES, folder.root)
     times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
     tables = (synchronizations, transfers, first_uses, times)
+    task_of_traced, task_of_stack = numbered_tasks((tracing.stacks, tracing.modules), (memory.stacks, memory.modules))
+    task = np.append(task_of_stack, -1)[synchronizations["stack"]]
     for table in tables:
         table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
     traced = align(tables, columns)
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
     rows = rows_of_waits(traced, synchronizations, columns["waits"] > 0)
+    rows = rows_of_tasks(synchronizations, rows, task, columns, task_of_traced[columns["stack"]], columns["waits"] > 0)
     known = rows >= 0
     reason[rows[known]] = synchronizations["reason"][known]
     keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
@@ -123,6 +127,43 @@ def rows_of_waits(traced: Alignment, table: Columns, waits: NDArray[np.bool_]) -
     given = found[lost]
     found[holder[given[given >= 0]]] = -1
     return found
+
+
+def rows_of_tasks(
+    table: Columns,
+    rows: NDArray[np.int64],
+    task: NDArray[np.int64],
+    columns: Columns,
+    traced_task: NDArray[np.int64],
+    waits: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return `rows`, of stage 3's synchronizations, with those that are left of tasks which run under other stacks of
+    their runtime in stage 2. Only those of tasks are taken whose waits, under all of these stacks, have one reason.
+
+    `task` and `traced_task` are the task of each row of both tables, or -1.
+    """
+    verdict = table["reason"].astype(np.int64)
+    tasks = int(max(task.max(initial=-1), traced_task.max(initial=-1))) + 1
+    if not tasks:
+        return rows
+    least, most = np.full(tasks, 255), np.zeros(tasks, np.int64)
+    np.minimum.at(least, task[task >= 0], verdict[task >= 0])
+    np.maximum.at(most, task[task >= 0], verdict[task >= 0])
+    alike = np.append(least == most, False)
+    free = waits & alike[traced_task]
+    free[rows[rows >= 0]] = False
+    left, open_rows = np.flatnonzero((rows < 0) & alike[task]), np.flatnonzero(free)
+    open_rows = open_rows[np.argsort(columns["start"][open_rows], kind="stable")]
+    anywhere = {"thread": np.full(len(rows), -1)}
+    found = rows_by_turn(
+        {"process": table["process"], "stack": task, **anywhere},
+        left,
+        {"process": columns["process"], "stack": traced_task, "thread": columns["thread"]},
+        open_rows,
+    )
+    rows = rows.copy()
+    rows[left] = found
+    return rows
 
 
 def matching(columns: Columns, joined: Joined, timeline: Timeline) -> Matching:

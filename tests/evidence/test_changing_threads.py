@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from ffm.evidence.changing_threads import chosen_by_chance
 from ffm.evidence.matching import IDENTITY, align
 from ffm.evidence.operations import occurrences
+from ffm.evidence.task_stacks import numbered_tasks
 from ffm.model.necessity.reasons import Reason, is_required
 from ffm.results.columnar.columns import Columns
-from ffm.stages.joined import rows_of_waits
+from ffm.results.documents.stacks import Frame, Module, Stack
+from ffm.stages.joined import rows_of_tasks, rows_of_waits
 
 Call = tuple[int, int, int, int]
 """Thread, stack, and a wait's `Reason` and duration. They come in order of time, all of one process."""
@@ -134,3 +136,37 @@ def test_nothing_is_chosen_by_chance_of_one_thread() -> None:
     columns = traced([(1, 3, 0, 10), (1, 3, 0, 20), (2, 4, 0, 20), (2, 4, 0, 20)])
     assert chosen_by_chance(columns, np.ones(4, bool), columns["duration"] == 10) == []
     assert chosen_by_chance(columns, np.ones(4, bool), np.zeros(4, bool)) == []
+
+
+def test_tasks_are_found_under_other_stacks_of_their_runtime_where_all_have_one_reason() -> None:
+    """Task 0 has stacks 3 and 4, task 1 has stacks 5 and 6; the other run has each on the other stack."""
+    relies, used = int(Reason.NOTHING_RELIES), int(Reason.RESULT_USED)
+    columns = traced([(1, 3, 0, 1), (2, 3, 0, 1), (1, 5, 0, 1), (2, 5, 0, 1)])
+    table = judged([(1, 4, relies, 1), (2, 4, relies, 1), (1, 6, relies, 1), (2, 6, used, 1)])
+    waits = np.ones(4, bool)
+    rows = rows_of_waits(align([table], columns), table, waits)
+    assert rows.tolist() == [-1] * 4
+    task = np.array([-1, -1, -1, 0, 0, 1, 1])
+    rows = rows_of_tasks(table, rows, task[table["stack"]], columns, task[columns["stack"]], waits)
+    assert columns["stack"][rows[:2]].tolist() == [3, 3] and len(set(rows[:2].tolist())) == 2
+    assert rows[2:].tolist() == [-1, -1]
+
+
+def test_a_task_is_what_its_runtime_calls() -> None:
+    names = ("libcudart.so.13", "app", "libgomp.so.1", "libgomp-plugin-nvptx.so.1", "libgomp-a34b3233.so.1")
+    modules = [Module(path=f"/lib/{name}", build_id=f"{number:02x}") for number, name in enumerate(names)]
+
+    def stack(*frames: tuple[int, int]) -> Stack:
+        return Stack(key="0" * 32, frames=[Frame(module=module, offset=offset) for module, offset in frames])
+
+    here = [
+        stack((0, 1), (1, 5), (2, 7), (1, 9)),
+        stack((0, 1), (1, 6), (2, 7)),
+        stack((0, 1), (1, 5), (1, 9)),
+        stack((3, 1), (2, 7), (1, 5)),
+        stack((2, 7), (1, 5)),
+    ]
+    there = [stack((0, 1), (1, 6), (4, 8)), stack((0, 1), (1, 5), (2, 3), (1, 4))]
+    first, second = numbered_tasks((here, modules), (there, modules))
+    assert first.tolist() == [0, 1, -1, -1, -1]
+    assert second.tolist() == [1, 0]
