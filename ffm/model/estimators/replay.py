@@ -64,7 +64,7 @@ from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, without_guesses
-from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Problem, Timeline
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
 
@@ -154,8 +154,8 @@ class Replay:
             events=work.events,
         )
         self._stretches = Stretches(
-            len(timeline),
-            alone=len(work.process_of_thread) == 1 and told is None and bool((timeline.start[:1] > 0).all()),
+            timeline.start,
+            comparable=len(work.process_of_thread) == 1 and told is None,
             size=4 * (work.events + len(work.stream_process)),
         )
 
@@ -372,6 +372,12 @@ class Replay:
     def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> Manner:
         return Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
 
+    def _reach(self, times: GpuTimes) -> int:
+        """Return for how many nanoseconds at most GPU work that is over may still delay the CPU."""
+        moved = (self._timeline.problem & Problem.MISPLACED_SYNCHRONIZATION).any()
+        longest = self._timeline.duration.max(initial=0) if moved else 0
+        return int(times.latency.max(initial=0) + times.pause + longest)
+
     def _run(
         self,
         visits: int,
@@ -398,7 +404,7 @@ class Replay:
             run(replay_group, rows, trace, gpu, self._family, part, manner, probes, state, until)
 
         if len(course.fix.members) or len(probes.time):
-            course.follow(way, state, visit)
+            course.follow(way, state, visit, self._reach(times) if course.digests else 0)
         return state.early
 
 

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -37,30 +37,54 @@ MOST_KEPT = 16
 """Of so many fixes, states are kept."""
 
 
+class Shift(NamedTuple):
+    """By how many nanoseconds all that is after some time is sooner in one simulation than in another."""
+
+    sooner: int
+    after: int
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """The state of a simulation between two stretches."""
 
+    now: int
+    """When the next call begins if nothing delays it."""
     early: int
     times: NDArray[np.int64]
-    """Times in the simulated run; not positive for what has not been yet."""
+    """Times in the simulated run; 0 for what has not been yet."""
     rest: NDArray[np.int64]
 
     @classmethod
-    def of(cls, state: State) -> Moment:
-        """Return what a state is like."""
-        return cls(int(state.early[0]), np.concatenate(_times(state)), np.concatenate(_rest(state)))
+    def of(cls, state: State, start: int) -> Moment:
+        """Return what a state is like, whose next call began at `start` in the run as measured."""
+        now = start - int(state.early[0])
+        forgotten = state.removed.over <= now  # no later wait takes up what these had to wait for
+        for column in state.removed:
+            column[forgotten] = 0
+        return cls(now, int(state.early[0]), np.concatenate(_times(state)), np.concatenate(_rest(state)))
 
-    def sooner_than(self, other: Moment) -> int | None:
-        """Return the nanoseconds by which this is the other one, but earlier; None if it is another one."""
-        moved = other.sooner_by(self.early - other.early)
-        same = np.array_equal(self.times, moved.times) and np.array_equal(self.rest, moved.rest)
-        return self.early - other.early if same else None
+    def follows(self, other: Moment, reach: int) -> Shift | None:
+        """Return how this differs from the other one if all that follows is the same, but earlier; None if it may not
+        be so.
 
-    def sooner_by(self, nanoseconds: int) -> Moment:
+        Nothing that was over more than `reach` nanoseconds ago delays anything. It may be as early in both if all that
+        is earlier by the same came later, so that comparing the two says the same in both.
+        """
+        sooner = self.early - other.early
+        alike = self.times == other.times
+        if sooner == 0:
+            return Shift(0, 0) if alike.all() and np.array_equal(self.rest, other.rest) else None
+        moved = self.times == other.times - sooner
+        before = int(self.times[alike].max(initial=0)) + reach
+        later = min(self.now, other.now, *(one.times[moved].min(initial=one.now) for one in (self, other)))
+        same = before < later and (alike | moved).all() and np.array_equal(self.rest, other.rest)
+        return Shift(sooner, before) if same else None
+
+    def shifted(self, shift: Shift) -> Moment:
         """Return the same, but earlier."""
-        times = np.where(self.times > 0, self.times - nanoseconds, self.times)
-        return Moment(self.early + nanoseconds, times, self.rest)
+        times = np.where(self.times > shift.after, self.times - shift.sooner, self.times)
+        return Moment(self.now - shift.sooner, self.early + shift.sooner, times, self.rest)
 
     def put_into(self, state: State) -> None:
         """Give a simulation this state."""
@@ -92,8 +116,6 @@ def _rest(state: State) -> list[NDArray[Any]]:
     return [
         state.recorded_on,
         state.moved_until,
-        state.touched,
-        state.ended,
         state.reached,
         removed.waking,
         removed.scope,
@@ -107,6 +129,8 @@ class Course:
 
     ends: list[int]
     """The place after each stretch, in the order of rows."""
+    starts: list[int]
+    """When the first call of each stretch began, and the last call of all."""
     fix: Fix
     parts: list[NDArray[np.int64]]
     """The members of the fix in each stretch and all later ones."""
@@ -120,7 +144,7 @@ class Course:
     @classmethod
     def whole(cls, fix: Fix, rows: int) -> Course:
         """Return how a fix is replayed in one go, over all rows."""
-        return cls([rows], fix, [fix.members], [], None)
+        return cls([rows], [], fix, [fix.members], [], None)
 
     def alike_from(self, stretch: int) -> int:
         """Return the next stretch, from one on, in which the nearest fix changes other rows."""
@@ -130,37 +154,43 @@ class Course:
             stretch += 1
         return stretch
 
-    def follow(self, way: int, state: State, visit: Callable[[Fix, int], None]) -> None:
+    def follow(self, way: int, state: State, visit: Callable[[Fix, int], None], reach: int) -> None:
         """Simulate the whole run, in one of the ways in which each fix is replayed.
 
-        `visit` simulates the rows up to a place, with a fix; `state` is that of the simulation.
+        `visit` simulates the rows up to a place, with a fix; `state` is that of the simulation. `reach` as for
+        `Moment.follows`.
         """
         if not self.digests:
             visit(self.fix, self.ends[0])
             return
         earlier = [] if self.nearest is None else self.nearest.moments[way]
-        moments = [Moment.of(state)]
+        moments = [Moment.of(state, self.starts[0])]
         while len(moments) <= len(self.ends):
             stretch = len(moments) - 1
             alike = self.alike_from(stretch)
-            sooner = moments[-1].sooner_than(earlier[stretch]) if alike > stretch else None
-            if sooner is None:
+            shift = moments[-1].follows(earlier[stretch], reach) if alike > stretch else None
+            if shift is None:
                 visit(self.fix._replace(members=self.parts[stretch]), self.ends[stretch])
-                moments.append(Moment.of(state))
+                moments.append(Moment.of(state, self.starts[stretch + 1]))
             else:
-                moments += [moment.sooner_by(sooner) for moment in earlier[stretch + 1 : alike + 1]]
+                moments += [moment.shifted(shift) for moment in earlier[stretch + 1 : alike + 1]]
                 moments[-1].put_into(state)
         self.moments[way] = moments
 
 
 class Stretches:
-    """The stretches of a run of so many rows, and how fixes were replayed. `alone` is whether the run has one thread,
-    whose first call begins after time 0, and `size` how many numbers a state has.
+    """The stretches of a run, and how fixes were replayed.
+
+    Args:
+        starts: when each call began; in the order of rows, if they are comparable.
+        comparable: whether the run has one thread, and nothing tells whom it meets.
+        size: about how many numbers a state has.
     """
 
-    def __init__(self, rows: int, *, alone: bool, size: int) -> None:
-        count = min(STRETCHES, rows // LEAST_ROWS) if alone and size <= LARGEST_STATE else 1
-        self._begins = np.linspace(0, rows, max(count, 1) + 1).astype(np.int64)
+    def __init__(self, starts: NDArray[np.int64], *, comparable: bool, size: int) -> None:
+        count = min(STRETCHES, len(starts) // LEAST_ROWS) if comparable and size <= LARGEST_STATE else 1
+        self._begins = np.linspace(0, len(starts), max(count, 1) + 1).astype(np.int64)
+        self._starts = starts[self._begins.clip(max=len(starts) - 1)].tolist() if count > 1 else []
         self._known: list[Course] = []
 
     def emptied(self) -> Stretches:
@@ -178,7 +208,7 @@ class Stretches:
         digests = [xxhash.xxh3_128_digest(fix.members[begin:end].data) for begin, end in itertools.pairwise(places)]
         known = [course for course in self._known if course.fix.needed == fix.needed]
         nearest = max(known, key=lambda course: _alike(course.digests, digests), default=None)
-        return Course(ends, fix, [fix.members[place:] for place in places[:-1]], digests, nearest)
+        return Course(ends, self._starts, fix, [fix.members[place:] for place in places[:-1]], digests, nearest)
 
     def keep(self, course: Course) -> None:
         """Keep the states of a replay for later ones."""

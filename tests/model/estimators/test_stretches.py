@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,15 +15,12 @@ from numpy.typing import NDArray
 from ffm.model.device import Action
 from ffm.model.estimators import stretches
 from ffm.model.estimators.replay import Replay
-from ffm.model.estimators.simulation.state import Fix
+from ffm.model.estimators.simulation.state import Fix, State
 from ffm.model.estimators.stretches import Course
 from ffm.model.timeline import Kind
 from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 from tests.model.simulator import SYNC, Call, programs, traced
-
-BEGIN = 1_000
-"""Nanoseconds: when a run's first call begins. Stretches are not compared if that is 0."""
 
 
 @contextmanager
@@ -34,15 +31,22 @@ def rows_in_a_stretch(rows: int) -> Iterator[None]:
         yield
 
 
-def replay_of(calls: list[Call], latency: int = 0) -> Replay:
-    """A replay that is given the GPU's times, with different ones in the fast and slow timelines."""
+def replay_of(calls: list[Call], usual: int = 0, seed: int | None = None) -> Replay:
+    """A replay that is given the GPU's times: others in the fast and slow timelines, and random latencies of waits."""
     timeline, work, gpu = traced(calls)
-    timeline = dataclasses.replace(timeline, start=timeline.start + BEGIN)
     works = (gpu, gpu + gpu // 7, gpu - gpu // 5)
     likely, slow, fast = (given_gpu_times(timeline, work, each).likely for each in works)
+    if seed is not None:
+        later = np.random.default_rng(seed).integers(0, 30_000, len(calls))
+        likely, slow, fast = (
+            dataclasses.replace(times, latency=np.where(times.latency >= 0, times.latency + later, times.latency))
+            for times in (likely, slow, fast)
+        )
     inference = given_gpu_times(timeline, work, gpu)
     return Replay(
-        timeline, work, dataclasses.replace(inference, likely=likely, slow=slow, fast=fast, latency_ns=latency)
+        timeline,
+        work,
+        dataclasses.replace(inference, likely=likely, slow=slow, fast=fast, latency_ns=usual, waking_ns=usual // 2),
     )
 
 
@@ -59,55 +63,71 @@ def nearly_the_same(data: st.DataObject, rows: int) -> list[NDArray[np.bool_]]:
 
 
 @given(
-    st.sampled_from([1, 2]).flatmap(lambda streams: programs(streams=streams, misplaced=True, max_size=40)),
+    st.sampled_from([1, 2, 4]).flatmap(lambda streams: programs(streams=streams, misplaced=True, max_size=40)),
     st.sampled_from([0, 3_000]),
+    st.integers(0, 3),
     st.integers(1, 4),
     st.booleans(),
     st.data(),
 )
 @settings(max_examples=examples(400), deadline=None)
 def test_what_fixes_have_in_common_is_replayed_to_the_same_numbers(
-    calls: list[Call], latency: int, rows: int, jump: bool, data: st.DataObject
+    calls: list[Call], usual: int, seed: int, rows: int, jump: bool, data: st.DataObject
 ) -> None:
     fixes = nearly_the_same(data, len(calls))
     alone = []
     for fix in fixes:
-        replay = replay_of(calls, latency)
+        replay = replay_of(calls, usual, seed)
         replay._jump &= jump
         alone.append((replay.selected(fix), replay.without(fix)))
     with rows_in_a_stretch(rows):
-        replay = replay_of(calls, latency)
+        replay = replay_of(calls, usual, seed)
         replay._jump &= jump
         assert [(replay.selected(fix), replay.without(fix)) for fix in fixes] == alone
 
 
-def turn() -> list[Call]:
+def turn(stream: int) -> list[Call]:
     """A launch and a wait for it that is not needed, then both with one that is."""
-    launch = Call(Action.ENQUEUE, Kind.LAUNCH, own=1_000, gpu=20_000, gap=2_000)
+    launch = Call(Action.ENQUEUE, Kind.LAUNCH, own=1_000, gpu=20_000, gap=2_000, stream=stream)
     wait = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, own=500, gap=9_000)
     return [launch, dataclasses.replace(wait, problem=SYNC), launch, wait]
 
 
-def test_only_stretches_near_a_difference_are_visited_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    visited: list[int] = []
+def visited(monkeypatch: pytest.MonkeyPatch, replay: Replay, rows: NDArray[np.bool_]) -> list[int]:
+    """Return the ends of the stretches that a replay visits."""
+    ends: list[int] = []
     follow = Course.follow
 
-    def counted(course: Course, way: int, state: object, visit: object) -> None:
+    def counted(course: Course, way: int, state: State, visit: Callable[[Fix, int], None], reach: int) -> None:
         def noted(part: Fix, until: int) -> None:
-            visited.append(until)
-            visit(part, until)  # type: ignore[operator]
+            ends.append(until)
+            visit(part, until)
 
-        follow(course, way, state, noted)  # type: ignore[arg-type]
+        follow(course, way, state, noted, reach)
 
-    monkeypatch.setattr(Course, "follow", counted)
-    replay_of(turn() * 30)
+    with monkeypatch.context() as patched:
+        patched.setattr(Course, "follow", counted)
+        replay.selected(rows)
+    return ends
+
+
+def test_only_stretches_near_a_difference_are_visited_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = turn(0) * 30
     with rows_in_a_stretch(4):
-        replay = replay_of(turn() * 30)
-        replay._jump = False
-        rows = np.array([bool(call.problem) for call in turn() * 30], bool)
-        replay.selected(rows)
-        assert len(visited) == 4 * 30
-        visited.clear()
-        rows[41] = False
-        replay.selected(rows)
-        assert set(visited) <= {44, 48}
+        replay = replay_of(calls)
+    replay._jump = False
+    rows = np.array([bool(call.problem) for call in calls], bool)
+    assert len(visited(monkeypatch, replay, rows)) == 4 * 30
+    rows[41] = False
+    assert set(visited(monkeypatch, replay, rows)) <= {44, 48}
+
+
+def test_what_was_over_long_ago_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = turn(1) + turn(2) * 29
+    with rows_in_a_stretch(4):
+        replay = replay_of(calls)
+    rows = np.zeros(len(calls), bool)
+    rows[41] = True
+    assert len(visited(monkeypatch, replay, rows)) == 4 * 30
+    rows[85] = True
+    assert set(visited(monkeypatch, replay, rows)) <= {88, 92}
