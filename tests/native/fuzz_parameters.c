@@ -59,10 +59,11 @@ static int parameter_info(uint64_t kernel, size_t place, size_t *offset, size_t 
     return CUDA_SUCCESS;
 }
 
-bool ffm_blocks_find(uint64_t address, uint32_t *place)
+uint32_t ffm_blocks_named(uint64_t address, uint32_t places[FFM_BLOCKS_NAMED])
 {
-    *place = (uint32_t)(address >> 8) % 2048;
-    return address % 3 == 0;
+    places[0] = (uint32_t)(address >> 8) % 2048;
+    places[1] = (places[0] + 1) % 2048;
+    return (uint32_t)(address % (FFM_BLOCKS_NAMED + 1));
 }
 
 bool ffm_blocks_at(uint32_t place, ffm_block *block)

@@ -71,6 +71,24 @@ void table(int *slow, cudaStream_t stream)
     expect("row", rows_of[1][width - 1], 5);
 }
 
+/* A long table gets its last row after many launches. */
+void longer_table(int *slow, cudaStream_t stream)
+{
+    constexpr int launches = 40;
+    int **rows_of;
+    check(cudaMallocHost(reinterpret_cast<void **>(&rows_of), 1 << 16));
+    for (int i = 0; i < rows; i++)
+        rows_of[i] = pinned_integers(width);
+    for (int i = 0; i < launches; i++)
+        LAUNCH(set_rows, dim3(width / 128), dim3(128), 0, stream, rows_of, 5);
+    WAIT(used, cudaStreamSynchronize(stream)); // sync: required (undecidable)
+    rows_of[1] = pinned_integers(width);
+    fill(slow, 1, 1, stream);
+    LAUNCH(set_rows, dim3(width / 128), dim3(128), 0, stream, rows_of, 6);
+    WAIT(longer, cudaStreamSynchronize(stream)); // sync: required
+    expect("new row", rows_of[1][width - 1], 6);
+}
+
 void members(int *slow, cudaStream_t stream)
 {
     Members *both;
@@ -93,5 +111,6 @@ void program()
     int *slow = device_integers(1);
     list(slow, stream);
     table(slow, stream);
+    longer_table(slow, stream);
     members(slow, stream);
 }

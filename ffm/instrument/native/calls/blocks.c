@@ -35,8 +35,8 @@ static bool in(const ffm_block *block, uint64_t address)
 static void widen(uint64_t start, uint64_t bytes)
 {
     __atomic_store_n(&blocks.changes, blocks.changes + 1, __ATOMIC_RELEASE);
-    if (start < blocks.low)
-        blocks.low = start;
+    if (start - FFM_LARGEST_ELEMENT < blocks.low)
+        blocks.low = start - FFM_LARGEST_ELEMENT;
     if (start + bytes > blocks.high)
         blocks.high = start + bytes;
 }
@@ -82,6 +82,21 @@ static bool find(uint64_t address, uint32_t *place)
     return false;
 }
 
+/* Locked. */
+static uint32_t named(uint64_t address, uint32_t places[FFM_BLOCKS_NAMED])
+{
+    uint32_t count = 0;
+    for (uint32_t place = 0; place < blocks.places && count < FFM_BLOCKS_NAMED; place++) {
+        const bool within = in(&blocks.table[place], address),
+                   counted = in(&blocks.table[place], address + FFM_LARGEST_ELEMENT);
+        if (within || counted)
+            places[count++] = place;
+        if (within && counted)
+            break;
+    }
+    return count;
+}
+
 void ffm_blocks_add_variable(uint64_t start, uint64_t bytes)
 {
     const ffm_block block = {
@@ -102,16 +117,24 @@ bool ffm_blocks_complete(void)
 
 enum { NO_PLACE = CAPACITY };
 
-/* Returns whether the GPU did not have the address before, and it is not one within the block at `own`. */
-static bool hand_over(uint64_t address, uint32_t own)
+/* An address within the block at `own` is none. */
+static ffm_addresses hand_over(uint64_t address, uint32_t own)
 {
-    uint32_t place;
+    uint32_t places[FFM_BLOCKS_NAMED];
+    ffm_addresses found = FFM_NO_ADDRESS;
     pthread_mutex_lock(&blocks.lock);
-    const bool fresh = find(address, &place) && place != own && !blocks.table[place].handed;
-    if (fresh)
-        blocks.table[place].handed = true;
+    for (uint32_t count = named(address, places); count > 0; count--) {
+        ffm_block *block = &blocks.table[places[count - 1]];
+        if (places[count - 1] == own)
+            continue;
+        if (!block->handed)
+            found = FFM_NEW_ADDRESS;
+        else if (found == FFM_NO_ADDRESS)
+            found = FFM_KNOWN_ADDRESS;
+        block->handed = true;
+    }
     pthread_mutex_unlock(&blocks.lock);
-    return fresh;
+    return found;
 }
 
 /* Whether nothing else is on the pages of what was allocated. An H200's driver puts pinned blocks at multiples of 512
@@ -197,6 +220,16 @@ bool ffm_blocks_find(uint64_t address, uint32_t *place)
     return found;
 }
 
+uint32_t ffm_blocks_named(uint64_t address, uint32_t places[FFM_BLOCKS_NAMED])
+{
+    if (address < blocks.low || address >= blocks.high)
+        return 0;
+    pthread_mutex_lock(&blocks.lock);
+    const uint32_t count = named(address, places);
+    pthread_mutex_unlock(&blocks.lock);
+    return count;
+}
+
 bool ffm_blocks_hold(uint64_t address)
 {
     return block_of(address).bytes != 0;
@@ -232,12 +265,12 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block)
     return found;
 }
 
-bool ffm_blocks_scan_within(uint32_t own, const void *words, uint64_t bytes)
+ffm_addresses ffm_blocks_scan_within(uint32_t own, const void *words, uint64_t bytes)
 {
     const char *const first = words;
-    bool fresh = false;
+    ffm_addresses found = FFM_NO_ADDRESS;
     if (ffm_blocks_count() == 0)
-        return false;
+        return found;
     const uint64_t low = blocks.low, span = blocks.high - blocks.low;
     const ffm_halves halves = ffm_halves_between(low, blocks.high);
     for (uint64_t offset = 0; offset + sizeof(uint64_t) <= bytes;) {
@@ -249,11 +282,12 @@ bool ffm_blocks_scan_within(uint32_t own, const void *words, uint64_t bytes)
         for (; offset < end && offset + sizeof(uint64_t) <= bytes; offset += sizeof(uint64_t)) {
             uint64_t word;
             memcpy(&word, first + offset, sizeof word);
-            if (word - low < span && hand_over(word, own))
-                fresh = true;
+            const ffm_addresses here = word - low < span ? hand_over(word, own) : FFM_NO_ADDRESS;
+            if (here > found)
+                found = here;
         }
     }
-    return fresh;
+    return found;
 }
 
 void ffm_blocks_scan(const void *words, uint64_t bytes)
@@ -264,6 +298,14 @@ void ffm_blocks_scan(const void *words, uint64_t bytes)
 uint64_t ffm_blocks_changes(void)
 {
     return __atomic_load_n(&blocks.changes, __ATOMIC_ACQUIRE);
+}
+
+void ffm_blocks_hand(uint32_t place)
+{
+    pthread_mutex_lock(&blocks.lock);
+    if (place < blocks.places)
+        blocks.table[place].handed = true;
+    pthread_mutex_unlock(&blocks.lock);
 }
 
 void ffm_blocks_hand_all(void)

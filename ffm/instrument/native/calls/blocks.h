@@ -16,7 +16,8 @@ typedef struct {
     bool alone; /* nothing else is on its pages: drivers put several pinned blocks, and their own data, into one mapping
                  */
     bool managed; /* it moves between the host and the device */
-    bool handed;  /* its address is in memory that the GPU reads, or a view shows it: any kernel may find it */
+    bool handed;  /* its address is, or may be, in memory that the GPU reads, or a view shows it: any kernel may find it
+                   */
 } ffm_block;
 
 /* Note what a call allocated or registered, which device address it requested, or of what it made a texture or a tensor
@@ -54,15 +55,28 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block);
 /* The index of the block that contains a host or device address; false if there is none. */
 bool ffm_blocks_find(uint64_t address, uint32_t *place);
 
+/* Code whose arrays count from one has the address before an array's first element, of 32 bytes at most (CUDA C++
+ * Programming Guide, "Built-in Vector Types"). */
+enum { FFM_LARGEST_ELEMENT = 32, FFM_BLOCKS_NAMED = 2 };
+
+/* The indices of the blocks that an address may name: the one that contains it, and one that begins an element later.
+ * Returns how many. */
+uint32_t ffm_blocks_named(uint64_t address, uint32_t places[FFM_BLOCKS_NAMED]);
+
 /* The GPU receives these words, which may contain addresses. O(words). */
 void ffm_blocks_scan(const void *words, uint64_t bytes);
 
-/* The words are in the block at an index, and the GPU can read them. Returns whether they contain addresses of other
- * blocks that it did not have before. */
-bool ffm_blocks_scan_within(uint32_t place, const void *words, uint64_t bytes);
+/* Addresses of other blocks among words: none, or only ones that the GPU had before, or others. */
+typedef enum { FFM_NO_ADDRESS, FFM_KNOWN_ADDRESS, FFM_NEW_ADDRESS } ffm_addresses;
+
+/* The words are in the block at an index, and the GPU can read them. O(words). */
+ffm_addresses ffm_blocks_scan_within(uint32_t place, const void *words, uint64_t bytes);
 
 /* How often a block was added or got a device address: in between, words that were scanned once say nothing new. */
 uint64_t ffm_blocks_changes(void);
+
+/* Any kernel may find the address of the block at an index from now on. */
+void ffm_blocks_hand(uint32_t place);
 
 /* The GPU may have received the addresses of all blocks that there are, unseen. */
 void ffm_blocks_hand_all(void);

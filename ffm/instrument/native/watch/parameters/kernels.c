@@ -45,13 +45,14 @@ static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_map
 {
     for (size_t offset = 0; offset + sizeof(uint64_t) <= part->bytes; offset += sizeof(uint64_t)) {
         uint64_t word;
-        uint32_t place;
+        uint32_t places[FFM_BLOCKS_NAMED];
         memcpy(&word, (const char *)part->words + offset, sizeof word);
         if (reach->each != NULL)
             reach->each(word, part->offset + offset, reach->context);
-        if (ffm_blocks_find(word, &place))
-            ffm_kernel_reach_block(reach, place);
-        else if (!reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
+        const uint32_t count = ffm_blocks_named(word, places);
+        for (uint32_t i = 0; i < count; i++)
+            ffm_kernel_reach_block(reach, places[i]);
+        if (count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
             reach->pageable = ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset);
     }
 }

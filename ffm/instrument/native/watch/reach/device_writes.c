@@ -94,8 +94,8 @@ static void add(uint64_t start, uint64_t bytes)
     device.members[group] = 1;
     device.written[group] = 0;
     __atomic_store_n(&device.added, device.added + 1, __ATOMIC_RELEASE);
-    if (start < device.low)
-        device.low = start;
+    if (start - FFM_LARGEST_ELEMENT < device.low)
+        device.low = start - FFM_LARGEST_ELEMENT;
     if (start + bytes > device.high)
         device.high = start + bytes;
 }
@@ -164,11 +164,22 @@ typedef struct {
     ffm_given_words given;
 } led;
 
+/* Which of two allocations a word is for is not known: then no list says what the kernel is given. */
 static void give(ffm_given_words *given, ffm_given_word word)
 {
-    if (given->count < FFM_MOST_GIVEN)
+    const bool either =
+        given->count > 0 && given->count <= FFM_MOST_GIVEN && given->words[given->count - 1].offset == word.offset;
+    if (given->count < FFM_MOST_GIVEN && !either)
         given->words[given->count] = word;
-    given->count++;
+    given->count = either ? FFM_MOST_GIVEN + 1 : given->count + 1;
+}
+
+static void lead(led *to, uint32_t found, uint64_t offset)
+{
+    to->any = true;
+    to->number = found;
+    to->start = device.tree.nodes[found].start;
+    give(&to->given, (ffm_given_word){offset, to->start});
 }
 
 static void parameter(uint64_t word, uint64_t offset, void *opaque)
@@ -176,12 +187,11 @@ static void parameter(uint64_t word, uint64_t offset, void *opaque)
     led *to = opaque;
     pthread_mutex_lock(&device.lock);
     const uint32_t found = follow(word, to->any, to->number);
-    if (found != 0) {
-        to->any = true;
-        to->number = found;
-        to->start = device.tree.nodes[found].start;
-        give(&to->given, (ffm_given_word){offset, to->start});
-    }
+    if (found != 0)
+        lead(to, found, offset);
+    const uint32_t counted = follow(word + FFM_LARGEST_ELEMENT, to->any, to->number);
+    if (counted != 0 && counted != found)
+        lead(to, counted, offset);
     pthread_mutex_unlock(&device.lock);
 }
 
@@ -189,7 +199,25 @@ static void parameter(uint64_t word, uint64_t offset, void *opaque)
 static bool beyond(ffm_kernel_reach *reach)
 {
     ffm_block block;
-    return reach->all || reach->pageable || ffm_kernel_next(reach, &block);
+    const bool found = reach->all || reach->pageable || ffm_kernel_next(reach, &block);
+    reach->next = 0;
+    return found;
+}
+
+/* A kernel may store the addresses of the host memory that it uses in all other memory that it uses, where any kernel
+ * may find them. */
+static void hand_over(ffm_kernel_reach *reach, bool uses_device)
+{
+    ffm_block block;
+    uint32_t first = 0;
+    for (uint32_t count = 1; ffm_kernel_next(reach, &block); count++) {
+        if (count == 1)
+            first = reach->next - 1;
+        if (count == 2)
+            ffm_blocks_hand(first);
+        if (count >= 2 || uses_device)
+            ffm_blocks_hand(reach->next - 1);
+    }
 }
 
 /* Record in a launch what its parameters lead to, and what they are. */
@@ -198,8 +226,7 @@ static void launch(const ffm_function *function, const uint64_t *arguments, ffm_
     led to = {0};
     ffm_kernel_reach reach = {.each = parameter, .context = &to};
     const bool graph = ffm_graphs_launched(function);
-    if (!graph)
-        ffm_launch_scan(&reach, function, arguments);
+    ffm_launch_scan(&reach, function, arguments);
     const bool known = !graph && !beyond(&reach),
                everything = !known || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED);
     const uint64_t now = ffm_now();
@@ -214,7 +241,10 @@ static void launch(const ffm_function *function, const uint64_t *arguments, ffm_
         if (to.any)
             device.written[device.group[to.number]] = now;
     }
+    const bool uses_device = graph || to.any || device.kept;
     pthread_mutex_unlock(&device.lock);
+    if (!known)
+        hand_over(&reach, uses_device);
     operation->destination = everything ? 0 : to.any ? to.start : FFM_LEADS_NOWHERE;
     operation->source = known ? ffm_given_list(&to.given) : 0;
 }
@@ -235,7 +265,9 @@ static void receive(uint64_t destination, uint64_t word)
     if (word - device.low > device.high - device.low)
         return;
     pthread_mutex_lock(&device.lock);
-    follow(word, true, find(destination));
+    const uint32_t into = find(destination);
+    follow(word, true, into);
+    follow(word + FFM_LARGEST_ELEMENT, true, into);
     pthread_mutex_unlock(&device.lock);
 }
 
