@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 from ffm.evidence.changing_threads import rows_by_turn
 from ffm.evidence.matching_kernels import Identities, match_in_step
 from ffm.model.compiled import run
-from ffm.model.grouping import SPARE, numbered
+from ffm.model.grouping import SPARE, numbered, ranks_within
 from ffm.results.columnar.columns import LONGEST, Columns
 from ffm.results.documents.stacks import Stack
 
 CALLER = ("process", "thread", "stack")
 IDENTITY = (*CALLER, "occurrence")
 """Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""
+
+MOST_PAIRS = 1 << 20
+"""So many pairs of threads with a stack in common, counted for each stack, are compared: that takes about a second."""
 
 SPARSE = 4
 """Rows are looked up in a table of all occurrences if that has at most this many places for each row."""
@@ -176,10 +179,18 @@ def _lines_of(table: Columns, span: int) -> NDArray[np.int64]:
 def _pair_threads(lines: NDArray[np.int64], tables: Sequence[Columns], among: Columns, span: int) -> NDArray[np.int64]:
     """Return the thread of `among` that corresponds to each thread; -1 if better matches took them all.
 
-    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen.
+    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen. Of very
+    many threads, those that make the same calls, however often, are paired as they come.
     """
-    left, right, alike = _common_calls(_calls_of(tables, span), _calls_of([among], span))
+    calls, other_calls = _calls_of(tables, span), _calls_of([among], span)
     paired = dict.fromkeys(lines.tolist(), -1)
+    if _pairs(calls, other_calls) > MOST_PAIRS:
+        paired.update(_paired_by_role(calls, other_calls))
+        calls = calls[np.array([paired[line] < 0 for line in calls[:, 2].tolist()], bool)]
+        other_calls = other_calls[~np.isin(other_calls[:, 2], list(paired.values()))]
+        if _pairs(calls, other_calls) > MOST_PAIRS:
+            calls = calls[:0]
+    left, right, alike = _common_calls(calls, other_calls)
     taken: set[int] = set()
     for pair in np.lexsort((right, left, left != right, -alike)).tolist():
         line, other = int(left[pair]), int(right[pair])
@@ -188,6 +199,36 @@ def _pair_threads(lines: NDArray[np.int64], tables: Sequence[Columns], among: Co
             taken.add(other)
     found = np.array([paired[line] for line in lines.tolist()], np.int64)
     return np.where(found >= 0, found % span, -1)
+
+
+def _pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
+    """Return how often lines of two runs have a stack in common; arguments as `_calls_of` returns them."""
+    called, _ = numbered(*(np.concatenate([left[:, column], right[:, column]]) for column in (0, 1)))
+    many = int(called.max(initial=-1)) + 1
+    return int(np.bincount(called[: len(left)], minlength=many) @ np.bincount(called[len(left) :], minlength=many))
+
+
+def _paired_by_role(left: NDArray[np.int64], right: NDArray[np.int64]) -> dict[int, int]:
+    """Return a line of the other run for each that has the same stacks as one there; the first for the first, and so
+    on. Arguments as `_calls_of` returns them.
+    """
+    both = np.concatenate([left, right])
+    called, first = numbered(both[:, 0], both[:, 1])
+    mark = np.random.default_rng(0).integers(1 << 63, size=len(first))
+    run = np.repeat([0, 1], [len(left), len(right)])
+    line, first = numbered(run, both[:, 2])
+    role = np.zeros(len(first), np.int64)
+    np.add.at(role, line, mark[called])  # the sum stands for the set
+    run, lines = run[first], both[first, 2]
+    of_role, _ = numbered(role)
+    place = np.empty(len(role), np.int64)
+    for one in (0, 1):
+        place[run == one] = ranks_within(of_role[run == one], int(of_role.max(initial=-1)) + 1)
+    pair, _ = numbered(of_role, place)
+    partner = np.full(len(role), -1, np.int64)
+    partner[pair[run == 1]] = lines[run == 1]
+    found = partner[pair[run == 0]]
+    return dict(zip(lines[run == 0][found >= 0].tolist(), found[found >= 0].tolist(), strict=True))
 
 
 def _calls_of(tables: Sequence[Columns], span: int) -> NDArray[np.int64]:

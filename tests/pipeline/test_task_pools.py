@@ -9,6 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from ffm.remedy.selection import can_be_skipped
+from ffm.results.stored import open_results
 from tests.conftest import Ffm
 from tests.stage_commands import run_stages
 
@@ -25,7 +27,9 @@ LINES = {
 def test_every_task_has_a_verdict_whichever_thread_does_it(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, watch: str
 ) -> None:
-    """Those that it measured, as often as it measured them; which tasks look at what they downloaded is not known."""
+    """Those that it measured, as often as it measured them; which tasks look at what they downloaded is not known.
+    A wait that no task needs is corrected.
+    """
     run_stages(ffm, [build_program(PROGRAM)], tmp_path / "results", {"watch": watch})
     analysis = orjson.loads((tmp_path / "results" / "analysis.json").read_bytes())
     sites = {site["line"]: (number, site) for number, site in enumerate(analysis["sites"]) if site["synchronization"]}
@@ -40,5 +44,8 @@ def test_every_task_has_a_verdict_whichever_thread_does_it(
     assert analysis["matching"]["unmatched_s"] == 0
     (chance,) = analysis["matching"]["by_chance"]
     assert (chance["site"], chance["operations"], chance["of"]) == (sites[LINES["downloaded"]][0], 40, 60)
+    measured = open_results(tmp_path / "results").document.sites
+    skipped = {measured[sites[line][0]].line for line in LINES.values() if can_be_skipped(measured[sites[line][0]])}
+    assert skipped == {LINES["cleared"]}
     screen = ffm("report", "--results", tmp_path / "results").out
     assert f"40 of 60 at site {chance['site'] + 1}" in " ".join(screen.split())
