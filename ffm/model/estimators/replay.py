@@ -374,9 +374,14 @@ class Replay:
 
     def _reach(self, times: GpuTimes) -> int:
         """Return for how many nanoseconds at most GPU work that is over may still delay the CPU."""
-        moved = (self._timeline.problem & Problem.MISPLACED_SYNCHRONIZATION).any()
-        longest = self._timeline.duration.max(initial=0) if moved else 0
-        return int(times.latency.max(initial=0) + times.pause + longest)
+        return int(times.latency.max(initial=0)) + times.pause + self._longest_moved
+
+    @functools.cached_property
+    def _longest_moved(self) -> int:
+        """How long the longest call takes if waits may be moved to first uses; otherwise 0."""
+        problem = self._timeline.problem
+        moved = any((problem[part] & Problem.MISPLACED_SYNCHRONIZATION).any() for part in parts(len(problem)))
+        return int(self._timeline.duration.max(initial=0)) if moved else 0
 
     def _run(
         self,
