@@ -16,6 +16,7 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
+from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, cubin, load
 from tests.planted.building import KEPT, Programs
 from tests.planted.labels import PROGRAMS
 
@@ -115,5 +116,40 @@ def test_a_member_that_no_code_of_the_kernel_reads(
 ) -> None:
     program = build_program(registering(tmp_path, kernel, body), "-l:libcuda.so.1")
     analysis = analysed(tmp_path, [str(program)])
+    assert verdicts_of_download(analysis) == [kind]
+    assert (OrdinaryMemory() in analysis.notes) == (kind == "required")
+
+
+POINTER, UNSET, COUNT = load(FIRST_PARAMETER, 8), load(FIRST_PARAMETER + 8, 8), load(FIRST_PARAMETER + 16, 4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "body", "kind"),
+    [
+        ("without", [POINTER, COUNT, STORE, EXIT], "unnecessary"),
+        ("with_it", [POINTER, UNSET, COUNT, STORE, EXIT], "required"),
+        ("somewhere", [POINTER, COUNT, load(FIRST_PARAMETER, 4, index=2), STORE, EXIT], "required"),
+    ],
+)
+def test_a_member_that_machine_code_does_not_read(
+    build_program: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kernel: str,
+    body: list[tuple[int, int]],
+    kind: str,
+) -> None:
+    """As code that is compiled while a program runs: nothing in the program's file tells of it."""
+    code = tmp_path / "code.vgpu"
+    code.write_text("device.code = pass\n")
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(code))
+    text = ", ".join(map(str, cubin(kernel, [(0, 8), (8, 16)], body)))
+    source = tmp_path / f"{kernel}.cpp"
+    source.write_text(
+        REGISTERED.replace("KERNEL", kernel)
+        .replace("CONTAINER", text)
+        .replace("cuModuleLoadData(&module, &wrapper)", "cuModuleLoadData(&module, container)")
+    )
+    analysis = analysed(tmp_path, [str(build_program(source, "-l:libcuda.so.1"))])
     assert verdicts_of_download(analysis) == [kind]
     assert (OrdinaryMemory() in analysis.notes) == (kind == "required")

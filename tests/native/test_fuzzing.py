@@ -10,6 +10,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
+from tests.native.cubins import EXIT, FIRST_PARAMETER, cubin, load
 from tests.native.fuzzing import fuzz
 from tests.native.layers import NATIVE, includes_of
 
@@ -37,3 +38,10 @@ def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> No
     many = bytes([1, 0b00001001, 0, *bytes(8), *range(256), *bytes(2800)])
     sources = [NATIVE / "watch" / "parameters" / "kernels.c", NATIVE / "base" / "mappings.c"]
     fuzz(tmp_path, HERE / "fuzz_parameters.c", sources, options, longest=4096, examples=[packed, array, many])
+
+
+def test_machine_code_is_read_within_its_bytes(tmp_path: Path) -> None:
+    room = NATIVE / "watch" / "parameters"
+    sources = [room / "machine_code.c", room / "machine_instruction.c"]
+    code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
+    fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, [f"-I{room}"], longest=len(code) + 256, examples=[code])

@@ -35,7 +35,7 @@ function loadCollector() {
     allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
     interpreterClock: optional("interpreter_clock", "void", ["pointer"]),
     foreign: bound("foreign", "void", ["pointer", "uint64", "bool"]),
-    ask: optional("ask", "void", new Array(9).fill("pointer")),
+    ask: optional("ask", "void", new Array(11).fill("pointer")),
     askGraphs: optional("ask_graphs", "void", new Array(9).fill("pointer")),
     entryPoints: optional("entry_points", "void", ["pointer", "uint", "pointer"]),
     python: optional("python", "void", ["pointer", "pointer", "uint", "uint"]),

@@ -50,6 +50,8 @@ ASKED = (
     "device_uuid",
     "function_name",
     "kernel_name",
+    "function_module",
+    "kernel_library",
 )
 ASKED_OF_GRAPHS = (
     "is_capturing",

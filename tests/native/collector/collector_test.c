@@ -160,7 +160,7 @@ static void read_managed_variable(synchronize sync)
     launch start = (launch)hook("cuLaunchKernel", (void *)driver_launch);
     uint64_t address = 0;
     variable = pages(4096);
-    ffm_collector_ask((void *)driver_attribute, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    ffm_collector_ask((void *)driver_attribute, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     assert(global(&address, NULL, 1, "variable") == 0 && address == (uint64_t)variable);
     assert(start(1, 1, 1, 1, 1, 1, 1, 0, 0, NULL, NULL) == 0);
     assert(sync() == 0);

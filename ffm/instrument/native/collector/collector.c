@@ -29,6 +29,7 @@
 #include "kernel_name.h"
 #include "kernel_names.h"
 #include "kernels.h"
+#include "loaded_code.h"
 #include "lock_waits.h"
 #include "mappings.h"
 #include "modes.h"
@@ -282,13 +283,14 @@ void ffm_collector_foreign(void *start, uint64_t bytes, bool driver)
 
 void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
                        void *kernel_parameter, void *current_context, void *context_device, void *device_uuid,
-                       void *function_name, void *kernel_name)
+                       void *function_name, void *kernel_name, void *function_module, void *kernel_library)
 {
     ffm_pageable_ask(device_attribute);
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
     ffm_contexts_ask(current_context, context_device, device_uuid);
     ffm_kernel_name_ask(function_name, kernel_name);
+    ffm_loaded_code_ask(function_module, kernel_library);
 }
 
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,

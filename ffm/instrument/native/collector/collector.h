@@ -77,7 +77,8 @@ FFM_EXPORT void ffm_collector_foreign(void *start, uint64_t bytes, bool driver);
  * driver lacks one. */
 FFM_EXPORT void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *function_parameter,
                                   void *kernel_parameter, void *current_context, void *context_device,
-                                  void *device_uuid, void *function_name, void *kernel_name);
+                                  void *device_uuid, void *function_name, void *kernel_name, void *function_module,
+                                  void *kernel_library);
 
 /* The same for streams and graphs. */
 FFM_EXPORT void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,

@@ -380,6 +380,17 @@ DRIVER_CALL(cuFuncGetModule)(CUmodule *module, CUfunction function)
     return CUDA_SUCCESS;
 }
 
+DRIVER_CALL(cuKernelGetLibrary)(CUlibrary *library, CUkernel handle)
+{
+    const Kernel *kernel = find_kernel(handle);
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!library)
+        return CUDA_ERROR_INVALID_VALUE;
+    *library = reinterpret_cast<CUlibrary>(kernel->module);
+    return CUDA_SUCCESS;
+}
+
 DRIVER_CALL(cuFuncGetAttribute)(int *value, CUfunction_attribute attribute, CUfunction function)
 {
     return get_attribute(value, attribute, function);

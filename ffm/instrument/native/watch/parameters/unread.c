@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "kernel_name.h"
+#include "loaded_code.h"
 #include "plan_file.h"
 
 enum { ADDRESS_BYTES = 6 }; /* of user space, with four levels of page tables: the others of a word are 0 */
@@ -50,7 +51,7 @@ static uint32_t first_of(XXH128_hash_t name)
     return low;
 }
 
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
+static bool plan_holds(uint64_t kernel, uint64_t offset)
 {
     const char *called = count == 0 ? NULL : ffm_name_of_kernel(kernel);
     if (called == NULL)
@@ -60,4 +61,9 @@ bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
         if (unread[place].begin < offset + ADDRESS_BYTES && offset < unread[place].end)
             return true;
     return false;
+}
+
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
+{
+    return plan_holds(kernel, offset) || ffm_loaded_code_ignores(kernel, offset, ADDRESS_BYTES);
 }

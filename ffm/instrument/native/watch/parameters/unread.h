@@ -1,4 +1,5 @@
-/* Which bytes of their parameters kernels never read, as a stage found in their code. */
+/* Which bytes of their parameters kernels never read, as a stage found in the PTX of files, or as the
+ * machine code shows that is loaded. */
 #ifndef FFM_UNREAD_H
 #define FFM_UNREAD_H
 

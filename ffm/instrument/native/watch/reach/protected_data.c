@@ -11,6 +11,7 @@
 #include "extents.h"
 #include "graphs.h"
 #include "launches.h"
+#include "loaded_code.h"
 #include "mappings.h"
 #include "pageable.h"
 #include "planned.h"
@@ -39,6 +40,7 @@ void ffm_protected_data_after_fork(void)
 {
     ffm_planned_after_fork(&planned);
     ffm_stored_addresses_after_fork();
+    ffm_loaded_code_after_fork();
 }
 
 bool ffm_protected_data_planned(uint32_t stack)
@@ -182,6 +184,7 @@ static bool uses_pageable(const ffm_function *function, const uint64_t *argument
 
 void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments)
 {
+    ffm_loaded_code_before(function, arguments);
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments))
         return;
     const uint64_t now = ffm_now();
@@ -212,6 +215,7 @@ static bool protects(const ffm_function *function, const ffm_operation *operatio
 void ffm_protected_data_add(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
                             uint64_t number, const ffm_thread *thread)
 {
+    ffm_loaded_code_after(function, arguments, (uint32_t)operation->result);
     if (!protects(function, operation))
         return;
     ffm_range range = {.operation = number,

@@ -1,0 +1,27 @@
+/* The machine code that the program has loaded: which bytes of their parameters its kernels never read.
+ *
+ * Of code that is loaded from files, compressed, or only as PTX, nothing is known. */
+#ifndef FFM_LOADED_CODE_H
+#define FFM_LOADED_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "catalogue.h"
+
+/* Provide the driver's own queries: cuFuncGetModule (CUDA 11.0) and cuKernelGetLibrary (CUDA 12.5); NULL if it has
+ * none. */
+void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel);
+
+/* Before and after a call of the driver, which may unload code or load some. */
+void ffm_loaded_code_before(const ffm_function *function, const uint64_t *arguments);
+void ffm_loaded_code_after(const ffm_function *function, const uint64_t *arguments, uint32_t result);
+
+/* Whether a kernel, a CUfunction or a CUkernel, never reads some of so many bytes behind the begin of its parameters.
+ */
+bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint32_t bytes);
+
+/* In a forked child, where a thread that no longer exists may have been loading. */
+void ffm_loaded_code_after_fork(void);
+
+#endif

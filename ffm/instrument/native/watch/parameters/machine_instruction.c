@@ -1,0 +1,162 @@
+#include "machine_instruction.h"
+
+#include <stddef.h>
+
+enum { INSTRUCTION = 16, FIRST = 75, HOPPER = 90, BLACKWELL = 100 };
+
+/* Bits 9 to 11: what the operands are. With CONSTANTS, one of them is in a bank. */
+enum {
+    REGISTERS = 1,
+    IMMEDIATE_LAST = 2,
+    CONSTANT_LAST = 3,
+    IMMEDIATE = 4,
+    CONSTANT = 5,
+    UNIFORM = 6,
+    UNIFORM_LAST = 7
+};
+
+/* Bits 0 to 8 of arithmetic, moves, comparisons and conversions, which have all of these forms. In ascending order. */
+static const uint16_t arithmetic[] = {
+    0x002, 0x007, 0x008, 0x009, 0x00b, 0x00c, 0x00f, 0x010, 0x011, 0x012, 0x013, 0x015, 0x016, 0x017,
+    0x019, 0x01c, 0x020, 0x021, 0x023, 0x024, 0x025, 0x027, 0x028, 0x029, 0x02a, 0x02b, 0x030, 0x031,
+    0x032, 0x033, 0x034, 0x035, 0x036, 0x038, 0x03e, 0x045, 0x046, 0x048, 0x04a, 0x054, 0x056, 0x05a,
+    0x082, 0x085, 0x087, 0x08c, 0x090, 0x091, 0x092, 0x096, 0x097, 0x099, 0x09c, 0x0a4, 0x0a5, 0x0bd,
+    0x0bf, 0x100, 0x101, 0x102, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0x111, 0x112, 0x113,
+};
+
+/* Bits 0 to 11 of others that read no bank: memory, votes, barriers, special registers. In ascending order. */
+static const uint16_t others[] = {
+    0x237, 0x23c, 0x2ca, 0x2cc, 0x348, 0x355, 0x381, 0x385, 0x386, 0x387, 0x388, 0x389, 0x38c, 0x38d, 0x3a1,
+    0x3c2, 0x3c4, 0x589, 0x58d, 0x5ab, 0x803, 0x804, 0x805, 0x806, 0x83b, 0x886, 0x918, 0x919, 0x91a, 0x91b,
+    0x941, 0x942, 0x945, 0x946, 0x948, 0x94d, 0x950, 0x956, 0x980, 0x981, 0x983, 0x984, 0x985, 0x986, 0x987,
+    0x988, 0x989, 0x98e, 0x98f, 0x992, 0x9a8, 0x9ab, 0x9af, 0x9c3, 0xb1d, 0xf55, 0xf89, 0xfae,
+};
+
+enum { BRANCH = 0x947, BRANCH_UNIFORM = 0x547, CALL = 0x944 };
+enum { LOAD = 0xb82, LOAD_UNIFORM = 0xab9, LOAD_UNIFORM_BLACKWELL = 0x7ac };
+
+static const ffm_bank_read everything = {.all = true}, nothing = {.all = false};
+
+static bool holds(const uint16_t *sorted, size_t count, uint16_t wanted)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (sorted[middle] == wanted)
+            return true;
+        if (sorted[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+uint32_t ffm_parameters_begin(uint32_t architecture)
+{
+    switch (architecture) {
+    case 75:
+    case 80:
+    case 86:
+    case 87:
+    case 89:
+        return 0x160;
+    case 90:
+        return 0x210;
+    case 100:
+    case 103:
+    case 110:
+    case 120:
+    case 121:
+        return 0x380;
+    default:
+        return 0;
+    }
+}
+
+/* The shape of the launch, the stack, and a descriptor of memory. */
+bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place)
+{
+    if (architecture >= BLACKWELL)
+        return place >= 0x358 && place < 0x380;
+    if (place < 0x18 || place == 0x28)
+        return true;
+    return architecture == HOPPER ? place == 0x208 : architecture > FIRST && place == 0x118;
+}
+
+static uint32_t field(uint64_t word, uint32_t first, uint32_t bits)
+{
+    return (uint32_t)(word >> first) & ((1u << bits) - 1);
+}
+
+static bool bit_91(const uint64_t word[2])
+{
+    return (word[1] >> (91 - 64) & 1) != 0;
+}
+
+/* Bits 54 to 58 are the bank. The place in it ends before them. */
+static ffm_bank_read read_of(const uint64_t word[2], uint32_t first_bit, uint32_t bytes)
+{
+    if (field(word[0], 54, 5) != 0)
+        return nothing;
+    return (ffm_bank_read){.begin = field(word[0], first_bit, 54 - first_bit), .bytes = bytes};
+}
+
+/* With an index, the place is not known. */
+static ffm_bank_read of_load(uint32_t kind, const uint64_t word[2])
+{
+    static const uint8_t widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
+    const uint32_t index = field(word[0], 24, 8), width = widths[field(word[1], 73 - 64, 3)];
+    const uint32_t none = kind == LOAD_UNIFORM ? 0 : 0xff;
+    const bool mode = field(word[1], 78 - 64, 2) != 0;
+    if (index != none || mode || width == 0 || bit_91(word) != (kind == LOAD_UNIFORM_BLACKWELL))
+        return everything;
+    return read_of(word, kind == LOAD_UNIFORM_BLACKWELL ? 37 : 38, width);
+}
+
+/* Whether it goes to an instruction of the same code. */
+static bool stays(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes)
+{
+    const uint32_t upper = field(word[1], 0, 18);
+    int64_t distance = (int32_t)(word[0] >> 32 & ~3ULL);
+    if (upper != (distance < 0 ? (1u << 18) - 1 : 0))
+        return false;
+    if (architecture >= HOPPER)
+        distance = distance * 256 + field(word[0], 16, 8) * 4;
+    const int64_t target = (int64_t)offset + INSTRUCTION + distance;
+    return target >= 0 && (uint64_t)target < bytes && target % INSTRUCTION == 0;
+}
+
+static ffm_bank_read of_arithmetic(uint32_t architecture, const uint64_t word[2])
+{
+    enum { WIDEST = 8 };
+    switch (field(word[0], 9, 3)) {
+    case REGISTERS:
+    case IMMEDIATE_LAST:
+    case IMMEDIATE:
+        return nothing;
+    case UNIFORM:
+    case UNIFORM_LAST:
+        return bit_91(word) ? nothing : everything;
+    case CONSTANT_LAST:
+    case CONSTANT: /* bit 91: of a bank whose address is in a register */
+        return architecture >= HOPPER || bit_91(word) ? everything : read_of(word, 38, WIDEST);
+    default:
+        return everything;
+    }
+}
+
+ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes)
+{
+    const uint16_t kind = (uint16_t)field(word[0], 0, 12), base = (uint16_t)field(word[0], 0, 9);
+    if (kind == BRANCH || kind == BRANCH_UNIFORM || kind == CALL)
+        return stays(architecture, word, offset, bytes) ? nothing : everything;
+    if (kind == LOAD || (kind == LOAD_UNIFORM && architecture <= HOPPER) ||
+        (kind == LOAD_UNIFORM_BLACKWELL && architecture >= BLACKWELL))
+        return of_load(kind, word);
+    if (holds(others, sizeof others / sizeof *others, kind))
+        return nothing;
+    if (holds(arithmetic, sizeof arithmetic / sizeof *arithmetic, base))
+        return of_arithmetic(architecture, word);
+    return everything;
+}

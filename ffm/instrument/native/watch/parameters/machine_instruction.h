@@ -1,0 +1,28 @@
+/* What an instruction of a GPU reads of constant bank 0, where the parameters of kernels are.
+ *
+ * The encoding is undocumented. It was derived from what NVIDIA's disassembler shows of half of the kernels in some
+ * libraries, and compared with what it shows of the others. Of an instruction that is not known, the answer is that it
+ * may read everything. */
+#ifndef FFM_MACHINE_INSTRUCTION_H
+#define FFM_MACHINE_INSTRUCTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    bool all;              /* any byte of the bank, or a branch to code elsewhere */
+    uint32_t begin, bytes; /* otherwise these; no bytes if it reads none */
+} ffm_bank_read;
+
+/* Where parameters begin in the bank, on an architecture such as 90 (10 * major + minor); 0 if its code is not known.
+ */
+uint32_t ffm_parameters_begin(uint32_t architecture);
+
+/* Whether a read from this place, before the parameters, cannot be of the address of the bank itself, by which code
+ * could read parameters from memory. */
+bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place);
+
+/* What the instruction at an offset from the begin of code of so many bytes reads. */
+ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes);
+
+#endif

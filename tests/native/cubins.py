@@ -1,0 +1,54 @@
+"""Machine code as nvcc 13 lays it out, from instructions that tests choose. It cannot run."""
+
+from __future__ import annotations
+
+import struct
+
+ARCHITECTURE, FIRST_PARAMETER = 90, 0x210
+EXIT = (0x794D, 0)
+STORE = (0x0000000502007986, 0x000FE2000C101904)
+"""STG.E desc[UR4][R2.64], R5"""
+
+_PROGBITS, _SYMTAB, _STRTAB, _RELA, _ATTRIBUTES = 1, 2, 3, 4, 0x70000000
+
+
+def load(place: int, width: int, index: int = 0xFF, bank: int = 0) -> tuple[int, int]:
+    """Return LDC of 4 or 8 bytes at a place of a bank, with a register as index unless that is 0xFF."""
+    return 0x2B82 | 0x5000 | index << 24 | place << 38 | bank << 54, {4: 4, 8: 5}[width] << 9
+
+
+def cubin(
+    kernel: str,
+    parameters: list[tuple[int, int]],
+    instructions: list[tuple[int, int]],
+    *,
+    architecture: int = ARCHITECTURE,
+    relocations: bytes = b"",
+) -> bytes:
+    """Return a cubin with one kernel, whose parameters are given by offset and size, in bytes."""
+    name = kernel.encode()
+    size = max(offset + own for offset, own in parameters)
+    attributes = struct.pack("<BBHIHH", 4, 0x0A, 8, 1, FIRST_PARAMETER, size)
+    for ordinal, (offset, own) in enumerate(parameters):
+        attributes += struct.pack("<BBHIHHI", 4, 0x17, 12, 0, ordinal, offset, own << 18 | 0x1F000)
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 5, 0, 16 * len(instructions))
+    contents = [
+        (b".shstrtab", _STRTAB, 0, 0, b""),
+        (b".strtab", _STRTAB, 0, 0, b"\0" + name + b"\0"),
+        (b".symtab", _SYMTAB, 2, 1, symbols),
+        (b".nv.info." + name, _ATTRIBUTES, 3, 5, attributes),
+        (b".text." + name, _PROGBITS, 3, 0, b"".join(struct.pack("<QQ", *word) for word in instructions)),
+        (b".rela.text." + name, _RELA, 3, 5, relocations),
+    ]
+    names = b"\0" + b"".join(one[0] + b"\0" for one in contents)
+    contents[0] = (*contents[0][:4], names)
+    rows, body, place = bytes(64), b"", 1
+    for title, kind, link, info, content in contents:
+        rows += struct.pack("<IIQQQQIIQQ", place, kind, 0, 0, 64 + len(body), len(content), link, info, 1, 0)
+        body += content
+        place += len(title) + 1
+    identity = b"\x7fELF" + bytes([2, 1, 1, 65, 8]) + bytes(7)
+    table = 64 + len(body)
+    flags = 0x6000004 | architecture << 8
+    header = struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, table, flags, 64, 0, 0, 64, 1 + len(contents), 1)
+    return identity + header + body + rows
