@@ -26,7 +26,12 @@ class Repetition(IntEnum):
     """Some of its blocks went to the same places before."""
     OUTSIDE_PORTION = 5
     """Only a portion of the run was measured, and what it may repeat lies outside of it."""
+    REPEAT_UNSEEN = 6
+    """The same bytes went to the same destination before, but what it held was not looked at."""
 
+
+REPEATED = (Repetition.NO_OP, Repetition.REPEAT, Repetition.REPEAT_UNSEEN)
+"""Those whose bytes went to the same destination before."""
 
 PARTIAL_SHARE = 0.1
 """A transfer is a partial repeat if at least this share of its bytes repeats."""
@@ -49,6 +54,8 @@ class Contents:
     """XXH3-128 of the bytes."""
     destination_held: NDArray[np.bool_]
     """Whether the destination was seen to hold exactly these bytes before."""
+    destination_known: NDArray[np.bool_]
+    """Whether what the destination held was looked at."""
     allocation: NDArray[np.int64]
     """Number of the device allocation that the copy writes or reads; a new allocation at the same address has a new
     number. Negative if unknown.
@@ -105,9 +112,14 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     no_op = contents.destination_held & np.where(down, again, contents.defined)
     share, origin = _shares(contents, parts)
     partial = ~down & (share >= PARTIAL_SHARE)
+    # An upload that others have followed, or whose memory has been allocated anew, was overwritten for certain.
+    overwritten = ~down & (
+        (contents.last_write > contents.time[previous]) | (contents.allocation != contents.allocation[previous])
+    )
+    unseen = again & ~contents.destination_known & ~overwritten
     kind = np.select(
-        [no_op, again, elsewhere, partial],
-        [Repetition.NO_OP, Repetition.REPEAT, Repetition.COPY, Repetition.PARTIAL],
+        [no_op, unseen, again, elsewhere, partial],
+        [Repetition.NO_OP, Repetition.REPEAT_UNSEEN, Repetition.REPEAT, Repetition.COPY, Repetition.PARTIAL],
         Repetition.NEEDED,
     ).astype(np.uint8)
     first = np.select(

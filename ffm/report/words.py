@@ -35,6 +35,9 @@ WORDS = {
     Because.NO_OP: "the destination already holds exactly these bytes",
     Because.REPEAT: "the same bytes went to the same place before, but it was written or reallocated since: "
     "keep the buffer and its content",
+    Because.REPEAT_UNSEEN: "the same bytes went to the same place before; what it still held was looked at in some of "
+    "the calls only, and not in these: if nothing writes it in between, remove them, otherwise keep the buffer and its "
+    "content",
     Because.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
     "shared buffer, would suffice",
     Because.PARTIAL: "blocks of 64 KiB of it went to the same places before: send only what changed",

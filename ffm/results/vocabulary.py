@@ -44,6 +44,7 @@ class Because(StrEnum):
     NEEDED = auto()
     NO_OP = auto()
     REPEAT = auto()
+    REPEAT_UNSEEN = auto()
     COPY = auto()
     PARTIAL = auto()
 

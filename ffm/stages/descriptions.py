@@ -28,6 +28,7 @@ from ffm.symbols.buffer_names import BufferNames
 VERDICTS = {
     Repetition.NO_OP: "no-op",
     Repetition.REPEAT: "repeat",
+    Repetition.REPEAT_UNSEEN: "repeat",
     Repetition.COPY: "copy",
     Repetition.PARTIAL: "partial",
     Repetition.OUTSIDE_PORTION: "not judged",

@@ -42,7 +42,7 @@ from ffm.model.edges import judgeable
 from ffm.model.necessity.program import Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import Necessity, needed_synchronizations
-from ffm.model.transfers import Repetition
+from ffm.model.transfers import REPEATED
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table, write_table
@@ -242,7 +242,7 @@ def _within_portion(
     if not is_limited(recording) and not recording.finished:
         return necessity
     stays = np.ones(len(operations.start), np.bool_)
-    stays[rows_of(transfers, columns)[np.isin(transfers["kind"], (Repetition.NO_OP, Repetition.REPEAT))]] = False
+    stays[rows_of(transfers, columns)[np.isin(transfers["kind"], REPEATED)]] = False
     judged = judgeable(operations, stretches_of(recording), stays)
     unsure = np.isin(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
     return replace(

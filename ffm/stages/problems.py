@@ -11,7 +11,7 @@ from ffm.model.codes import is_one_of
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Problem, Timeline
-from ffm.model.transfers import Repetition
+from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
 from ffm.stages.joined import Joined
 from ffm.stages.timelines import traced_timeline
@@ -30,7 +30,6 @@ edit at the call site changes them all. The last iteration of a loop needs less 
 edit.
 """
 
-REPEATED = (Repetition.NO_OP, Repetition.REPEAT)
 """What counts as an unnecessary transfer: its bytes need not be sent again."""
 
 

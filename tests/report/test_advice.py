@@ -144,6 +144,13 @@ def test_the_first_of_repeated_transfers_is_told_apart_from_those_that_changed()
     )
 
 
+def test_advice_says_in_how_many_calls_the_destination_was_looked_at() -> None:
+    advice = told(replace(TRANSFER, no_op=4, unseen=5))
+    assert "at each of the 4 calls at which it was looked at, of 9." in advice
+    assert "what the device held was not looked at" in told(replace(TRANSFER, unseen=9))
+    assert "cannot just be left out" in told(replace(TRANSFER, repeat=4, unseen=5))
+
+
 def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy_on_the_device() -> None:
     advice = told(replace(TRANSFER, repeat=9))
     assert "device to device" in advice and "cannot just be left out" in advice

@@ -34,6 +34,7 @@ REMOVABLE = (
     Repetition.PARTIAL,
     Repetition.COPY,
     Repetition.REPEAT,
+    Repetition.REPEAT_UNSEEN,
     Repetition.NO_OP,
 )
 """From what must stay to what can be removed: a transfer of several copies is classified by the least removable."""
@@ -103,6 +104,7 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         bytes=recorded["bytes"].astype(np.int64),
         hash_low=recorded["hash"][:, 0],
         hash_high=recorded["hash"][:, 1],
+        destination_known=known,
         destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
         allocation=allocation,
         defined=_defined(touching, allocation, rows, len(columns["start"])),

@@ -83,6 +83,7 @@ class ProblemSite:
     misplaced: int
     no_op: int
     repeat: int
+    """Transfers of bytes that went to the same place before, which was written or reallocated since."""
     changed: int
     """Transfers of other bytes than those that are repeated, or of the same to another place."""
     keep: tuple[int, ...]
@@ -92,6 +93,8 @@ class ProblemSite:
     """By the estimator used for sorting."""
     downloads: bool = False
     """Whether the call copies from the device."""
+    unseen: int = 0
+    """Transfers of bytes that went to the same place before, whose content was not looked at."""
     elsewhere: int = 0
     """Transfers of bytes that had been transferred to or from another place before."""
     download: PartialDownload | None = None
@@ -99,6 +102,11 @@ class ProblemSite:
     """The Python package through which the call is made; None for a program that is not in Python."""
     in_copy: bool = False
     """Whether a copy of that package makes the call, which a program cannot remove by itself."""
+
+    @property
+    def repeated(self) -> int:
+        """How many transfers brought bytes that went to the same place before."""
+        return self.no_op + self.repeat + self.unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def _has_problem(problem: ProblemSite) -> bool:
 
 
 def _waits_or_repeats(problem: ProblemSite) -> bool:
-    return bool(problem.unnecessary or problem.misplaced or problem.no_op or problem.repeat)
+    return bool(problem.unnecessary or problem.misplaced or problem.repeated)
 
 
 def _remedy(problem: ProblemSite) -> Remedy:
@@ -155,7 +163,7 @@ def _remedy(problem: ProblemSite) -> Remedy:
 
 
 def _of_problem(problem: ProblemSite) -> Remedy:
-    if problem.no_op or problem.repeat:
+    if problem.repeated:
         return _repeated_transfer(problem)
     if problem.kind == "free":
         return _memory_management(problem)
@@ -260,8 +268,15 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
         ]
     else:
         steps = [
-            "Upload the data once, before the loop, and leave this call out: the device held the same bytes already at "
-            "each call.",
+            "Upload the data once, before the loop, and leave this call out: "
+            + (
+                "each sent the same bytes, but what the device held was not looked at."
+                if not problem.no_op
+                else f"the device held the same bytes already at each of the {problem.no_op:,} calls at which it was "
+                f"looked at, of {problem.no_op + problem.unseen:,}."
+                if problem.unseen
+                else "the device held the same bytes already at each call."
+            ),
             f"{UNPROVED_UPLOAD} Nor that no kernel writes the buffer then: if one may, keep the data in a second "
             "buffer, and copy from there on the device.",
         ]
@@ -272,7 +287,7 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
             f"The saving is at least what is shown: it counts the driver's calls alone. What {problem.framework.name} "
             "does itself for a call that is left out, such as copying the array to pinned memory first, is saved, too."
         )
-    return _made(problem, RemedyKind.REPEATED_TRANSFER, problem.no_op + problem.repeat, steps, "destination")
+    return _made(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
 
 
 UNPROVED_UPLOAD = "Not shown: that the host data stays the same with other input."
@@ -281,7 +296,7 @@ UNPROVED_DOWNLOAD = "Not shown: that no kernel changes the data in between with 
 
 def _only_when_changed(problem: ProblemSite) -> list[str]:
     """Return the steps for transfers of which some were needed."""
-    occurrences = problem.no_op + problem.repeat
+    occurrences = problem.repeated
     call = (
         "brought bytes that the host already held"
         if problem.downloads

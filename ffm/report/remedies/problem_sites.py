@@ -12,6 +12,7 @@ from ffm.report.remedies.advice import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.remedies.frameworks import PYTHON, Framework, framework_of
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
+from ffm.results.vocabulary import Because
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
@@ -40,6 +41,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
             occurrences[verdict.kind] += verdict.occurrences
         unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
         mostly = unnecessary * 2 > site.count
+        unseen = sum(verdict.occurrences for verdict in verdicts if verdict.because is Because.REPEAT_UNSEEN)
         found.append(
             ProblemSite(
                 site=index,
@@ -50,7 +52,8 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 unnecessary=unnecessary if mostly else 0,
                 misplaced=0 if mostly else site.problem_count,
                 no_op=occurrences.get("no-op", 0),
-                repeat=occurrences.get("repeat", 0),
+                repeat=occurrences.get("repeat", 0) - unseen,
+                unseen=unseen,
                 changed=_changed(index, site),
                 elsewhere=occurrences.get("copy", 0),
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
