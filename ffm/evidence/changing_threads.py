@@ -39,17 +39,25 @@ def rows_by_turn(wanted: Columns, left: Rows, among: Columns, free: Rows) -> Row
     shared = np.zeros(len(wanted["stack"]), bool), np.zeros(len(among["stack"]), bool)
     shared[0][seen[0]], shared[1][seen[1]] = several[: len(seen[0])], several[len(seen[0]) :]
     asking, answering = np.flatnonzero(shared[0][left]), free[shared[1][free]]
-    both = _both(wanted, left[asking], among, answering, CALLED)
-    if not len(asking) or not len(answering):
-        return found
-    called, first = numbered(*both.values())
-    of_wanted, of_among = called[: len(asking)], called[len(asking) :]
+    place = in_turn(
+        {name: wanted[name][left[asking]] for name in CALLED}, {name: among[name][answering] for name in CALLED}
+    )
+    found[asking[place >= 0]] = answering[place[place >= 0]]
+    return found
+
+
+def in_turn(wanted: Columns, among: Columns) -> Rows:
+    """Return, for each row of a table, the row of another one with the same process and stack: for the first one the
+    first there, and so on; -1 if there is none left. Each table has the columns `CALLED`, of shape (rows,).
+    """
+    called, first = numbered(*(np.concatenate([wanted[name], among[name]]) for name in CALLED))
+    of_wanted, of_among = np.split(called, [len(wanted["stack"])])
     many = np.bincount(of_among, minlength=len(first))
     place = np.cumsum(many) - many
-    ordered = answering[np.argsort(of_among, kind="stable")]
     turn = ranks_within(of_wanted, len(first))
+    found = np.full(len(of_wanted), -1, np.int64)
     some = turn < many[of_wanted]
-    found[asking[some]] = ordered[place[of_wanted[some]] + turn[some]]
+    found[some] = np.argsort(of_among, kind="stable")[place[of_wanted[some]] + turn[some]]
     return found
 
 

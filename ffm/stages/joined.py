@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.evidence.changing_threads import chosen_by_chance, rows_by_turn
+from ffm.evidence.changing_threads import CALLED, chosen_by_chance, in_turn, rows_by_turn
 from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translate
 from ffm.evidence.task_stacks import numbered_tasks
 from ffm.model.necessity.reasons import is_required
@@ -112,21 +112,21 @@ def rows_of_waits(traced: Alignment, table: Columns, waits: NDArray[np.bool_]) -
     """Return the traced row for each row of stage 3's table of synchronizations, or -1; `waits` says which traced rows
     wait.
 
-    Where threads changed and stage 3 saw more waits than stage 2, none that was needed is left out: it takes the place
-    of one that was not.
+    Where stage 3 saw more waits of a stack than stage 2, none that was needed is left out: it takes the place of one
+    that was not, the last one first. A loop that took more turns there may have needed only the last wait.
     """
     rows = _rows_by_turn(traced, table, waits)
     needed = is_required(table["reason"])
-    lost = (rows < 0) & needed
-    if not lost.any():
+    lost = np.flatnonzero((rows < 0) & needed)
+    if not len(lost):
         return rows
-    spared = np.flatnonzero((rows >= 0) & ~needed)
-    holder = np.full(len(waits), -1, np.int64)
-    holder[rows[spared]] = spared
-    found = traced.rows_by_turn(table, rows, lost, holder >= 0)
-    given = found[lost]
-    found[holder[given[given >= 0]]] = -1
-    return found
+    stacks = np.unique(table["stack"][lost])
+    spared = np.flatnonzero((rows >= 0) & ~needed & np.isin(table["stack"], stacks))[::-1]
+    place = in_turn({name: table[name][lost] for name in CALLED}, {name: table[name][spared] for name in CALLED})
+    taken = spared[place[place >= 0]]
+    rows[lost[place >= 0]] = rows[taken]
+    rows[taken] = -1
+    return rows
 
 
 def rows_of_tasks(
