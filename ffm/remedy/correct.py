@@ -221,6 +221,8 @@ def _run_corrected(
     outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
     counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]
     if not counted and outcome.ending.sound:
-        why = "There is nothing to correct." if find_driver() else f"There is none on this machine: {NOT_FOUND}."
-        raise ProgramError(f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). {why}")
+        raise ProgramError(
+            f"{command[0]} ran to its end without loading a CUDA driver (libcuda.so). "
+            + ("There is nothing to correct." if find_driver() else f"There is none on this machine: {NOT_FOUND}.")
+        )
     return ProgramRun(outcome.wall_s, outcome.ending, output.read_bytes(), _digests(files, before)), counted
