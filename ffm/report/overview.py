@@ -200,7 +200,7 @@ NAMED_SITES = 8
 
 
 def _chance_notes(analysis: Analysis) -> list[str]:
-    """Return a note if threads share out tasks anew in each run, so that not all problems are known one by one."""
+    """Return a note if several threads make calls of which some are problems: which ones may be chance."""
     found = [] if analysis.matching is None else analysis.matching.by_chance
     if not found:
         return []
@@ -208,8 +208,8 @@ def _chance_notes(analysis: Analysis) -> list[str]:
     sites = ", ".join(f"{one.operations:,} of {one.of:,} at site {one.site + 1}" for one in named)
     more = f", and some at {plural(len(found) - len(named), 'other site')}" if len(found) > len(named) else ""
     return [
-        f"Problems that several threads have in common: {sites}{more}. Threads share out their tasks anew in each run, "
-        "so it is known how many these are, but not which; the intervals allow for that."
+        f"Problems in calls that several threads make: {sites}{more}. Which thread makes which call can differ "
+        "from run to run, so it is known how many the problems are, but not which; the intervals allow for that."
     ]
 
 
