@@ -23,6 +23,7 @@ enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes 
 typedef struct list {
     uint64_t since;
     uint32_t count;
+    bool interrupted; /* by a handler of the program, which may use what is open */
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
@@ -61,6 +62,7 @@ static list *list_here(void)
     if (spare != NULL) {
         spare = spare->next;
         aside.list->count = 0;
+        aside.list->interrupted = false;
         aside.list->since = ffm_now();
     }
     return aside.list;
@@ -90,6 +92,12 @@ static void set(uint64_t start, uint64_t end, bool writing)
         own->ranges[own->count++].thread = range->thread;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
     }
+}
+
+void ffm_aside_interrupted(void)
+{
+    if (aside.list != NULL)
+        aside.list->interrupted = true;
 }
 
 void ffm_aside_system_call(uint64_t start, uint64_t bytes, bool writing)
@@ -145,7 +153,7 @@ static void settle(list *own, bool of_driver, bool brief)
                 range->thread != own->ranges[own->count - 1].thread ||
                 range->start < own->ranges[own->count - 1].start || range->end > own->ranges[own->count - 1].end)
                 continue;
-            if (is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
+            if (own->interrupted || is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
                 ffm_access_lost(i - 1, own->since);
         }
     }

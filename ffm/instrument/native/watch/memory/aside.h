@@ -13,6 +13,10 @@ void ffm_aside_system_call(uint64_t start, uint64_t bytes, bool writing);
 /* Nothing in [start, end) is touched, but its pages must be open. ffm_aside_over ends this. */
 void ffm_aside(uint64_t start, uint64_t end);
 
+/* A handler of the program begins on the calling thread: what is set aside counts as used, since the handler may use it
+ * unseen. */
+void ffm_aside_interrupted(void);
+
 /* Arm again everything that the calling thread has set aside. */
 void ffm_aside_over(void);
 

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "births.h"
 #include "blocked_calls.h"
 #include "calls_in_progress.h"
@@ -224,6 +225,7 @@ ffm_handler_end ffm_dispatch_handler_begins(void)
 {
     if (joined == 0 || joined != (pid_t)ffm_kernel(SYS_gettid, 0, 0, 0, 0))
         return FFM_END_UNTOLD;
+    ffm_aside_interrupted();
     const bool in_ours = selector == LET_THROUGH; /* such as a call of the driver */
     selector = INTERCEPT;
     return in_ours ? FFM_END_TOLD_IN_OURS : FFM_END_TOLD;
