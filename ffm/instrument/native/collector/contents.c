@@ -11,6 +11,7 @@
 #include "guarded.h"
 #include "hashes.h"
 #include "late_readback.h"
+#include "looks.h"
 #include "peek.h"
 #include "protected_data.h"
 #include "readback.h"
@@ -18,10 +19,7 @@
 #include "waits.h"
 #include "watched.h"
 
-/* Reading back or hashing a destination first costs as much as the transfer. A call site does it until it has been
- * useless this often in a row, and whenever bytes repeat that were already sent to the same destination; once it has
- * found the same this often in a row, ever less often. */
-enum { TRIALS = 16, SITES = 1 << 16, REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
+enum { REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
 
 typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
 
@@ -32,17 +30,6 @@ typedef struct {
     ffm_hash hash;
     uint64_t addresses; /* ffm_uploaded_addresses_changes when its addresses were noted */
 } sent;
-
-/* What the looks at the destinations of a call site have found. */
-typedef union {
-    struct {
-        uint8_t in_vain;    /* how many of them in a row found other bytes, up to TRIALS */
-        uint8_t alike;      /* how many in a row found the same, up to TRIALS */
-        bool looked, equal; /* whether there was one, and what the last one found */
-        uint32_t passed;    /* transfers that would have been looked at since that is settled */
-    };
-    uint64_t word;
-} looks;
 
 /* A download whose bytes have not arrived yet. */
 typedef struct {
@@ -58,7 +45,6 @@ static struct {
     sent *table; /* direct mapped by destination and shape; a lost entry costs a no-op verdict, never a wrong one */
     arriving *arriving;
     uint32_t arrivals;
-    looks of_site[SITES];
 } contents = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *pages(uint64_t bytes)
@@ -91,49 +77,6 @@ static uint32_t one_more(void)
 static uint32_t one_less(void)
 {
     return __atomic_sub_fetch(&contents.arrivals, 1, __ATOMIC_RELAXED);
-}
-
-static looks known_of(uint32_t site)
-{
-    return (looks){.word = __atomic_load_n(&contents.of_site[site % SITES].word, __ATOMIC_RELAXED)};
-}
-
-/* What another thread notes at the same time may be lost: then there is one look more. */
-static void note(uint32_t site, looks known)
-{
-    __atomic_store_n(&contents.of_site[site % SITES].word, known.word, __ATOMIC_RELAXED);
-}
-
-/* Whether to look at the destination of a transfer. `again`: it is an upload of the bytes that were sent there last. */
-static bool worth_looking(uint32_t site, bool again)
-{
-    looks known = known_of(site);
-    if (!again && known.in_vain == TRIALS)
-        return false;
-    if (known.alike < TRIALS)
-        return true;
-    known.passed++;
-    note(site, known);
-    return (known.passed & (known.passed - 1)) == 0;
-}
-
-static bool differs_usually(uint32_t site)
-{
-    return known_of(site).in_vain > 0;
-}
-
-static void looked(uint32_t site, bool equal)
-{
-    looks known = known_of(site);
-    if (!known.looked || known.equal != equal) {
-        known.alike = 0;
-        known.passed = 0;
-    }
-    known.alike += known.alike < TRIALS;
-    known.in_vain = equal ? 0 : (uint8_t)(known.in_vain + (known.in_vain < TRIALS));
-    known.looked = true;
-    known.equal = equal;
-    note(site, known);
 }
 
 static void record(ffm_thread *thread, const ffm_content *content, uint32_t site)
@@ -242,7 +185,7 @@ static void record_upload(ffm_thread *thread, const ffm_late_upload *upload, boo
         content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
         content.destination_hash[0] = equal ? content.hash[0] : ~content.hash[0];
         content.destination_hash[1] = equal ? content.hash[1] : ~content.hash[1];
-        looked(upload->site, equal);
+        ffm_look_found(upload->site, equal);
     }
     record(thread, &content, upload->site);
 }
@@ -255,7 +198,7 @@ static void check(const ffm_function *function, const ffm_operation *operation, 
     const ffm_hash hash = {upload->content.hash[0], upload->content.hash[1]};
     bool equal = false;
     ffm_late_readback_tell(thread, record_upload);
-    if (known_of(upload->site).looked && without_gaps(&copy->source) && without_gaps(&copy->destination) &&
+    if (ffm_looked(upload->site) && without_gaps(&copy->source) && without_gaps(&copy->destination) &&
         ffm_late_readback_begin(function, operation, copy, upload))
         return;
     const bool known = compare(function, operation, copy, &hash, &equal);
@@ -276,7 +219,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
     }
     const uint64_t bytes = source->width * source->height * source->depth, addresses = ffm_uploaded_addresses_changes();
     /* Where the bytes of a site are found to be others, their addresses are noted on the way. */
-    bool noted = differs_usually(operation->stack) && bytes > FFM_PART_BYTES && without_gaps(source) &&
+    bool noted = ffm_look_found_others(operation->stack) && bytes > FFM_PART_BYTES && without_gaps(source) &&
                  without_gaps(destination);
     part_context parts = {.recorder = thread,
                           .operation = thread->operations.stream.written,
@@ -300,7 +243,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
     if (!noted)
         ffm_uploaded_addresses_in(copy);
     const ffm_late_upload upload = {content, operation->stack};
-    if (worth_looking(operation->stack, again))
+    if (ffm_look_pays(operation->stack, again))
         check(function, operation, copy, thread, &upload);
     else
         record_upload(thread, &upload, false, false);
@@ -324,7 +267,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                          .site = operation->stack};
     ffm_hash there;
     if (planned && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
-        worth_looking(operation->stack, false) && hash_host(destination, NULL, &there)) {
+        ffm_look_pays(operation->stack, false) && hash_host(destination, NULL, &there)) {
         download.content.destination_hash[0] = there.low;
         download.content.destination_hash[1] = there.high;
         download.content.flags |= FFM_CONTENT_DESTINATION_KNOWN;
@@ -411,7 +354,7 @@ static void arrived(arriving *download, ffm_thread *thread)
     content->hash[1] = hash.high;
     if (content->flags & FFM_CONTENT_DESTINATION_KNOWN) {
         ffm_hash there = {content->destination_hash[0], content->destination_hash[1]};
-        looked(download->site, ffm_hash_equal(&there, &hash));
+        ffm_look_found(download->site, ffm_hash_equal(&there, &hash));
     }
     record(thread, content, download->site);
 }
