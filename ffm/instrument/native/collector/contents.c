@@ -198,10 +198,12 @@ static void check(const ffm_function *function, const ffm_operation *operation, 
     const ffm_hash hash = {upload->content.hash[0], upload->content.hash[1]};
     bool equal = false;
     ffm_late_readback_tell(thread, record_upload);
-    if (ffm_looked(upload->site) && without_gaps(&copy->source) && without_gaps(&copy->destination) &&
-        ffm_late_readback_begin(function, operation, copy, upload))
+    const bool plain = without_gaps(&copy->source) && without_gaps(&copy->destination);
+    if (plain && ffm_looked(upload->site) && ffm_late_readback_begin(function, operation, copy, upload))
         return;
     const bool known = compare(function, operation, copy, &hash, &equal);
+    if (plain && !known && ffm_late_readback_begin(function, operation, copy, upload))
+        return;
     record_upload(thread, upload, known, equal);
 }
 

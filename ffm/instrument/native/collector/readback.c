@@ -1,13 +1,17 @@
 #include "readback.h"
 
+#include <cuda.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "bindings.h"
 #include "captures.h"
+#include "clock.h"
 #include "guarded.h"
+#include "kernel.h"
 #include "peek.h"
 
 enum { WIDEST_GAPS = 4 }; /* bytes read per byte needed */
@@ -35,6 +39,25 @@ static bool room_for(uint64_t bytes)
     return readback.bytes != 0;
 }
 
+/* How long an asynchronous call may take longer until the work before it is over: a second, once. The program does not
+ * wait there, and what it does next may be what the work waits for: a value, a host function, a kernel that looks at
+ * memory. Then the call goes on unlooked at. */
+static const uint64_t PATIENCE_NS = 1000000000;
+
+static bool becomes_idle(uint64_t stream, bool per_thread)
+{
+    static bool lost_patience;
+    const stream_function query = ffm_own_call(FFM_OWN_CALL_QUERY_STREAM, per_thread);
+    const uint64_t last = ffm_now() + (lost_patience ? 0 : PATIENCE_NS);
+    int answer = query == NULL ? CUDA_ERROR_NOT_FOUND : query(stream);
+    while (answer == CUDA_ERROR_NOT_READY && ffm_now() < last) {
+        ffm_kernel(SYS_sched_yield, 0, 0, 0, 0);
+        answer = query(stream);
+    }
+    lost_patience |= answer == CUDA_ERROR_NOT_READY;
+    return answer == CUDA_SUCCESS;
+}
+
 static bool copy_in_order(const ffm_function *function, const ffm_operation *operation, uint64_t from, uint64_t bytes)
 {
     bool per_thread = function->per_thread_stream;
@@ -42,8 +65,8 @@ static bool copy_in_order(const ffm_function *function, const ffm_operation *ope
     if (function->asynchronous) {
         copy_async_function copy = ffm_own_call(FFM_OWN_CALL_DOWNLOAD_LATER, per_thread);
         stream_function wait = ffm_own_call(FFM_OWN_CALL_SYNCHRONIZE_STREAM, per_thread);
-        return copy != NULL && wait != NULL && copy(to, from, bytes, operation->stream) == 0 &&
-               wait(operation->stream) == 0;
+        return copy != NULL && wait != NULL && becomes_idle(operation->stream, per_thread) &&
+               copy(to, from, bytes, operation->stream) == 0 && wait(operation->stream) == 0;
     }
     copy_function copy = ffm_own_call(FFM_OWN_CALL_DOWNLOAD, per_thread);
     return copy != NULL && copy(to, from, bytes) == 0;
