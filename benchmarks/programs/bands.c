@@ -2,21 +2,14 @@
  * filters the one of the round before; the results of that are then downloaded and examined.
  *
  * Prints a sum of what was examined. */
-#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "driver.h"
 
 enum { SIZE = 1 << 16, WORDS = SIZE / sizeof(int), PASSES = 24 };
 
 static const char kernel[] = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry filter() { ret; }\n";
-
-static void check(CUresult result)
-{
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "bands: the driver answered %d\n", (int)result);
-        exit(1);
-    }
-}
 
 __attribute__((noinline)) static void prepare(int *words, unsigned round)
 {
@@ -40,17 +33,12 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: bands ROUNDS\n");
         return 2;
     }
-    CUdevice gpu;
-    CUcontext context;
     CUmodule module;
     CUfunction filter;
     CUstream streams[2];
     CUdeviceptr device[2];
     int *input[2], *output;
-    check(cuInit(0));
-    check(cuDeviceGet(&gpu, 0));
-    check(cuDevicePrimaryCtxRetain(&context, gpu));
-    check(cuCtxSetCurrent(context));
+    open_driver();
     check(cuModuleLoadData(&module, kernel));
     check(cuModuleGetFunction(&filter, module, "filter"));
     check(cuMemHostAlloc((void **)&output, SIZE, 0));

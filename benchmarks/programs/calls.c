@@ -7,26 +7,12 @@
  * sleeps that many microseconds before each call, and each is timed alone: as in a program that waits for its GPU,
  * caches are cold then. Twelve functions of different frames lie between main and the call, so that with main and the C
  * library's three frames the call's stack has 16. */
-#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <time.h>
 
-static void check(CUresult result)
-{
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "calls: the driver answered %d\n", (int)result);
-        exit(1);
-    }
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
+#include "clocks.h"
+#include "driver.h"
+#include "host_blocks.h"
 
 typedef struct {
     CUevent event;
@@ -44,57 +30,27 @@ __attribute__((noinline)) static int frame_12(const work *todo)
     char source = 0;
     for (long batch = 0; batch < todo->batches; batch++) {
         double spent = 0;
-        double began = now_ns();
+        double began = clock_ns(CLOCK_MONOTONIC);
         for (long call = 0; call < todo->calls; call++) {
             if (todo->pause.tv_nsec != 0) {
                 nanosleep(&todo->pause, NULL);
-                began = now_ns();
+                began = clock_ns(CLOCK_MONOTONIC);
             }
             CUresult result =
                 todo->device == 0 ? cuEventQuery(todo->event) : cuMemcpyHtoDAsync(todo->device, &source, 0, NULL);
             failures += result != CUDA_SUCCESS;
             if (todo->pause.tv_nsec != 0)
-                spent += now_ns() - began;
+                spent += clock_ns(CLOCK_MONOTONIC) - began;
         }
         if (todo->pause.tv_nsec == 0)
-            spent = now_ns() - began;
+            spent = clock_ns(CLOCK_MONOTONIC) - began;
         todo->ns_per_call[batch] = spent / (double)todo->calls;
     }
     return failures;
 }
 
-/* A frame of its own size around the next one; the write after the call keeps it from becoming a jump. */
-#define FRAME(number, next)                                                                                            \
-    __attribute__((noinline)) static int frame_##number(const work *todo)                                              \
-    {                                                                                                                  \
-        volatile int room[8 * (number)];                                                                               \
-        room[0] = frame_##next(todo);                                                                                  \
-        return room[0];                                                                                                \
-    }
-FRAME(11, 12)
-FRAME(10, 11)
-FRAME(9, 10)
-FRAME(8, 9)
-FRAME(7, 8)
-FRAME(6, 7)
-FRAME(5, 6)
-FRAME(4, 5)
-FRAME(3, 4)
-FRAME(2, 3)
-FRAME(1, 2)
-
-/* Memory of the heap that stays allocated, in blocks of all sizes from 1 KiB to 64 KiB, none of which is touched. */
-static void allocate(long blocks)
-{
-    static const size_t huge = (size_t)64 << 30;
-    void *last = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (long block = 0; block < blocks && last != MAP_FAILED && last != NULL; block++)
-        last = malloc(1024 * (size_t)(1 + block % 64));
-    if (last == MAP_FAILED || last == NULL) {
-        perror("calls");
-        exit(1);
-    }
-}
+#define INNERMOST_FRAME 12
+#include "frames.h"
 
 int main(int count, char **arguments)
 {
@@ -110,16 +66,11 @@ int main(int count, char **arguments)
         perror("calls");
         return 1;
     }
-    CUdevice device;
-    CUcontext context;
-    check(cuInit(0));
-    check(cuDeviceGet(&device, 0));
-    check(cuDevicePrimaryCtxRetain(&context, device));
-    check(cuCtxSetCurrent(context));
+    open_driver();
     check(cuEventCreate(&todo.event, CU_EVENT_DEFAULT));
     if (atol(arguments[5]) > 0) {
         check(cuMemAlloc(&todo.device, 4));
-        allocate(atol(arguments[5]));
+        allocate_host_blocks(atol(arguments[5]));
     }
     int failures = frame_1(&todo);
     for (long batch = 0; batch < todo.batches; batch++)

@@ -2,21 +2,14 @@
  *
  * A step launches two kernels, uploads a factor from the stack meanwhile, and downloads 4 bytes that decide; the CPU
  * then adapts the factor. Prints the last factor. */
-#include <cuda.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver.h"
+
 static const char kernels[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
                               ".visible .entry gradient() { ret; }\n.visible .entry advance() { ret; }\n";
-
-static void check(CUresult result)
-{
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "descent: the driver answered %d\n", (int)result);
-        exit(1);
-    }
-}
 
 __attribute__((noinline)) static double adapt(double factor)
 {
@@ -36,15 +29,10 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: descent STEPS\n");
         return 2;
     }
-    CUdevice gpu;
-    CUcontext context;
     CUmodule module;
     CUfunction gradient, advance;
     CUdeviceptr device;
-    check(cuInit(0));
-    check(cuDeviceGet(&gpu, 0));
-    check(cuDevicePrimaryCtxRetain(&context, gpu));
-    check(cuCtxSetCurrent(context));
+    open_driver();
     check(cuModuleLoadData(&module, kernels));
     check(cuModuleGetFunction(&gradient, module, "gradient"));
     check(cuModuleGetFunction(&advance, module, "advance"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "portable_kernel.h"
+#include "runtime.h"
 
 static constexpr std::size_t weights = 1 << 20;
 
@@ -15,14 +16,6 @@ __global__ void step(int *data)
         data[0] += 1;
 }
 PORTABLE_KERNEL(step);
-
-static void check(cudaError_t error)
-{
-    if (error != cudaSuccess) {
-        std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-        std::exit(1);
-    }
-}
 
 /* Reads no clock: a wait before that would count as one for timing. */
 static void work()

@@ -4,14 +4,15 @@
  * where each transfer's lies. Writes to OUTPUT, for each kind, its name and the least nanoseconds of the processor that
  * the calling thread spent on a call in any of TURNS turns of CALLS calls. Waiting does not count, nor does what other
  * threads do; work that was enqueued ends between turns. With KIND, only kinds whose names contain it are made. */
-#include <cuda.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clocks.h"
+#include "driver.h"
+#include "host_blocks.h"
 
 enum { SMALL = 256, LARGE = 64 * 1024, COPIES = 4 };
 
@@ -27,21 +28,6 @@ static struct {
     volatile unsigned *gate; /* in pinned memory: the held stream waits until it is 1 */
     int file;
 } on;
-
-static void check(CUresult result)
-{
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "kinds: the driver answered %d\n", (int)result);
-        exit(1);
-    }
-}
-
-static double processor_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
 
 #define KINDS                                                                                                          \
     KIND(event_query, cuEventQuery(on.event))                                                                          \
@@ -162,10 +148,10 @@ static void close_gate(void)
     {                                                                                                                  \
         int failures = 0;                                                                                              \
         before;                                                                                                        \
-        const double began = processor_ns();                                                                           \
+        const double began = clock_ns(CLOCK_THREAD_CPUTIME_ID);                                                        \
         for (long i = 0; i < calls; i++)                                                                               \
             failures += (call) != 0;                                                                                   \
-        const double spent = processor_ns() - began;                                                                   \
+        const double spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;                                                \
         *on.gate = 1;                                                                                                  \
         check(cuCtxSynchronize());                                                                                     \
         if (failures != 0) {                                                                                           \
@@ -208,37 +194,8 @@ __attribute__((noinline)) static int frame_11(const work *todo)
     return 0;
 }
 
-/* A frame of its own size around the next one; the write after the call keeps it from becoming a jump. */
-#define FRAME(number, next)                                                                                            \
-    __attribute__((noinline)) static int frame_##number(const work *todo)                                              \
-    {                                                                                                                  \
-        volatile int room[8 * (number)];                                                                               \
-        room[0] = frame_##next(todo);                                                                                  \
-        return room[0];                                                                                                \
-    }
-FRAME(10, 11)
-FRAME(9, 10)
-FRAME(8, 9)
-FRAME(7, 8)
-FRAME(6, 7)
-FRAME(5, 6)
-FRAME(4, 5)
-FRAME(3, 4)
-FRAME(2, 3)
-FRAME(1, 2)
-
-/* Blocks of all sizes from 1 KiB to 64 KiB, and a huge one; none is touched. */
-static void allocate(long blocks)
-{
-    static const size_t huge = (size_t)64 << 30;
-    void *last = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (long block = 0; block < blocks && last != MAP_FAILED && last != NULL; block++)
-        last = malloc(1024 * (size_t)(1 + block % 64));
-    if (last == MAP_FAILED || last == NULL) {
-        perror("kinds");
-        exit(1);
-    }
-}
+#define INNERMOST_FRAME 11
+#include "frames.h"
 
 static void record_graph(void)
 {
@@ -249,15 +206,10 @@ static void record_graph(void)
     check(cuGraphInstantiate(&on.graph, graph, 0));
 }
 
-static void open_driver(void)
+static void prepare(void)
 {
-    CUdevice gpu;
-    CUcontext context;
     CUmodule module;
-    check(cuInit(0));
-    check(cuDeviceGet(&gpu, 0));
-    check(cuDevicePrimaryCtxRetain(&context, gpu));
-    check(cuCtxSetCurrent(context));
+    open_driver();
     check(cuModuleLoadData(&module, code));
     check(cuModuleGetFunction(&on.step, module, "step"));
     check(cuStreamCreate(&on.stream, CU_STREAM_NON_BLOCKING));
@@ -283,8 +235,8 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: kinds OUTPUT CALLS TURNS BLOCKS [KIND]\n");
         return 2;
     }
-    open_driver();
-    allocate(atol(arguments[4]));
+    prepare();
+    allocate_host_blocks(atol(arguments[4]));
     const int failed = frame_1(&todo);
     return fclose(todo.output) != 0 || failed != 0;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "portable_kernel.h"
+#include "runtime.h"
 
 static constexpr std::size_t large = 16 << 20, middle = 1 << 20, small = 64, page = 4096;
 
@@ -20,14 +21,6 @@ PORTABLE_KERNEL(step);
 
 static int *device, *other;
 static std::vector<char> sent(large, 1), received(large);
-
-static void check(cudaError_t error)
-{
-    if (error != cudaSuccess) {
-        std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-        std::exit(1);
-    }
-}
 
 static void launch(int *data)
 {

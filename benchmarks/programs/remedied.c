@@ -5,28 +5,14 @@
  * to OUTPUT the mean nanoseconds of a call, or of a pair of calls, one line for each batch. Twelve functions of
  * different frames lie between main and the call, so that with main and the C library's three frames the call's stack
  * has 16. */
-#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clocks.h"
+#include "driver.h"
 
 enum { BLOCK = 256 * 1024 };
-
-static void check(CUresult result)
-{
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "remedied: the driver answered %d\n", (int)result);
-        exit(1);
-    }
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
 
 typedef struct {
     long calls;
@@ -52,33 +38,16 @@ __attribute__((noinline, flatten)) static int frame_12(const work *todo)
 {
     int failures = 0;
     for (long batch = 0; batch < todo->batches; batch++) {
-        double began = now_ns();
+        double began = clock_ns(CLOCK_MONOTONIC);
         for (long call = 0; call < todo->calls; call++)
             failures += once(todo->way);
-        todo->ns_per_call[batch] = (now_ns() - began) / (double)todo->calls;
+        todo->ns_per_call[batch] = (clock_ns(CLOCK_MONOTONIC) - began) / (double)todo->calls;
     }
     return failures;
 }
 
-/* A frame of its own size around the next one; the write after the call keeps it from becoming a jump. */
-#define FRAME(number, next)                                                                                            \
-    __attribute__((noinline)) static int frame_##number(const work *todo)                                              \
-    {                                                                                                                  \
-        volatile int room[8 * (number)];                                                                               \
-        room[0] = frame_##next(todo);                                                                                  \
-        return room[0];                                                                                                \
-    }
-FRAME(11, 12)
-FRAME(10, 11)
-FRAME(9, 10)
-FRAME(8, 9)
-FRAME(7, 8)
-FRAME(6, 7)
-FRAME(5, 6)
-FRAME(4, 5)
-FRAME(3, 4)
-FRAME(2, 3)
-FRAME(1, 2)
+#define INNERMOST_FRAME 12
+#include "frames.h"
 
 int main(int count, char **arguments)
 {
@@ -93,12 +62,7 @@ int main(int count, char **arguments)
         perror("remedied");
         return 1;
     }
-    CUdevice device;
-    CUcontext context;
-    check(cuInit(0));
-    check(cuDeviceGet(&device, 0));
-    check(cuDevicePrimaryCtxRetain(&context, device));
-    check(cuCtxSetCurrent(context));
+    open_driver();
     int failures = frame_1(&todo);
     for (long batch = 0; batch < todo.batches; batch++)
         fprintf(output, "%.3f\n", todo.ns_per_call[batch]);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "portable_kernel.h"
+#include "runtime.h"
 
 __global__ void step(char *data)
 {
@@ -12,14 +13,6 @@ __global__ void step(char *data)
         data[0] += 1;
 }
 PORTABLE_KERNEL(step);
-
-static void check(cudaError_t error)
-{
-    if (error != cudaSuccess) {
-        std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-        std::exit(1);
-    }
-}
 
 int main(int count, char **arguments)
 {
