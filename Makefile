@@ -8,7 +8,8 @@ UV_VERSION := 0.13.9
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3
 # Package, and the file that shows that it is installed.
 PACKAGES := build-essential=g++ cmake=cmake git=git ninja-build=ninja libunwind-dev=libunwind.h \
-	libxxhash-dev=xxhash.h llvm=llvm-symbolizer python3-venv=python:ensurepip python3-dev=Python.h
+	libxxhash-dev=xxhash.h libzstd-dev=zstd.h liblz4-dev=lz4.h llvm=llvm-symbolizer python3-venv=python:ensurepip \
+	python3-dev=Python.h
 NATIVE_SOURCES := $(shell find CMakeLists.txt ffm -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu' \
 	-o -name 'CMakeLists.txt' -o -name '*.cmake' -o -name '*.map' -o -name '*.def' -o -name '*.vgpu' -o -name 'catalogue.*' -o -name generate.py)
 

@@ -16,7 +16,7 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, cubin, load
+from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, container, cubin, load
 from tests.planted.building import KEPT, Programs
 from tests.planted.labels import PROGRAMS
 
@@ -123,6 +123,7 @@ def test_a_member_that_no_code_of_the_kernel_reads(
 POINTER, UNSET, COUNT = load(FIRST_PARAMETER, 8), load(FIRST_PARAMETER + 8, 8), load(FIRST_PARAMETER + 16, 4)
 
 
+@pytest.mark.parametrize("compression", [None, "", "lz4_raw", "zstd"])
 @pytest.mark.parametrize(
     ("kernel", "body", "kind"),
     [
@@ -138,12 +139,18 @@ def test_a_member_that_machine_code_does_not_read(
     kernel: str,
     body: list[tuple[int, int]],
     kind: str,
+    compression: str | None,
 ) -> None:
-    """As code that is compiled while a program runs: nothing in the program's file tells of it."""
+    """As code that is compiled while a program runs, or of a library without PTX: nothing in the program's file tells
+    of it.
+    """
     code = tmp_path / "code.vgpu"
     code.write_text("device.code = pass\n")
     monkeypatch.setenv("VGPU_CONFIGURATION", str(code))
-    text = ", ".join(map(str, cubin(kernel, [(0, 8), (8, 16)], body)))
+    image = cubin(kernel, [(0, 8), (8, 16)], body)
+    if compression is not None:
+        image = container([(90, image, compression)])
+    text = ", ".join(map(str, image))
     source = tmp_path / f"{kernel}.cpp"
     source.write_text(
         REGISTERED.replace("KERNEL", kernel)

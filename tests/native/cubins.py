@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+import pyarrow
+
 ARCHITECTURE, FIRST_PARAMETER = 90, 0x210
 EXIT = (0x794D, 0)
 STORE = (0x0000000502007986, 0x000FE2000C101904)
@@ -52,3 +54,19 @@ def cubin(
     flags = 0x6000004 | architecture << 8
     header = struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, table, flags, 64, 0, 0, 64, 1 + len(contents), 1)
     return identity + header + body + rows
+
+
+def container(codes: list[tuple[int, bytes, str]]) -> bytes:
+    """Return a container as nvcc 13 lays it out, of machine code for architectures, compressed by `zstd`, `lz4_raw`,
+    or not at all.
+    """
+    body = b""
+    for architecture, code, compression in codes:
+        packed = pyarrow.Codec(compression).compress(code, asbytes=True) if compression else code
+        flags = {"": 0x11, "lz4_raw": 0x2011, "zstd": 0x8011}[compression]
+        sizes = (len(packed), len(code)) if compression else (0, 0)
+        padded = packed + bytes(-len(packed) % 8)
+        body += struct.pack("<HHIQIIIIIIQQQ", 2, 0x101, 64, len(padded), sizes[0], 0, 0, architecture, 0, 0, flags, 0,
+                            sizes[1])  # fmt: skip
+        body += padded
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body

@@ -10,7 +10,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
-from tests.native.cubins import EXIT, FIRST_PARAMETER, cubin, load
+from tests.native.cubins import EXIT, FIRST_PARAMETER, container, cubin, load
 from tests.native.fuzzing import fuzz
 from tests.native.layers import NATIVE, includes_of
 
@@ -45,3 +45,11 @@ def test_machine_code_is_read_within_its_bytes(tmp_path: Path) -> None:
     sources = [room / "machine_code.c", room / "machine_instruction.c"]
     code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
     fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, [f"-I{room}"], longest=len(code) + 256, examples=[code])
+
+
+def test_containers_are_read_within_their_bytes(tmp_path: Path) -> None:
+    code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
+    examples = [container([(80, code, one), (90, code, one)]) for one in ("", "lz4_raw", "zstd")]
+    options = [*includes_of("watch/parameters"), "-lzstd", "-llz4"]
+    sources = [NATIVE / "watch" / "parameters" / "containers.c"]
+    fuzz(tmp_path, HERE / "fuzz_containers.c", sources, options, longest=len(examples[0]) + 256, examples=examples)

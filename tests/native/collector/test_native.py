@@ -32,7 +32,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
             "-fsanitize=address,undefined", "-fno-optimize-sibling-calls", f"-I{folder}", *includes_of("collector"),
             "-isystem", str(cuda_include()), "-o", str(program), str(HERE / "collector_test.c"),
             str(HERE / "reached_memory.c"), str(HERE / "sources_sent_again.c"),
-            *map(str, sources_of("collector")), "-lunwind", "-lpthread",
+            *map(str, sources_of("collector")), "-lunwind", "-lpthread", "-lzstd", "-llz4",
         ],
         check=True,
     )  # fmt: skip

@@ -49,7 +49,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def link(program: str) -> Path:
         source = str(HERE / f"{program}.c")
-        subprocess.run([*compiler, "-o", program, source, *objects, "-lunwind", "-lpthread"], cwd=folder, check=True)
+        subprocess.run(
+            [*compiler, "-o", program, source, *objects, "-lunwind", "-lpthread", "-lzstd", "-llz4"],
+            cwd=folder,
+            check=True,
+        )
         return folder / program
 
     return link

@@ -11,6 +11,7 @@
 #include "captures.h"
 #include "clock_reads.h"
 #include "clocks.h"
+#include "code_image.h"
 #include "contents.h"
 #include "contexts.h"
 #include "counters.h"
@@ -291,6 +292,7 @@ void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *fu
     ffm_contexts_ask(current_context, context_device, device_uuid);
     ffm_kernel_name_ask(function_name, kernel_name);
     ffm_loaded_code_ask(function_module, kernel_library);
+    ffm_code_image_ask(device_attribute);
 }
 
 void ffm_collector_ask_graphs(void *capturing, void *nodes, void *type, void *copy, void *set, void *kernel,

@@ -1,6 +1,6 @@
 /* The machine code that the program has loaded: which bytes of their parameters its kernels never read.
  *
- * Of code that is loaded from files, compressed, or only as PTX, nothing is known. */
+ * Of code that is loaded from files, or only as PTX, nothing is known. */
 #ifndef FFM_LOADED_CODE_H
 #define FFM_LOADED_CODE_H
 

@@ -1,0 +1,15 @@
+/* Memory of our own, from the system, since the program's allocator may be what calls us. */
+#ifndef FFM_PAGES_H
+#define FFM_PAGES_H
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+/* So many bytes of zeros, each page of which takes memory once it is written; NULL if there is no room. */
+static inline void *ffm_new_pages(size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+#endif

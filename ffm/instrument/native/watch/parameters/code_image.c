@@ -1,0 +1,192 @@
+#include "code_image.h"
+
+#include <cuda.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "containers.h"
+#include "kernel.h"
+#include "machine_code.h"
+#include "pages.h"
+
+enum { LARGEST = 1 << 30, HEADER = 64 };
+
+/* A kernel, followed by a bit for each byte of its parameters that it reads. */
+typedef struct {
+    XXH128_hash_t name;
+    uint32_t bytes;
+    uint32_t size; /* with the bits */
+} known_kernel;
+
+typedef int (*attribute_function)(int *, uint32_t, int);
+
+static attribute_function device_attribute;
+
+void ffm_code_image_ask(void *function)
+{
+    device_attribute = (attribute_function)(uintptr_t)function;
+}
+
+/* By the kernel, which refuses what is not mapped. */
+static bool copy(void *to, uint64_t from, size_t bytes)
+{
+    struct iovec here = {to, bytes}, there = {(void *)from, bytes};
+    const uint64_t arguments[6] = {(uint64_t)getpid(), (uint64_t)&here, 1, (uint64_t)&there, 1, 0};
+    return ffm_kernel_call(SYS_process_vm_readv, arguments) == (int64_t)bytes;
+}
+
+/* In pages of its own; NULL if that is not possible. */
+static uint8_t *copy_of(uint64_t address, size_t bytes)
+{
+    uint8_t *code = bytes == 0 || bytes > LARGEST ? NULL : ffm_new_pages(bytes);
+    if (code == NULL || copy(code, address, bytes))
+        return code;
+    munmap(code, bytes);
+    return NULL;
+}
+
+static void keep(const ffm_kernel_code *code, void *context)
+{
+    ffm_code_image *image = context;
+    const size_t bits = (code->bytes + 7) / 8, align = sizeof(uint64_t);
+    const size_t size = (sizeof(known_kernel) + bits + align - 1) / align * align;
+    if (size > image->room - image->used)
+        return;
+    const known_kernel kernel = {XXH3_128bits(code->name, strlen(code->name)), code->bytes, (uint32_t)size};
+    memcpy(image->kernels + image->used, &kernel, sizeof kernel);
+    memcpy(image->kernels + image->used + sizeof kernel, code->read, bits);
+    image->used += size;
+}
+
+/* The kernels of code take less than the code, whose sections have a header for each, and its parameters. */
+static void make_room(ffm_code_image *image, size_t bytes)
+{
+    image->kernels = bytes > LARGEST ? NULL : ffm_new_pages(bytes);
+    image->room = image->kernels == NULL ? 0 : bytes;
+}
+
+/* A GPU runs machine code of its own generation that is not for a later one. */
+static bool runs_here(uint32_t architecture)
+{
+    int major, minor;
+    for (int device = 0;
+         device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) == CUDA_SUCCESS &&
+         device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) == CUDA_SUCCESS;
+         device++)
+        if (architecture / 10 == (uint32_t)major && architecture % 10 <= (uint32_t)minor)
+            return true;
+    return false;
+}
+
+static bool next(const uint8_t *container, size_t bytes, size_t *place, ffm_contained_code *code)
+{
+    while (ffm_container_next(container, bytes, place, code))
+        if (runs_here(code->architecture))
+            return true;
+    return false;
+}
+
+static bool read_packed(const ffm_contained_code *code, ffm_code_image *image)
+{
+    uint8_t *plain = ffm_new_pages(code->plain);
+    const bool whole = plain != NULL && ffm_container_unpack(code, plain);
+    if (whole)
+        ffm_machine_code_kernels(plain, code->plain, keep, image);
+    if (plain != NULL)
+        munmap(plain, code->plain);
+    return whole;
+}
+
+/* Which of several that a GPU can run the driver chooses is up to the driver. CUDA_FORCE_PTX_JIT lets it compile PTX in
+ * their place. */
+static void read_container(const uint8_t *container, size_t bytes, ffm_code_image *image)
+{
+    ffm_contained_code code;
+    size_t all = 0;
+    if (device_attribute == NULL || getenv("CUDA_FORCE_PTX_JIT") != NULL)
+        return;
+    for (size_t place = 0; next(container, bytes, &place, &code); image->codes++)
+        all += code.plain;
+    make_room(image, all);
+    for (size_t place = 0; image->room != 0 && next(container, bytes, &place, &code);)
+        if (!read_packed(&code, image))
+            ffm_code_image_free(image);
+}
+
+static void read_machine_code(const uint8_t *code, size_t bytes, ffm_code_image *image)
+{
+    image->codes = 1;
+    make_room(image, bytes);
+    if (image->room != 0)
+        ffm_machine_code_kernels(code, bytes, keep, image);
+}
+
+static void give_back_the_rest(ffm_code_image *image)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = (image->used + page - 1) / page * page;
+    const size_t whole = (image->room + page - 1) / page * page;
+    if (kept < whole)
+        munmap(image->kernels + kept, whole - kept);
+    image->room = kept;
+}
+
+ffm_code_image ffm_code_image_read(uint64_t address)
+{
+    ffm_code_image image = {.codes = 0};
+    uint8_t begin[HEADER];
+    if (!copy(begin, address, sizeof begin))
+        return image;
+    address = ffm_container_within(begin, address);
+    if (!copy(begin, address, sizeof begin))
+        return image;
+    const size_t contained = ffm_container_bytes(begin);
+    const size_t bytes = contained != 0 ? contained : ffm_machine_code_bytes(begin, sizeof begin);
+    uint8_t *code = copy_of(address, bytes);
+    if (code == NULL)
+        return image;
+    if (contained != 0)
+        read_container(code, bytes, &image);
+    else
+        read_machine_code(code, bytes, &image);
+    munmap(code, bytes);
+    give_back_the_rest(&image);
+    return image;
+}
+
+static bool ignores(const char *kernel, uint64_t offset, uint32_t bytes, uint32_t all)
+{
+    for (uint64_t place = offset; place < offset + bytes && place < all; place++)
+        if ((kernel[sizeof(known_kernel) + place / 8] & 1 << place % 8) == 0)
+            return true;
+    return false;
+}
+
+bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint32_t bytes)
+{
+    const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
+    known_kernel one;
+    uint32_t found = 0;
+    for (size_t place = 0; place < image->used; place += one.size) {
+        memcpy(&one, image->kernels + place, sizeof one);
+        if (XXH128_isEqual(one.name, name)) {
+            if (!ignores(image->kernels + place, offset, bytes, one.bytes))
+                return false;
+            found++;
+        }
+    }
+    return found != 0 && found == image->codes;
+}
+
+void ffm_code_image_free(ffm_code_image *image)
+{
+    if (image->room != 0)
+        munmap(image->kernels, image->room);
+    *image = (ffm_code_image){.codes = 0};
+}

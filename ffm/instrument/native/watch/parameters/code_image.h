@@ -1,0 +1,29 @@
+/* Device code that a program gives to the driver, in its memory: which bytes of their parameters its kernels never
+ * read. Known of machine code, also in containers. */
+#ifndef FFM_CODE_IMAGE_H
+#define FFM_CODE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kernels that do not read all of their parameters, one behind the other, of so many pieces of machine code. */
+typedef struct {
+    char *kernels;
+    size_t used, room;
+    uint32_t codes;
+} ffm_code_image;
+
+/* Provide the driver's own query about a device: cuDeviceGetAttribute, called without its hook; NULL if it has none. */
+void ffm_code_image_ask(void *device_attribute);
+
+/* Read what begins at an address: machine code, or a container of it, of which that counts which a GPU of this machine
+ * can run. Empty if it is neither, or not wholly mapped. */
+ffm_code_image ffm_code_image_read(uint64_t address);
+
+/* Whether a kernel never reads some of so many bytes behind the begin of its parameters, in any of the machine code. */
+bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint32_t bytes);
+
+void ffm_code_image_free(ffm_code_image *image);
+
+#endif

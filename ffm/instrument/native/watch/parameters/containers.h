@@ -1,0 +1,32 @@
+/* The containers ("fat binaries") in which programs give device code to the driver: machine code and PTX, each for one
+ * architecture, mostly compressed. ffm/driver/device_code.py reads their layout, too. */
+#ifndef FFM_CONTAINERS_H
+#define FFM_CONTAINERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Machine code in a container, which has so many bytes there, and `plain` ones when it is unpacked. */
+typedef struct {
+    const uint8_t *packed;
+    size_t bytes, plain;
+    uint64_t flags;
+    uint32_t architecture; /* 10 * major + minor */
+} ffm_contained_code;
+
+/* The address of the container that nvcc's wrapper around it names, whose first bytes are given: at least 16. The
+ * address of the wrapper itself if it is none. */
+uint64_t ffm_container_within(const uint8_t *begin, uint64_t address);
+
+/* Of how many bytes the container is that begins with at least 16 given ones; 0 if it is none. */
+size_t ffm_container_bytes(const uint8_t *begin);
+
+/* Find the next machine code of a container of so many bytes behind `place`, which is 0 at first. Nothing outside the
+ * container is read, whatever it contains. */
+bool ffm_container_next(const uint8_t *container, size_t bytes, size_t *place, ffm_contained_code *found);
+
+/* Unpack machine code to where `plain` bytes fit. Returns whether it is all there. */
+bool ffm_container_unpack(const ffm_contained_code *code, uint8_t *plain);
+
+#endif
