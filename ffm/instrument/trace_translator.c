@@ -11,6 +11,7 @@ extern void ffm_collector_trace_system_call(GumCpuContext *registers, gpointer n
 extern void ffm_collector_trace_counter(GumCpuContext *registers, gpointer nothing);
 extern guint8 ffm_collector_trace_pages[FFM_TRACED_PAGES];
 extern gboolean ffm_collector_trace_skips(guint64 instruction);
+extern gboolean ffm_collector_trace_masks(const guint8 *code, gpointer lanes);
 /* agent/trace.js */
 extern void refuse_wide(guint64 instruction);
 extern void refuse_unknown(guint64 instruction);
@@ -110,6 +111,19 @@ static void put_vector(GumX86Writer *writer, guint8 vector, guint8 place)
     gum_x86_writer_put_bytes(writer, code, sizeof code);
 }
 
+/* kmovq [rsp + place], k; or kmovw, which also CPUs without masks for bytes have */
+static void put_mask(GumX86Writer *writer, guint8 number, guint8 lanes, guint8 place)
+{
+    enum { NARROW = 16 };
+    const guint8 narrow[] = {0xc5, 0xf8}, wide[] = {0xc4, 0xe1, 0xf8};
+    const guint8 rest[] = {0x91, 0x44 | number << 3, 0x24, place};
+    if (lanes <= NARROW)
+        gum_x86_writer_put_bytes(writer, narrow, sizeof narrow);
+    else
+        gum_x86_writer_put_bytes(writer, wide, sizeof wide);
+    gum_x86_writer_put_bytes(writer, rest, sizeof rest);
+}
+
 static void put_lanes(GumStalkerIterator *iterator, GumX86Writer *writer, const ffm_lanes *found, guint8 index,
                       guint8 mask)
 {
@@ -123,6 +137,8 @@ static void put_lanes(GumStalkerIterator *iterator, GumX86Writer *writer, const 
         put_vector(writer, index, 0);
     if (mask != NO_VECTOR)
         put_vector(writer, mask, FFM_LANES_MASK);
+    if (found->mask_bits != 0)
+        put_mask(writer, found->mask_bits, found->count, FFM_LANES_MASK);
     gum_stalker_iterator_put_callout(iterator, ffm_collector_trace_lanes, lanes, g_free);
     gum_x86_writer_put_bytes(writer, leave, sizeof leave);
 }
@@ -152,10 +168,20 @@ static gboolean put_vectors(GumStalkerIterator *iterator, GumX86Writer *writer, 
     return TRUE;
 }
 
+/* An instruction with a register of masks. */
+static gboolean put_masked(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction, guint8 place)
+{
+    ffm_lanes lanes = {.element = operand_of(instruction, place)};
+    if (!ffm_collector_trace_masks(instruction->bytes, &lanes))
+        return FALSE;
+    put_lanes(iterator, writer, &lanes, NO_VECTOR, NO_VECTOR);
+    return TRUE;
+}
+
 static void put_operand(GumStalkerIterator *iterator, GumX86Writer *writer, const cs_insn *instruction, guint8 place)
 {
     const ffm_operand operand = operand_of(instruction, place);
-    if (!put_vectors(iterator, writer, instruction, place))
+    if (!put_masked(iterator, writer, instruction, place) && !put_vectors(iterator, writer, instruction, place))
         put_access(iterator, writer, &operand);
 }
 

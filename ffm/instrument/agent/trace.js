@@ -16,7 +16,7 @@ function startTrace(source) {
     }
   }
   const symbols = {};
-  const watching = ["access", "lanes", "system_call", "counter", "pages", "skips"];
+  const watching = ["access", "lanes", "system_call", "counter", "pages", "skips", "masks"];
   for (const name of [...watching, "replaced", "seen", "changes", "anew"]) {
     symbols[`ffm_collector_trace_${name}`] = symbol(`ffm_collector_trace_${name}`);
   }

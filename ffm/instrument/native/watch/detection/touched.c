@@ -2,6 +2,7 @@
 
 #include "guarded.h"
 #include "instruction.h"
+#include "masked.h"
 
 enum { PAGE = 4096 };
 
@@ -33,6 +34,16 @@ static bool read_instruction(uint64_t code, uint8_t copy[FFM_INSTRUCTION_ROOM])
     return true;
 }
 
+/* An instruction with a mask: only what that selects, which the address of the fault need not be the first of. */
+static bool selected(const uint8_t *code, uint64_t address, const ucontext_t *context, ffm_touched *to, bool writing)
+{
+    uint64_t start, end;
+    if (!ffm_masked_bytes(code, context, &start, &end) || address >= end || (address | (PAGE - 1)) < start)
+        return false;
+    add(to, start, end - start, writing);
+    return true;
+}
+
 ffm_touched ffm_touched_by(uint64_t address, bool writing, const ucontext_t *context)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
@@ -50,6 +61,8 @@ ffm_touched ffm_touched_by(uint64_t address, bool writing, const ucontext_t *con
         add(&found, address & ~(uint64_t)(PAGE - 1), PAGE, writing);
         return found;
     }
+    if (selected(copy, address, context, &found, writing))
+        return found;
     add(&found, address, bytes, writing);
     if (places != FFM_PLACES_ONE) {
         add_operand(&found, (uint64_t)registers[REG_RSI], bytes, false);

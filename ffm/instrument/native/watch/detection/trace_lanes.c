@@ -3,6 +3,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "invocation.h"
+#include "masked.h"
 #include "ranges.h"
 #include "trace_calls.h"
 #include "trace_operand.h"
@@ -18,6 +19,28 @@ static int64_t extended(const char *from, uint32_t bytes)
     }
     memcpy(&narrow, from, sizeof narrow);
     return narrow;
+}
+
+bool ffm_collector_trace_masks(const uint8_t *code, void *opaque)
+{
+    ffm_lanes *lanes = opaque;
+    ffm_mask mask;
+    if (!ffm_mask_of(code, &mask))
+        return false;
+    lanes->element.bytes = mask.lane;
+    lanes->count = mask.count;
+    lanes->mask_bits = mask.number;
+    lanes->packed = mask.packed;
+    return true;
+}
+
+static bool selected(const ffm_lanes *lanes, const char *mask, uint32_t i)
+{
+    uint64_t bits;
+    if (lanes->mask_bits == 0)
+        return extended(mask + (size_t)i * lanes->element.bytes, lanes->element.bytes) < 0;
+    memcpy(&bits, mask, sizeof bits);
+    return bits >> i & 1;
 }
 
 /* Whatever is watched may be accessed. */
@@ -43,12 +66,12 @@ void ffm_collector_trace_lanes(const void *opaque_registers, const void *opaque_
         return;
     }
     registers.rsp += FFM_LANES_ROOM;
-    for (uint32_t i = 0; i < lanes->count; i++) {
+    for (uint32_t i = 0, before = 0; i < lanes->count; i++) {
         ffm_operand element = lanes->element;
-        if (extended(mask + (size_t)i * element.bytes, element.bytes) >= 0)
+        if (!selected(lanes, mask, i))
             continue;
         if (lanes->index_bytes == 0)
-            element.displacement += i * element.bytes;
+            element.displacement += (lanes->packed ? before++ : i) * element.bytes;
         else
             element.displacement +=
                 extended(index + (size_t)i * lanes->index_bytes, lanes->index_bytes) * element.scale;

@@ -31,6 +31,8 @@ typedef struct {
     ffm_operand element;
     unsigned char count;       /* of elements; 0 if it is not known which memory is accessed */
     unsigned char index_bytes; /* of an element of the index; 0 for none */
+    unsigned char mask_bits;   /* of k1 to k7, which then has bit i in place of mask[i]; 0 for a vector */
+    unsigned char packed;      /* the elements that are accessed follow each other */
 } ffm_lanes;
 
 enum { FFM_LANES_MASK = 32, FFM_LANES_ROOM = 192 }; /* where the mask lies; both, and the red zone */
