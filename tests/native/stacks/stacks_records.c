@@ -12,6 +12,7 @@ static void *reserved;
 static uint32_t of_kind;
 uint64_t recorded, recorded_frames;
 bool takes = true;
+uint32_t generation = 1;
 bool ffm_python_readable;
 
 void *ffm_sink_reserve(ffm_stream *stream, uint32_t kind, uint32_t thread, size_t bytes)
@@ -39,7 +40,7 @@ void ffm_sink_release(ffm_stream *stream)
 
 uint32_t ffm_modules_generation(void)
 {
-    return 1;
+    return generation;
 }
 
 ffm_module_place ffm_module_of(uint64_t address)

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -110,5 +111,7 @@ void ffm_thread_after_fork(void)
     ffm_packer_release(&self->gpu_times);
     ffm_sink_release(&self->resumptions);
     forget_left_out(self);
-    *self = (ffm_thread){.number = ffm_thread_number(), .kernel_id = (uint32_t)gettid()};
+    memset(self, 0, sizeof *self);
+    self->number = ffm_thread_number();
+    self->kernel_id = (uint32_t)gettid();
 }

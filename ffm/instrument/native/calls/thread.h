@@ -6,6 +6,7 @@
 
 #include "known_stacks.h"
 #include "packing.h"
+#include "repeated_stacks.h"
 #include "wrappers.h"
 
 typedef struct {
@@ -35,6 +36,7 @@ typedef struct {
     void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
     ffm_operation attached; /* the current call of a function that was attached to */
     uint64_t attached_arguments[FFM_MAX_ARGUMENTS];
+    ffm_repeated_stacks callers; /* of the driver */
     ffm_known_stacks clock_readers;
     ffm_known_stacks accessors; /* of watched memory */
 } ffm_thread;

@@ -23,6 +23,7 @@
 #include "portion.h"
 #include "printing.h"
 #include "protected_data.h"
+#include "repeated_stacks.h"
 #include "stacks.h"
 #include "thread.h"
 #include "trace.h"
@@ -197,7 +198,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
         return pass(index, arguments, thread);
     ffm_operation operation = {0};
     bool truncated;
-    operation.stack = ffm_stack_of_caller(frame, &truncated);
+    operation.stack = ffm_repeated_stack_of_caller(&thread->callers, frame, &truncated);
     if (truncated)
         operation.flags |= FFM_OPERATION_TRUNCATED;
     ffm_dispatch_pause(); /* the driver's own system calls are not the program's */
