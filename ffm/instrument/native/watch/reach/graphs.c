@@ -123,6 +123,11 @@ static bool updated_by_gpu(uint64_t node)
            value.deviceUpdatableKernelNode.deviceUpdatable != 0;
 }
 
+static uint64_t kernel_of(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+{
+    return parameters->func != NULL ? (uint64_t)parameters->func : (uint64_t)parameters->kern;
+}
+
 static void add_kernel_node(uint64_t executable, uint64_t node)
 {
     if (updated_by_gpu(node)) {
@@ -131,8 +136,7 @@ static void add_kernel_node(uint64_t executable, uint64_t node)
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters = {0};
     if (ask.kernel != NULL && ask.kernel(node, &parameters) == CUDA_SUCCESS)
-        add_kernel(executable, (uint64_t)(parameters.func != NULL ? (void *)parameters.func : (void *)parameters.kern),
-                   parameters.kernelParams, parameters.extra);
+        add_kernel(executable, kernel_of(&parameters), parameters.kernelParams, parameters.extra);
     else if (ask.kernel_before_12 != NULL && ask.kernel_before_12(node, &parameters) == CUDA_SUCCESS)
         add_kernel(executable, (uint64_t)parameters.func, parameters.kernelParams, parameters.extra);
     else
@@ -223,12 +227,10 @@ static void begin(uint64_t executable, uint64_t graph)
     add_graph(executable, graph, 0);
 }
 
-static void change_kernel(uint64_t executable, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+/* The newer form of the call names a CUkernel where there is no CUfunction; the older one fails then. */
+static void change_kernel(uint64_t executable, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 {
-    if (kernel->func == NULL) /* a CUkernel, only in the newer form */
-        add_any_kernel(executable);
-    else
-        add_kernel(executable, (uint64_t)kernel->func, kernel->kernelParams, kernel->extra);
+    add_kernel(executable, kernel_of(kernel), kernel->kernelParams, kernel->extra);
 }
 
 /* Whether kernels may launch the graph that a call has instantiated (CUDA 12.0). */
@@ -268,7 +270,7 @@ void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, co
         add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)description);
         break;
     case FFM_EFFECT_CHANGE_KERNEL:
-        change_kernel(executable, (const CUDA_KERNEL_NODE_PARAMS_v1 *)description);
+        change_kernel(executable, (const CUDA_KERNEL_NODE_PARAMS_v2 *)description);
         break;
     case FFM_EFFECT_CHANGE_CHILD:
         add_graph(executable, description, 0);
