@@ -45,9 +45,9 @@ _COPIES = (DriverKind.TRANSFER, DriverKind.SET, DriverKind.MIGRATION)
 def device_work(
     columns: Columns,
     thread: NDArray[np.int32],
-    measured: NDArray[np.int64],
+    measured: NDArray[np.int32] | NDArray[np.int64],
     tracing: Tracing | None = None,
-    arriving: NDArray[np.int64] | None = None,
+    arriving: NDArray[np.int32] | NDArray[np.int64] | None = None,
 ) -> DeviceWork:
     """Describe the operations of a run.
 
@@ -59,6 +59,7 @@ def device_work(
     """
     action = _actions(columns)
     _end_polling(columns, thread, action)
+    _let_go(columns)
     devices = [] if tracing is None else tracing.devices
     number, streams = streams_of(columns)
     stream, stream_process, legacy, independent, device = _streams(columns, action, number, streams, devices)

@@ -169,7 +169,7 @@ class DeviceWork:
     """
     copied: NDArray[np.int64]
     """Bytes that a transfer moves; 0 for everything else."""
-    measured: NDArray[np.int64]
+    measured: NDArray[np.int32] | NDArray[np.int64]
     """Nanoseconds of the GPU's work that the row enqueued, as timed by events around it, without `arriving`; -1 if not
     timed.
     """
@@ -183,7 +183,7 @@ class DeviceWork:
     """Shape (streams,): the process of each stream."""
     events: int
     """The number of events."""
-    arriving: NDArray[np.int64] | None = None
+    arriving: NDArray[np.int32] | NDArray[np.int64] | None = None
     """How many nanoseconds longer the work may have taken: an idle GPU passes the first event at once, so that the
     events also time how long the call took to bring the work to the GPU. None if that is 0 for all.
     """

@@ -143,6 +143,7 @@ def _traced_findings(
     late = misplaced_synchronizations(traced)
     sites = describe_sites(columns, joined, late, len(named.stacks), functions_of_stacks(host_memory))
     add_downloads(sites, columns, tracing, memory, folder)
+    columns.release()
     name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
     stages = (baseline, tracing, memory, sync_use)
     return Findings(
@@ -203,7 +204,7 @@ def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[A
 
 def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64], least_latency_ns: int) -> Timeline:
     """Return the run as it would be without probes; what is inferred from the run as it was is released."""
-    inference = infer_likely_times(traced, work, least_latency_ns)
+    inference = infer_likely_times(traced, work, least_latency_ns, freed=give_back)
     give_back()
     return Replay(traced, work, inference).without_probes(probe)
 

@@ -24,6 +24,9 @@ from ffm.stages.tables import FIRST_USES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRAN
 MOST_UNMATCHED = 20
 """Sites whose runs differ that are listed."""
 
+MOST_SHORT_NS = (1 << 31) - 1
+"""If no work takes longer, 32 bits are enough for its times: long runs then need less memory."""
+
 _TRANSFERS = [function.index for function in load_catalogue().of_kind(Kind.TRANSFER)]
 
 
@@ -45,9 +48,9 @@ class Joined:
     """Waits and uploads about which stage 3 knows nothing."""
     left_out: NDArray[np.bool_]
     """Waits and transfers that stage 3 was not to measure."""
-    gpu: NDArray[np.int64]
+    gpu: NDArray[np.int32] | NDArray[np.int64]
     """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
-    arriving: NDArray[np.int64]
+    arriving: NDArray[np.int32] | NDArray[np.int64]
     """As in `DeviceWork`."""
 
 
@@ -88,7 +91,9 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     repetition[sent[hashed]] = transfers["kind"][hashed]
     first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
     timed = _rows_by_turn(traced, times, np.ones(count, bool))
-    gpu, arriving = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    short = int(times["nanoseconds"].max(initial=0)) <= MOST_SHORT_NS
+    gpu = np.full(count, -1, np.int32) if short else np.full(count, -1, np.int64)
+    arriving = np.zeros_like(gpu)
     gpu[timed[timed >= 0]] = (times["nanoseconds"] - times["arriving"])[timed >= 0]
     arriving[timed[timed >= 0]] = times["arriving"][timed >= 0]
     waits = columns["waits"] > 0

@@ -153,6 +153,7 @@ def _with_likely_path(found: _Found, files: WaitingFiles | None) -> _Found:
         return found
     give_back()
     path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
+    give_back()
     agreed = agreement([places_of(path.stretches), *found.doubtful]) if found.doubtful else None
     if files is not None:
         give_back()

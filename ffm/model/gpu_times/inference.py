@@ -73,8 +73,9 @@ def infer_gpu_times(
     if (expected.gpu[works.rows] >= 0).all():  # nothing is to be guessed
         room = np.empty(0, np.int64)
     freed()
-    slow = _slow(timeline, work, shown, works, expected)
+    longest = _longest_times(timeline, work, shown, works, expected)
     del works
+    slow = _slow(timeline, work, shown, longest)
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
     freed()
@@ -89,7 +90,9 @@ def infer_gpu_times(
     return Inference(order, likely, slow, fast, usual, usual, fastest, totals)
 
 
-def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
+def infer_likely_times(
+    timeline: Timeline, work: DeviceWork, latency_ns: int = 0, *, freed: Callable[[], None] = lambda: None
+) -> Inference:
     """Infer the likely timeline alone, in less time and memory: the other two of the result are the same one.
 
     Arguments as for `infer_gpu_times`.
@@ -99,20 +102,28 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
     expected = expect_times(timeline, work, works, shown, shown.likely_length)
     guessed = _Guessed.nothing()
     if (expected.gpu[works.rows] < 0).any():
-        slow = _slow(timeline, work, shown, works, expected)
+        slow = _slow(timeline, work, shown, _longest_times(timeline, work, shown, works, expected))
         guessed = _guessed(timeline, work, expected, room, slow.gpu)
         del slow
     del works, room
+    freed()
     likely = _likely(timeline, work, shown, expected, guessed)
     return Inference(shown.order, likely, likely, likely, shown.usual, shown.usual)
 
 
-def _slow(timeline: Timeline, work: DeviceWork, shown: Shown, works: EqualWork, likely: Expected) -> GpuTimes:
-    """Return the slow timeline, where work that no wait shows lasts as long as it can."""
+def _longest_times(
+    timeline: Timeline, work: DeviceWork, shown: Shown, works: EqualWork, likely: Expected
+) -> NDArray[np.int64]:
+    """Return how long each row's work takes at most; work that no wait shows lasts as long as it can."""
     length = np.where(shown.same.alike, shown.same.median, shown.length)
     gpu = expect_times(timeline, _longest(work), works, shown, length).gpu
     gpu.clip(0, out=gpu)
     gpu[works.rows[(likely.gpu[works.rows] < 0) | likely.seldom[works.rows]]] = ENDLESS_NS
+    return gpu
+
+
+def _slow(timeline: Timeline, work: DeviceWork, shown: Shown, gpu: NDArray[np.int64]) -> GpuTimes:
+    """Return the slow timeline, in which work takes so long if no wait shows that it takes less."""
     return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
 
 

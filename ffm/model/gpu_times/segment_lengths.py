@@ -116,7 +116,7 @@ def _latencies(
     length: NDArray[np.int64],
     size: NDArray[np.int64],
     segment: NDArray[np.int32],
-    measured: NDArray[np.int64],
+    measured: NDArray[np.int32] | NDArray[np.int64],
     least: int,
 ) -> NDArray[np.int64]:
     """Return the latencies that the segments show whose work was completely measured, in nanoseconds.

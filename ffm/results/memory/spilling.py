@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     Record = TypeVar("Record", bound=DataclassInstance)
 
-ROW_BYTES = 270
-"""What the analysis takes for an operation at its peak, in memory alone (docs/benchmarks.md)."""
+ROW_BYTES = 240
+"""What the analysis takes for an operation at its peak, in memory alone: 211 bytes of one thread whose waits are where
+they should be (docs/benchmarks/cost.md), and columns that such a run lacks: of first uses, queries and places.
+"""
 
 SHARE = 0.5
 """Of the free memory that the analysis takes, unless told otherwise, before columns go to files."""
