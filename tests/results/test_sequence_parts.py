@@ -26,6 +26,14 @@ def test_parts_of_long_runs_are_in_the_document(tmp_path: Path, monkeypatch: pyt
             assert subsequence(stored, 1, start, end) == subsequence(wanted, 1, start, end)
 
 
+def test_parts_are_in_the_document_where_stage_5_has_compiled_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ffm.stages.sequence_parts.PLAIN_ROWS", len(loop_timeline()) - 1)
+    write_results(measured(loop_timeline()), tmp_path)
+    assert all(sequence.parts for sequence in open_results(tmp_path).document.sequences)
+
+
 def test_no_more_parts_are_estimated_than_take_little_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ffm.stages.sequence_parts.LONG_ROWS", 1)
     monkeypatch.setattr("ffm.stages.sequence_parts.ROWS", 0)
