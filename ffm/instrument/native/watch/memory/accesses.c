@@ -115,6 +115,7 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
 static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
+    range->unchanged = false;
     if (range->state == FFM_RANGE_PREPARED) { /* the access relies on no wait */
         ffm_ranges_disarm(range, FFM_RANGE_PENDING);
         return;

@@ -37,6 +37,18 @@ static void forget_dormant(void)
         ffm_access_lost(oldest, ffm_now());
 }
 
+/* Whether an armed range of the same memory says that the CPU has not touched it since it was looked at. */
+static bool is_unchanged(const ffm_range *range)
+{
+    const ffm_nearby nearby = ffm_ranges_nearby(range->box.address, ffm_box_end(&range->box));
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *other = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (other->unchanged && other->state == FFM_RANGE_ARMED && ffm_box_same(&other->box, &range->box))
+            return true;
+    }
+    return false;
+}
+
 /* A covered range of a launch makes the earlier ones of its block and stream redundant: the same waits cover them. */
 static void supersede(const ffm_range newest)
 {
@@ -107,8 +119,10 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
     }
     if (range->covered && range->state == FFM_RANGE_ARMED)
         ffm_extents_begin(range);
-    if (supersedes)
+    if (supersedes) {
+        range->unchanged = range->state == FFM_RANGE_ARMED && is_unchanged(range);
         supersede(*range);
+    }
 }
 
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)

@@ -27,6 +27,7 @@ typedef struct list {
     struct {
         uint64_t operation, start, end;
         uint32_t thread;
+        bool unchanged; /* what the range's was, if it is opened for reading only */
     } ranges[ASIDE];
     struct list *next;
 } list;
@@ -89,6 +90,7 @@ static void set(uint64_t start, uint64_t end, bool writing)
         own->ranges[own->count].operation = range->operation;
         own->ranges[own->count].start = range->start;
         own->ranges[own->count].end = range->end;
+        own->ranges[own->count].unchanged = range->unchanged && !writing;
         own->ranges[own->count++].thread = range->thread;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
     }
@@ -155,6 +157,8 @@ static void settle(list *own, bool of_driver, bool brief)
                 continue;
             if (own->interrupted || is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
                 ffm_access_lost(i - 1, own->since);
+            else
+                range->unchanged = own->ranges[own->count - 1].unchanged;
         }
     }
 }

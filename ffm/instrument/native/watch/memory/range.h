@@ -45,6 +45,7 @@ typedef struct {
     bool writes_only; /* the CPU may still read it: source of an upload in flight */
     bool covered;     /* a wait is known to have covered its work */
     bool launch;      /* a block that a kernel may have written, not the memory of a transfer */
+    bool unchanged;   /* armed without a break since addresses were last looked for in it (stored_addresses.h) */
     bool forking;     /* open while a child is forked, to be armed again */
     bool download;    /* from device memory; the fields below say how much of it is touched, see extents.h */
     bool followed;    /* all of it is armed, or recorded as touched */

@@ -313,6 +313,7 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
     const bool closed = ffm_range_is_protected(range);
     begin_change();
+    range->unchanged = false;
     set_state(range, next);
     ffm_ranges_unsettle(range);
     if (closed)

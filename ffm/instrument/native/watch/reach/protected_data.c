@@ -153,6 +153,32 @@ static void add_graph(uint64_t executable, ffm_range *range, uint32_t stack)
     range->writes_only = false;
 }
 
+/* Whether there is a block that the launch is not known to access. */
+static bool leaves_out(const ffm_kernel_reach *known)
+{
+    ffm_kernel_reach reach = *known;
+    ffm_block block;
+    uint32_t reached = 0;
+    while (ffm_kernel_next(&reach, &block))
+        reached++;
+    return reached < ffm_blocks_count();
+}
+
+/* Add the blocks whose addresses the CPU stored in others that the launch can access. */
+static void follow_stored_addresses(ffm_kernel_reach *reach)
+{
+    ffm_block block;
+    for (bool more = !reach->all && leaves_out(reach); more; reach->next = 0) {
+        more = false;
+        while (!reach->all && ffm_kernel_next(reach, &block)) {
+            const ffm_stored stored = ffm_stored_addresses_in(reach->next - 1, &block);
+            more = more || stored == FFM_STORED_NEW;
+            reach->all = stored == FFM_STORED_UNKNOWN;
+        }
+        more = more && !reach->all && leaves_out(reach);
+    }
+}
+
 static void add_launch(const ffm_function *function, const uint64_t *arguments, ffm_range *range, uint32_t stack)
 {
     range->launch = true;
@@ -161,11 +187,7 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
     ffm_block block;
     ffm_kernel_reach reach = {0};
     ffm_launch_scan(&reach, function, arguments);
-    for (bool more = !reach.all; more; reach.next = 0) {
-        more = false;
-        while (ffm_kernel_next(&reach, &block))
-            more = ffm_stored_addresses_in(reach.next - 1, &block) || more;
-    }
+    follow_stored_addresses(&reach);
     while (ffm_kernel_next(&reach, &block)) {
         ffm_extents_used_by_gpu(block.start, block.start + block.bytes);
         range->box = (ffm_box){block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};

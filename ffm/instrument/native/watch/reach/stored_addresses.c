@@ -1,20 +1,28 @@
 #include "stored_addresses.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "clock.h"
 #include "guarded.h"
 #include "peek.h"
+#include "ranges.h"
 
-enum { PLACES = 16 * 64, SMALL = 1 << 12, MOST = 1 << 20, FIRST_LAUNCHES = 16 };
+enum { PLACES = 16 * 64, SMALL = 1 << 12, MOST = 1 << 20, FIRST_LOOKS = 16 };
 
-/* Of the blocks with these indices: where each began, how many launches could access it, and whether an address was
- * found there. Threads may count at the same time, and then miss one. */
+/* Looking takes at most one part in so many of the time since the first look, and so many ns more: short runs are
+ * looked at throughout. */
+enum { SHARE = 16, AT_FIRST = 50 * 1000 * 1000 };
+
+/* Of the blocks with these indices: where each began, how often it was looked at, and what ffm_blocks_changes was at
+ * the last look. Threads may count at the same time, and then miss one. */
 static struct {
-    uint64_t start;
-    uint32_t launches;
-    bool table;
+    uint64_t start, changes;
+    uint32_t looks;
 } seen[PLACES];
+
+static uint64_t began, spent; /* ns */
 
 typedef struct {
     uint32_t place;
@@ -22,39 +30,88 @@ typedef struct {
     ffm_addresses found;
 } looking;
 
-static bool is_due(uint32_t place, const ffm_block *block)
-{
-    if ((block->bytes <= SMALL && !block->managed) || place >= PLACES)
-        return true;
-    if (__atomic_load_n(&seen[place].start, __ATOMIC_RELAXED) != block->start) {
-        __atomic_store_n(&seen[place].launches, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&seen[place].table, false, __ATOMIC_RELAXED);
-        __atomic_store_n(&seen[place].start, block->start, __ATOMIC_RELAXED);
-    }
-    const uint32_t launches = __atomic_add_fetch(&seen[place].launches, 1, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&seen[place].table, __ATOMIC_RELAXED) && !block->managed)
-        return true;
-    return launches <= FIRST_LAUNCHES || (launches & (launches - 1)) == 0;
-}
-
 static void look(void *opaque)
 {
     looking *at = opaque;
     at->found = ffm_blocks_scan_within(at->place, (const void *)at->box.address, at->box.width);
 }
 
-bool ffm_stored_addresses_in(uint32_t place, const ffm_block *block)
+/* Whether the block is armed, and has been since the last look. If not, and it is armed now, then from now on. */
+static bool is_unchanged(const ffm_box *whole)
 {
-    if (ffm_blocks_count() < 2 || !is_due(place, block))
+    bool unchanged = false;
+    ffm_ranges_lock();
+    const ffm_nearby nearby = ffm_ranges_nearby(whole->address, ffm_box_end(whole));
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (range->state != FFM_RANGE_ARMED || !range->launch || !ffm_box_same(&range->box, whole))
+            continue;
+        unchanged = unchanged || range->unchanged;
+        range->unchanged = true;
+    }
+    ffm_ranges_unlock();
+    return unchanged;
+}
+
+/* No look took place: what the armed block contains is not known. */
+static void forget(const ffm_box *whole)
+{
+    ffm_ranges_lock();
+    const ffm_nearby nearby = ffm_ranges_nearby(whole->address, ffm_box_end(whole));
+    for (uint32_t i = 0; i < nearby.count; i++)
+        ffm_ranges_at(ffm_nearby_place(&nearby, i))->unchanged = false;
+    ffm_ranges_unlock();
+}
+
+/* Whether nothing can be new. */
+static bool is_known(uint32_t place, const ffm_box *whole, uint64_t changes)
+{
+    if (place >= PLACES)
         return false;
-    const uint64_t bytes = block->bytes < MOST ? block->bytes : MOST;
-    const ffm_box whole = {block->start, bytes, bytes, 1, bytes, 1, true};
-    looking at = {.place = place, .box = ffm_peek(&whole)};
-    ffm_guarded(look, &at, at.box.address, ffm_box_end(&at.box));
+    const bool same = __atomic_load_n(&seen[place].start, __ATOMIC_RELAXED) == whole->address &&
+                      __atomic_load_n(&seen[place].changes, __ATOMIC_RELAXED) == changes;
+    return is_unchanged(whole) && same;
+}
+
+static bool may_look(uint32_t place, const ffm_block *block, uint64_t now)
+{
+    if (block->bytes <= SMALL && !block->managed)
+        return true;
+    if (place < PLACES) {
+        if (__atomic_load_n(&seen[place].start, __ATOMIC_RELAXED) != block->start)
+            __atomic_store_n(&seen[place].looks, 0, __ATOMIC_RELAXED);
+        if (__atomic_fetch_add(&seen[place].looks, 1, __ATOMIC_RELAXED) < FIRST_LOOKS)
+            return true;
+    }
+    return __atomic_load_n(&spent, __ATOMIC_RELAXED) <= AT_FIRST + (now - began) / SHARE;
+}
+
+ffm_stored ffm_stored_addresses_in(uint32_t place, const ffm_block *block)
+{
+    const uint64_t bytes = block->bytes < MOST ? block->bytes : MOST, changes = ffm_blocks_changes(), now = ffm_now();
+    const ffm_box whole = {block->start, block->bytes, block->bytes, 1, block->bytes, 1, true},
+                  first = {block->start, bytes, bytes, 1, bytes, 1, true};
+    if (ffm_blocks_count() < 2 || is_known(place, &whole, changes))
+        return FFM_STORED_NOTHING_NEW;
+    if (__atomic_load_n(&began, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&began, now, __ATOMIC_RELAXED);
+    if (!may_look(place, block, now)) {
+        forget(&whole);
+        return FFM_STORED_UNKNOWN;
+    }
+    if (place < PLACES) {
+        __atomic_store_n(&seen[place].changes, changes, __ATOMIC_RELAXED);
+        __atomic_store_n(&seen[place].start, block->start, __ATOMIC_RELAXED);
+    }
+    looking at = {.place = place, .box = ffm_peek(&first)};
+    const bool looked = ffm_guarded(look, &at, at.box.address, ffm_box_end(&at.box));
     ffm_peek_over();
-    if (at.found != FFM_NO_ADDRESS && place < PLACES)
-        __atomic_store_n(&seen[place].table, true, __ATOMIC_RELAXED);
-    return at.found == FFM_NEW_ADDRESS;
+    __atomic_fetch_add(&spent, ffm_now() - now, __ATOMIC_RELAXED);
+    if (!looked) {
+        forget(&whole);
+        return FFM_STORED_UNKNOWN;
+    }
+    return at.found == FFM_NEW_ADDRESS ? FFM_STORED_NEW : FFM_STORED_NOTHING_NEW;
 }
 
 void ffm_stored_addresses_after_fork(void)

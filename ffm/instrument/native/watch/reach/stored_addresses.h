@@ -2,18 +2,21 @@
 #ifndef FFM_STORED_ADDRESSES_H
 #define FFM_STORED_ADDRESSES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "blocks.h"
 
-/* Look for addresses of other blocks in one that a launch can access, by its index. Any kernel may find those from then
- * on; whether there are new ones is returned.
+typedef enum {
+    FFM_STORED_NOTHING_NEW,
+    FFM_STORED_NEW,    /* other kernels may find these from now on, too */
+    FFM_STORED_UNKNOWN /* the CPU may have stored any address there, and it was not looked for */
+} ffm_stored;
+
+/* Look for addresses of other blocks in one that a launch can access, by its index.
  *
- * A small block of pinned memory, and one in which an address was found, is looked at in each launch, the first MiB of
- * others in the first launches and then ever less often: addresses are mostly stored before memory is used, and stay.
- * Managed memory moves to the host when it is looked at. */
-bool ffm_stored_addresses_in(uint32_t place, const ffm_block *block);
+ * The first MiB of a block is looked at unless the CPU has not touched the block since the last look, which is known
+ * while its pages are protected. That takes at most a share of the time: managed memory moves to the host for it. */
+ffm_stored ffm_stored_addresses_in(uint32_t place, const ffm_block *block);
 
 /* In a forked child. */
 void ffm_stored_addresses_after_fork(void);
