@@ -16,7 +16,7 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.analysis import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
-from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, container, cubin, load
+from tests.native.cubins import EXIT, FIRST_PARAMETER, calculate, container, cubin, load, store
 from tests.planted.building import KEPT, Programs
 from tests.planted.labels import PROGRAMS
 
@@ -120,7 +120,10 @@ def test_a_member_that_no_code_of_the_kernel_reads(
     assert (OrdinaryMemory() in analysis.notes) == (kind == "required")
 
 
-POINTER, UNSET, COUNT = load(FIRST_PARAMETER, 8), load(FIRST_PARAMETER + 8, 8), load(FIRST_PARAMETER + 16, 4)
+POINTER, UNSET, COUNT = (
+    load(FIRST_PARAMETER + place, width, to=to) for place, width, to in ((0, 8, 2), (8, 8, 6), (16, 4, 5))
+)
+STORE, MULTIPLY_HIGH, SHIFT = store(2, 5), 0x027, 0x019
 
 
 @pytest.mark.parametrize("compression", [None, "", "lz4_raw", "zstd"])
@@ -128,11 +131,14 @@ POINTER, UNSET, COUNT = load(FIRST_PARAMETER, 8), load(FIRST_PARAMETER + 8, 8), 
     ("kernel", "body", "kind"),
     [
         ("without", [POINTER, COUNT, STORE, EXIT], "unnecessary"),
-        ("with_it", [POINTER, UNSET, COUNT, STORE, EXIT], "required"),
+        ("stores_there", [POINTER, UNSET, COUNT, STORE, store(6, 5), EXIT], "required"),
+        ("stores_it", [POINTER, UNSET, COUNT, STORE, store(2, 7), EXIT], "required"),
+        ("multiplies", [POINTER, UNSET, COUNT, calculate(MULTIPLY_HIGH, 5, 5, 7, 5), STORE, EXIT], "unnecessary"),
+        ("shifts", [POINTER, UNSET, COUNT, calculate(SHIFT, 5, 5, 7, 5), STORE, EXIT], "unnecessary"),
         ("somewhere", [POINTER, COUNT, load(FIRST_PARAMETER, 4, index=2), STORE, EXIT], "required"),
     ],
 )
-def test_a_member_that_machine_code_does_not_read(
+def test_a_member_that_machine_code_does_not_use_as_an_address(
     build_program: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

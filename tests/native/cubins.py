@@ -8,15 +8,23 @@ import pyarrow
 
 ARCHITECTURE, FIRST_PARAMETER = 90, 0x210
 EXIT = (0x794D, 0)
-STORE = (0x0000000502007986, 0x000FE2000C101904)
-"""STG.E desc[UR4][R2.64], R5"""
 
 _PROGBITS, _SYMTAB, _STRTAB, _RELA, _ATTRIBUTES = 1, 2, 3, 4, 0x70000000
 
 
-def load(place: int, width: int, index: int = 0xFF, bank: int = 0) -> tuple[int, int]:
-    """Return LDC of 4 or 8 bytes at a place of a bank, with a register as index unless that is 0xFF."""
-    return 0x2B82 | 0x5000 | index << 24 | place << 38 | bank << 54, {4: 4, 8: 5}[width] << 9
+def load(place: int, width: int, index: int = 0xFF, bank: int = 0, to: int = 0) -> tuple[int, int]:
+    """Return LDC of 4 or 8 bytes at a place of a bank to a register, with another as index unless that is 0xFF."""
+    return 0x7B82 | to << 16 | index << 24 | place << 38 | bank << 54, {4: 4, 8: 5}[width] << 9
+
+
+def store(address: int, value: int) -> tuple[int, int]:
+    """Return STG.E of a register to the address in a pair of registers."""
+    return 0x7986 | address << 24 | value << 32, 0x000FE2000C101904
+
+
+def calculate(operation: int, to: int, a: int, b: int, c: int) -> tuple[int, int]:
+    """Return arithmetic on general registers, such as 0x010 (IADD3), 0x024 (IMAD), 0x027 (IMAD.HI) or 0x019 (SHF)."""
+    return 0x7000 | 1 << 9 | operation | to << 16 | a << 24 | b << 32, c
 
 
 def cubin(

@@ -3,17 +3,18 @@
 #include <string.h>
 
 #include "machine_code.h"
+#include "machine_instruction.h"
+#include "parameter_flow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void found(const ffm_kernel_code *kernel, void *context)
 {
-    size_t *most = context;
-    uint32_t unread = 0;
-    for (uint32_t place = 0; place < kernel->bytes; place++)
-        unread += (kernel->read[place / 8] & 1 << place % 8) == 0;
-    if (unread == 0 || strlen(kernel->name) > *most)
+    const size_t *most = context;
+    if (strlen(kernel->name) > *most || kernel->text_bytes > *most)
         abort();
+    ffm_may_be_address(kernel->architecture, kernel->text, kernel->text_bytes,
+                       ffm_parameters_begin(kernel->architecture));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

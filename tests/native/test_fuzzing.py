@@ -42,9 +42,10 @@ def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> No
 
 def test_machine_code_is_read_within_its_bytes(tmp_path: Path) -> None:
     room = NATIVE / "watch" / "parameters"
-    sources = [room / "machine_code.c", room / "machine_instruction.c"]
+    sources = [room / f"{name}.c" for name in ("machine_code", "machine_flow", "machine_instruction", "parameter_flow")]
     code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
-    fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, [f"-I{room}"], longest=len(code) + 256, examples=[code])
+    options = includes_of("watch/parameters")
+    fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, options, longest=len(code) + 256, examples=[code])
 
 
 def test_containers_are_read_within_their_bytes(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import cuda_include
-from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, container, cubin, load
+from tests.native.cubins import EXIT, FIRST_PARAMETER, container, cubin, load, store
 from tests.native.layers import NATIVE, includes_of
 
 MAIN = """
@@ -45,7 +45,8 @@ int main(int argc, char **argv)
     ffm_code_image_ask((void *)(uintptr_t)attribute);
     const bool wrapped = argc > 3 && strcmp(argv[3], "wrapped") == 0;
     ffm_code_image image = ffm_code_image_read(wrapped ? (uint64_t)&wrapper : (uint64_t)code);
-    puts(read && ffm_code_image_ignores(&image, "kernel", strtoul(argv[2], NULL, 10), 8) ? "ignored" : "read");
+    const uint64_t word = 0x7f0012345678;
+    puts(read && ffm_code_image_ignores(&image, "kernel", strtoul(argv[2], NULL, 10), word) ? "ignored" : "read");
     ffm_code_image_free(&image);
     munmap(start, pages + 4096);
 }
@@ -53,11 +54,13 @@ int main(int argc, char **argv)
 UNREAD, READ = 8, 0
 """Where the kernel's parameters begin that it does not read, and that it does."""
 
-POINTER, UNSET, COUNT = (load(FIRST_PARAMETER + place, width) for place, width in ((0, 8), (8, 8), (16, 4)))
+POINTER, UNSET, COUNT = (
+    load(FIRST_PARAMETER + place, width, to=to) for place, width, to in ((0, 8, 2), (8, 8, 6), (16, 4, 5))
+)
 
 
 def code(*, reads_all: bool = False, name: str = "kernel") -> bytes:
-    body = [POINTER, COUNT, *([UNSET, load(FIRST_PARAMETER + 20, 4)] if reads_all else []), STORE, EXIT]
+    body = [POINTER, COUNT, store(2, 5), *([UNSET, store(6, 5)] if reads_all else []), EXIT]
     return cubin(name, [(0, 8), (8, 16)], body)
 
 
@@ -66,7 +69,17 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("images")
     (folder / "main.c").write_text(f"#include <stdlib.h>\n{MAIN}")
     room = NATIVE / "watch" / "parameters"
-    sources = [str(room / f"{name}.c") for name in ("code_image", "containers", "machine_code", "machine_instruction")]
+    sources = [
+        str(room / f"{name}.c")
+        for name in (
+            "code_image",
+            "containers",
+            "machine_code",
+            "machine_flow",
+            "machine_instruction",
+            "parameter_flow",
+        )
+    ]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{folder}", *includes_of("watch/parameters"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.cubins import EXIT, FIRST_PARAMETER, STORE, cubin, load
+from tests.native.cubins import EXIT, FIRST_PARAMETER, cubin, load, store
 from tests.native.layers import NATIVE
 
 MAIN = """
@@ -59,7 +59,7 @@ def read(reader: Path, folder: Path, code: bytes) -> str:
 
 
 def test_what_no_instruction_reads_is_told(reader: Path, tmp_path: Path) -> None:
-    code = cubin("kernel", GIVEN, [POINTER, COUNT, STORE, EXIT])
+    code = cubin("kernel", GIVEN, [POINTER, COUNT, store(2, 5), EXIT])
     assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
 
 

@@ -14,15 +14,19 @@
 #include "containers.h"
 #include "kernel.h"
 #include "machine_code.h"
+#include "machine_instruction.h"
 #include "pages.h"
+#include "parameter_flow.h"
 
-enum { LARGEST = 1 << 30, HEADER = 64 };
+enum { LARGEST = 1 << 30, HEADER = 64, WORD = 8 };
+enum { ADDRESS_BYTES = 6 }; /* of user space, with four levels of page tables: the others of a word are 0 */
 
-/* A kernel, followed by a bit for each byte of its parameters that it reads. */
+/* A kernel, followed by its code, and by a bit for each byte of its parameters that it reads. */
 typedef struct {
     XXH128_hash_t name;
-    uint32_t bytes;
-    uint32_t size; /* with the bits */
+    uint64_t text_bytes;
+    uint32_t bytes, architecture;
+    uint64_t size; /* of all */
 } known_kernel;
 
 typedef int (*attribute_function)(int *, uint32_t, int);
@@ -56,12 +60,15 @@ static void keep(const ffm_kernel_code *code, void *context)
 {
     ffm_code_image *image = context;
     const size_t bits = (code->bytes + 7) / 8, align = sizeof(uint64_t);
-    const size_t size = (sizeof(known_kernel) + bits + align - 1) / align * align;
+    const size_t size = (sizeof(known_kernel) + code->text_bytes + bits + align - 1) / align * align;
     if (size > image->room - image->used)
         return;
-    const known_kernel kernel = {XXH3_128bits(code->name, strlen(code->name)), code->bytes, (uint32_t)size};
-    memcpy(image->kernels + image->used, &kernel, sizeof kernel);
-    memcpy(image->kernels + image->used + sizeof kernel, code->read, bits);
+    const known_kernel kernel = {XXH3_128bits(code->name, strlen(code->name)), code->text_bytes, code->bytes,
+                                 code->architecture, size};
+    char *place = image->kernels + image->used;
+    memcpy(place, &kernel, sizeof kernel);
+    memcpy(place + sizeof kernel, code->text, code->text_bytes);
+    memcpy(place + sizeof kernel + code->text_bytes, code->read, bits);
     image->used += size;
 }
 
@@ -160,15 +167,19 @@ ffm_code_image ffm_code_image_read(uint64_t address)
     return image;
 }
 
-static bool ignores(const char *kernel, uint64_t offset, uint32_t bytes, uint32_t all)
+/* Never reads a byte of the address, or does not use its upper half as that of one. */
+static bool ignores(const char *place, const known_kernel *kernel, uint64_t offset, uint64_t word)
 {
-    for (uint64_t place = offset; place < offset + bytes && place < all; place++)
-        if ((kernel[sizeof(known_kernel) + place / 8] & 1 << place % 8) == 0)
+    const uint8_t *text = (const uint8_t *)place + sizeof *kernel, *read = text + kernel->text_bytes;
+    for (uint64_t byte = offset; byte < offset + ADDRESS_BYTES && byte < kernel->bytes; byte++)
+        if ((read[byte / 8] & 1 << byte % 8) == 0)
             return true;
-    return false;
+    return word >> 32 != 0 && offset + WORD <= kernel->bytes &&
+           !ffm_may_be_address(kernel->architecture, text, kernel->text_bytes,
+                               ffm_parameters_begin(kernel->architecture) + (uint32_t)offset + WORD / 2);
 }
 
-bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint32_t bytes)
+bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint64_t word)
 {
     const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
     known_kernel one;
@@ -176,7 +187,7 @@ bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uin
     for (size_t place = 0; place < image->used; place += one.size) {
         memcpy(&one, image->kernels + place, sizeof one);
         if (XXH128_isEqual(one.name, name)) {
-            if (!ignores(image->kernels + place, offset, bytes, one.bytes))
+            if (!ignores(image->kernels + place, &one, offset, word))
                 return false;
             found++;
         }

@@ -1,5 +1,5 @@
-/* Device code that a program gives to the driver, in its memory: which bytes of their parameters its kernels never
- * read. Known of machine code, also in containers. */
+/* Device code that a program gives to the driver, in its memory: which words of their parameters its kernels do not use
+ * as addresses. Known of machine code, also in containers. */
 #ifndef FFM_CODE_IMAGE_H
 #define FFM_CODE_IMAGE_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kernels that do not read all of their parameters, one behind the other, of so many pieces of machine code. */
+/* Kernels, one behind the other, of so many pieces of machine code. */
 typedef struct {
     char *kernels;
     size_t used, room;
@@ -21,8 +21,9 @@ void ffm_code_image_ask(void *device_attribute);
  * can run. Empty if it is neither, or not wholly mapped. */
 ffm_code_image ffm_code_image_read(uint64_t address);
 
-/* Whether a kernel never reads some of so many bytes behind the begin of its parameters, in any of the machine code. */
-bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint32_t bytes);
+/* Whether a kernel cannot use a word at an offset from the begin of its parameters as an address, in any of the machine
+ * code. */
+bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint64_t word);
 
 void ffm_code_image_free(ffm_code_image *image);
 

@@ -53,7 +53,7 @@ static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_map
         for (uint32_t i = 0; i < count; i++)
             ffm_kernel_reach_block(reach, places[i]);
         if (count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
-            reach->pageable = ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset);
+            reach->pageable = ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset, word);
     }
 }
 

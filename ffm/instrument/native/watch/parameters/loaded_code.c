@@ -11,13 +11,19 @@
 #include "pageable.h"
 #include "pages.h"
 
-enum { MOST_IMAGES = 1 << 16 };
+enum { MOST_IMAGES = 1 << 16, ANSWERS = 1 << 10 };
 
 /* Code that is loaded under a handle. */
 typedef struct {
     uint64_t handle;
     ffm_code_image code;
 } known_image;
+
+/* To a question that launches ask again and again. */
+typedef struct {
+    uint64_t kernel, offset;
+    bool known, upper_half, ignored;
+} known_answer;
 
 typedef int (*owner_function)(uint64_t *, uint64_t);
 
@@ -27,6 +33,7 @@ static struct {
     pthread_mutex_t lock;
     known_image *images;
     uint32_t count;
+    known_answer answers[ANSWERS]; /* directly mapped; forgotten whenever code comes or goes */
 } loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel)
@@ -38,6 +45,7 @@ void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel)
 /* Locked. */
 static void forget(uint64_t handle)
 {
+    memset(loaded.answers, 0, sizeof loaded.answers);
     for (uint32_t i = loaded.count; i > 0; i--) {
         known_image *image = &loaded.images[i - 1];
         if (image->handle != handle)
@@ -80,29 +88,40 @@ void ffm_loaded_code_after(const ffm_function *function, const uint64_t *argumen
         ffm_code_image_free(&image.code);
 }
 
-static bool owner_ignores(uint64_t owner, const char *kernel, uint64_t offset, uint32_t bytes)
+/* Locked. */
+static bool owner_ignores(uint64_t owner, const char *kernel, uint64_t offset, uint64_t word)
 {
-    bool answer = false;
-    pthread_mutex_lock(&loaded.lock);
     for (uint32_t i = 0; i < loaded.count; i++)
         if (loaded.images[i].handle == owner)
-            answer = ffm_code_image_ignores(&loaded.images[i].code, kernel, offset, bytes);
-    pthread_mutex_unlock(&loaded.lock);
-    return answer;
+            return ffm_code_image_ignores(&loaded.images[i].code, kernel, offset, word);
+    return false;
 }
 
-bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint32_t bytes)
+/* Locked. */
+static bool find_out(uint64_t kernel, uint64_t offset, uint64_t word)
 {
     const owner_function ask[2] = {module_of, library_of};
-    const char *called = __atomic_load_n(&loaded.count, __ATOMIC_RELAXED) == 0 ? NULL : ffm_name_of_kernel(kernel);
-    if (called == NULL)
-        return false;
-    for (int i = 0; i < 2; i++) {
+    const char *called = ffm_name_of_kernel(kernel);
+    for (int i = 0; i < 2 && called != NULL; i++) {
         uint64_t owner = 0;
-        if (ask[i] != NULL && ask[i](&owner, kernel) == CUDA_SUCCESS && owner_ignores(owner, called, offset, bytes))
+        if (ask[i] != NULL && ask[i](&owner, kernel) == CUDA_SUCCESS && owner_ignores(owner, called, offset, word))
             return true;
     }
     return false;
+}
+
+bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word)
+{
+    if (__atomic_load_n(&loaded.count, __ATOMIC_RELAXED) == 0)
+        return false;
+    const bool upper_half = word >> 32 != 0;
+    pthread_mutex_lock(&loaded.lock);
+    known_answer *answer = &loaded.answers[(kernel / 16 + offset / 8) % ANSWERS];
+    if (!answer->known || answer->kernel != kernel || answer->offset != offset || answer->upper_half != upper_half)
+        *answer = (known_answer){kernel, offset, true, upper_half, find_out(kernel, offset, word)};
+    const bool ignored = answer->ignored;
+    pthread_mutex_unlock(&loaded.lock);
+    return ignored;
 }
 
 void ffm_loaded_code_after_fork(void)

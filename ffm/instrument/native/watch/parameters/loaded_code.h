@@ -1,4 +1,4 @@
-/* The machine code that the program has loaded: which bytes of their parameters its kernels never read.
+/* The machine code that the program has loaded: which words of their parameters its kernels do not use as addresses.
  *
  * Of code that is loaded from files, or only as PTX, nothing is known. */
 #ifndef FFM_LOADED_CODE_H
@@ -17,9 +17,9 @@ void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel);
 void ffm_loaded_code_before(const ffm_function *function, const uint64_t *arguments);
 void ffm_loaded_code_after(const ffm_function *function, const uint64_t *arguments, uint32_t result);
 
-/* Whether a kernel, a CUfunction or a CUkernel, never reads some of so many bytes behind the begin of its parameters.
- */
-bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint32_t bytes);
+/* Whether a kernel, a CUfunction or a CUkernel, cannot use a word so many bytes behind the begin of its parameters as
+ * an address. */
+bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word);
 
 /* In a forked child, where a thread that no longer exists may have been loading. */
 void ffm_loaded_code_after_fork(void);

@@ -152,14 +152,6 @@ static bool is_text_of(const image *of, const Elf64_Shdr *text, uint32_t place, 
            strncmp(name, text_of, sizeof text_of - 1) == 0 && strcmp(name + sizeof text_of - 1, kernel) == 0;
 }
 
-static bool reads_all(const uint8_t *read, uint32_t bytes)
-{
-    for (uint32_t place = 0; place < bytes; place++)
-        if ((read[place / 8] & 1 << place % 8) == 0)
-            return false;
-    return true;
-}
-
 void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(const ffm_kernel_code *, void *),
                               void *context)
 {
@@ -174,10 +166,18 @@ void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(c
             attributes.sh_info >= of.sections)
             continue;
         const Elf64_Shdr text = section_at(&of, attributes.sh_info);
-        const ffm_kernel_code kernel = {name + sizeof of_kernel - 1, read, bytes_of_parameters(&of, &attributes)};
+        const char *kernel = name + sizeof of_kernel - 1;
+        const uint32_t parameters = bytes_of_parameters(&of, &attributes);
         memset(read, 0, sizeof read);
-        if (kernel.bytes != 0 && is_text_of(&of, &text, attributes.sh_info, kernel.name) &&
-            follow(&of, &text, read, kernel.bytes) && !reads_all(read, kernel.bytes))
-            found(&kernel, context);
+        if (parameters == 0 || !is_text_of(&of, &text, attributes.sh_info, kernel) ||
+            !follow(&of, &text, read, parameters))
+            continue;
+        const ffm_kernel_code one = {.name = kernel,
+                                     .read = read,
+                                     .text = code + text.sh_offset,
+                                     .text_bytes = text.sh_size,
+                                     .bytes = parameters,
+                                     .architecture = of.architecture};
+        found(&one, context);
     }
 }

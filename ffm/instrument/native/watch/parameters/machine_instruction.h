@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct {
-    bool all;              /* any byte of the bank, or a branch to code elsewhere */
+    bool all;              /* any byte of the bank, or a branch to code of the program elsewhere */
     uint32_t begin, bytes; /* otherwise these; no bytes if it reads none */
 } ffm_bank_read;
 
@@ -21,6 +21,11 @@ uint32_t ffm_parameters_begin(uint32_t architecture);
 /* Whether a read from this place, before the parameters, cannot be of the address of the bank itself, by which code
  * could read parameters from memory. */
 bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place);
+
+/* Where a branch or a call at an offset from the begin of code of so many bytes leads to, or where the threads go on
+ * that meet whose way parts there; negative if that is no instruction of this code. */
+int64_t ffm_branch_target(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes);
+int64_t ffm_meeting_target(const uint64_t word[2], uint64_t offset, uint64_t bytes);
 
 /* What the instruction at an offset from the begin of code of so many bytes reads. */
 ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes);

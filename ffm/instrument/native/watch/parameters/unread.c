@@ -63,7 +63,7 @@ static bool plan_holds(uint64_t kernel, uint64_t offset)
     return false;
 }
 
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word)
 {
-    return plan_holds(kernel, offset) || ffm_loaded_code_ignores(kernel, offset, ADDRESS_BYTES);
+    return plan_holds(kernel, offset) || ffm_loaded_code_ignores(kernel, offset, word);
 }

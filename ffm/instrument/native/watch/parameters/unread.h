@@ -1,4 +1,4 @@
-/* Which bytes of their parameters kernels never read, as a stage found in the PTX of files, or as the
+/* Which words of their parameters kernels do not use as addresses, as a stage found in the PTX of files, or as the
  * machine code shows that is loaded. */
 #ifndef FFM_UNREAD_H
 #define FFM_UNREAD_H
@@ -9,8 +9,8 @@
 /* False if the file cannot be read, or is not sound. */
 bool ffm_unread_open(const char *path);
 
-/* Whether a kernel cannot take an address from the word so many bytes behind the begin of its parameters, since it
- * never reads some of the bytes that make one. The driver is asked for the kernel's name. */
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset);
+/* Whether a kernel cannot use a word so many bytes behind the begin of its parameters as an address, since it never
+ * reads some of the bytes that make one, or only calculates with them. The driver is asked for the kernel's name. */
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word);
 
 #endif

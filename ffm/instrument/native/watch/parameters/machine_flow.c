@@ -1,0 +1,262 @@
+#include "machine_flow.h"
+
+#include <stddef.h>
+
+enum { HALF = 4, BLACKWELL = 100, ALWAYS = 7 };
+
+/* Bits 9 to 11: which of the operands b and c is no general register, and what it is. */
+enum {
+    REGISTERS = 1,
+    IMMEDIATE_LAST = 2,
+    CONSTANT_LAST = 3,
+    IMMEDIATE = 4,
+    CONSTANT = 5,
+    UNIFORM = 6,
+    UNIFORM_LAST = 7,
+};
+
+/* Bits 0 to 8 of arithmetic, by what it does with a half of an address. */
+static const uint16_t
+    /* Compares it: the result is a predicate. */
+    comparing[] = {0x00b, 0x00c, 0x02a, 0x034, 0x08c, 0x102},
+    /* Makes another number of it: a floating-point one, or a truth value. */
+    consuming[] = {0x00a, 0x020, 0x021, 0x023, 0x028, 0x029, 0x02b, 0x030, 0x031, 0x032, 0x033, 0x03e,
+                   0x045, 0x100, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0x111, 0x112, 0x113},
+    /* Moves it, chooses it, adds to it, or operates on its bits. */
+    passing[] = {0x002, 0x007, 0x008, 0x009, 0x00f, 0x010, 0x011, 0x012, 0x013, 0x016, 0x017, 0x01b, 0x01a, 0x036,
+                 0x046, 0x048, 0x04a, 0x076, 0x082, 0x087, 0x090, 0x091, 0x092, 0x096, 0x097, 0x09b, 0x101},
+    /* The same, with b as the number of places to shift by. */
+    shifting[] = {0x019, 0x099},
+    /* Adds c to the product of a and b. */
+    multiplying[] = {0x024, 0x025, 0x027, 0x0a4, 0x0a5},
+    /* Of pairs of registers; on Blackwell also moves and choices. */
+    wide[] = {0x025, 0x0a5, 0x097}, wide_on_blackwell[] = {0x002, 0x007, 0x082, 0x087};
+
+/* Bits 0 to 11 of others. */
+static const uint16_t
+    /* They name no register that they read. */
+    without_sources[] = {0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945, 0x946,
+                         0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
+    /* Load from an address, or from memory that a thread or a block has alone, where no address of another leads. */
+    loading[] = {0x381, 0x980, 0x981}, loading_own[] = {0x983, 0x984},
+    /* The same for what stores. */
+    storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
+    /* Write a general or a uniform register with what no register carries, or with what is in another kind of them. */
+    writing[] = {0x803, 0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
+    /* Exchange registers between threads. */
+    exchanging[] = {0x389, 0x589, 0x989, 0xf89};
+
+/* A function gets its arguments in registers below this one, and on the stack. */
+enum { FIRST_KEPT = 16, MULTIPLY = 0x024 };
+
+enum { CALL_ELSEWHERE = 0x343, LOAD = 0xb82, LOAD_UNIFORM = 0xab9, LOAD_UNIFORM_BLACKWELL = 0x7ac };
+
+#define HOLDS(list, wanted) holds(list, sizeof list / sizeof *list, wanted)
+
+static bool holds(const uint16_t *list, size_t count, uint32_t wanted)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == wanted)
+            return true;
+    return false;
+}
+
+static uint32_t field(uint64_t word, uint32_t first, uint32_t bits)
+{
+    return (uint32_t)(word >> first) & ((1u << bits) - 1);
+}
+
+typedef enum { GENERAL_REGISTER, UNIFORM_REGISTER, OF_BANK, NUMBER } source;
+
+typedef struct {
+    source kind;
+    uint32_t place; /* the register's number, the place in the bank, or the number */
+} operand;
+
+/* What the instruction works on. */
+typedef struct {
+    const uint64_t *word;
+    ffm_carriers *carriers;
+    uint32_t architecture, half; /* the place of the half */
+    bool uniform;                /* its registers are uniform ones */
+} instruction;
+
+static uint32_t uniform_number(const instruction *one, uint64_t word, uint32_t first)
+{
+    return field(word, first, one->architecture < BLACKWELL ? 6 : 8);
+}
+
+static operand register_at(const instruction *one, uint64_t word, uint32_t first)
+{
+    return one->uniform ? (operand){UNIFORM_REGISTER, uniform_number(one, word, first)}
+                        : (operand){GENERAL_REGISTER, field(word, first, 8)};
+}
+
+static bool has(const uint64_t *registers, uint32_t first, uint32_t count)
+{
+    for (uint32_t number = first; number < first + count && number < 256; number++)
+        if ((registers[number / 64] >> number % 64 & 1) != 0)
+            return true;
+    return false;
+}
+
+/* The last register of each kind is always 0. */
+static void set(const instruction *one, operand at, uint32_t count, bool carries)
+{
+    const bool uniform = at.kind == UNIFORM_REGISTER;
+    const uint32_t last = uniform && one->architecture < BLACKWELL ? 63 : 255;
+    uint64_t *registers = uniform ? one->carriers->uniform : one->carriers->general;
+    for (uint32_t number = at.place; number < at.place + count && number < last; number++) {
+        registers[number / 64] &= ~(1ULL << number % 64);
+        registers[number / 64] |= (uint64_t)carries << number % 64;
+    }
+}
+
+/* `count` is that of its registers, of four bytes each. */
+static bool carried(const instruction *one, operand from, uint32_t count)
+{
+    switch (from.kind) {
+    case GENERAL_REGISTER:
+        return has(one->carriers->general, from.place, count);
+    case UNIFORM_REGISTER:
+        return has(one->carriers->uniform, from.place, count);
+    case OF_BANK:
+        return from.place < one->half + HALF && one->half < from.place + HALF * count;
+    default:
+        return false;
+    }
+}
+
+/* Whether all threads execute it, so that it certainly writes its result. */
+static bool certain(const instruction *one)
+{
+    return field(one->word[0], 12, 4) == ALWAYS;
+}
+
+static void write(const instruction *one, operand to, uint32_t count, bool carries)
+{
+    if (carries || certain(one))
+        set(one, to, count, carries);
+}
+
+/* The operand that can be something else than a register of the instruction's kind. Bits 54 to 58 are the bank. */
+static operand special(const instruction *one)
+{
+    const uint64_t word = one->word[0];
+    switch (field(word, 9, 3)) {
+    case REGISTERS:
+        return register_at(one, word, 32);
+    case CONSTANT_LAST:
+    case CONSTANT:
+        return (operand){field(word, 54, 5) == 0 ? OF_BANK : NUMBER, field(word, 38, 54 - 38)};
+    case UNIFORM:
+    case UNIFORM_LAST:
+        return (operand){UNIFORM_REGISTER, uniform_number(one, word, 32)};
+    default:
+        return (operand){NUMBER, (uint32_t)(word >> 32)};
+    }
+}
+
+/* Whether to multiply by it is to move or to shift: compilers do both so. */
+static bool moves_by(uint32_t base, operand number)
+{
+    const bool power = (number.place & (number.place - 1)) == 0;
+    return number.kind == NUMBER && (number.place == 1 || (power && base == MULTIPLY));
+}
+
+static void calculate(const instruction *one, uint32_t base)
+{
+    const uint32_t form = field(one->word[0], 9, 3);
+    const bool last = form == IMMEDIATE_LAST || form == CONSTANT_LAST || form == UNIFORM_LAST;
+    const bool pair = HOLDS(wide, base) || (one->architecture >= BLACKWELL && HOLDS(wide_on_blackwell, base));
+    const operand other = register_at(one, one->word[1], 0), a = register_at(one, one->word[0], 24);
+    const operand b = last ? other : special(one), c = last ? special(one) : other;
+    const uint32_t count = pair ? 2 : 1;
+    bool carries = carried(one, c, count);
+    if (HOLDS(multiplying, base))
+        carries |= moves_by(base, b) && carried(one, a, 1);
+    else if (HOLDS(shifting, base))
+        carries |= carried(one, a, count);
+    else
+        carries |= carried(one, a, count) || carried(one, b, count);
+    write(one, register_at(one, one->word[0], 16), count, carries);
+}
+
+/* Of 32 bits each, by bits 73 to 75 of what loads or stores. */
+static uint32_t registers_of(const instruction *one)
+{
+    static const uint8_t registers[8] = {1, 1, 1, 1, 1, 2, 4, 0};
+    return registers[field(one->word[1], 73 - 64, 3)];
+}
+
+/* The registers that it reads are among those that three fields name, with some behind each. The first field names a
+ * uniform one only where all are, and bit 91 says that another one does. An address is in a pair of them. */
+static bool reads_carrier(const instruction *one, uint32_t kind)
+{
+    enum { MOST = 4, PAIR = 2 };
+    const uint64_t *word = one->word, *general = one->carriers->general, *uniform = one->carriers->uniform;
+    const uint32_t a = field(word[0], 24, 8), b = field(word[0], 32, 8), c = field(word[1], 0, 8);
+    const bool some = one->uniform || (word[1] >> (91 - 64) & 1) != 0;
+    const bool stores = HOLDS(storing, kind), stores_own = HOLDS(storing_own, kind);
+    const uint32_t stored = registers_of(one);
+    if (some &&
+        ((!stores && has(uniform, b, PAIR)) || has(uniform, c, PAIR) || (one->uniform && has(uniform, a, PAIR))))
+        return true;
+    if (stores_own)
+        return has(general, b, stored) || has(general, c, stored);
+    if (stores)
+        return has(general, a, PAIR) || has(general, b, stored) || (!some && has(general, c, stored));
+    if (HOLDS(loading, kind))
+        return has(general, a, PAIR);
+    return has(general, a, MOST) || has(general, b, MOST) || has(general, c, MOST);
+}
+
+static void load_constant(const instruction *one, uint32_t kind)
+{
+    static const uint8_t widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
+    const uint32_t width = widths[field(one->word[1], 73 - 64, 3)];
+    const uint32_t first = kind == LOAD_UNIFORM_BLACKWELL ? 37 : 38;
+    const uint32_t begin = field(one->word[0], first, 54 - first);
+    operand to = register_at(one, one->word[0], 16);
+    for (uint32_t place = begin; place < begin + width; place += HALF, to.place++) {
+        const uint32_t end = place + HALF < begin + width ? place + HALF : begin + width;
+        const bool of_bank = field(one->word[0], 54, 5) == 0;
+        write(one, to, 1, of_bank && place < one->half + HALF && one->half < end);
+    }
+}
+
+static bool is_uniform(uint32_t kind, uint32_t base)
+{
+    return (base >= 0x080 && base < 0x0c0) || base == 0x04a || kind == LOAD_UNIFORM_BLACKWELL;
+}
+
+bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)
+{
+    const uint32_t kind = field(word[0], 0, 12), base = field(word[0], 0, 9);
+    const instruction one = {word, carriers, architecture, place, is_uniform(kind, base)};
+    const operand to = register_at(&one, word[0], 16);
+    if (kind == CALL_ELSEWHERE)
+        return has(carriers->general, 0, FIRST_KEPT);
+    if (kind == LOAD || kind == LOAD_UNIFORM || kind == LOAD_UNIFORM_BLACKWELL) {
+        load_constant(&one, kind);
+    } else if (HOLDS(to_uniform, kind)) {
+        write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1,
+              carried(&one, (operand){GENERAL_REGISTER, field(word[0], 24, 8)}, 1));
+    } else if (HOLDS(exchanging, kind)) { /* with other threads, of which operands b and c tell which */
+        write(&one, to, 1, carried(&one, (operand){GENERAL_REGISTER, field(word[0], 24, 8)}, 1));
+    } else if (HOLDS(passing, base) || HOLDS(shifting, base) || HOLDS(multiplying, base)) {
+        calculate(&one, base);
+    } else if (HOLDS(consuming, base)) {
+        write(&one, to, 1, false);
+    } else if (!HOLDS(comparing, base) && !HOLDS(without_sources, kind) && !HOLDS(loading_own, kind) &&
+               reads_carrier(&one, kind)) {
+        return true;
+    } else if (HOLDS(writing_uniform, kind)) {
+        write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1, false);
+    } else if (HOLDS(writing, kind)) {
+        write(&one, to, 1, false);
+    } else if (HOLDS(loading, kind) || HOLDS(loading_own, kind)) {
+        write(&one, to, registers_of(&one), false);
+    }
+    return false;
+}

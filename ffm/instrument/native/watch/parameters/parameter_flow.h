@@ -1,0 +1,13 @@
+/* Whether a kernel can use a word of its parameters as an address, from its machine code. */
+#ifndef FFM_PARAMETER_FLOW_H
+#define FFM_PARAMETER_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether code of so many bytes, all instructions of which are known (ffm_instruction_reads), may use four bytes of
+ * constant bank 0 as the upper half of an address: follow it, or keep it in memory. */
+bool ffm_may_be_address(uint32_t architecture, const uint8_t *code, size_t bytes, uint32_t place);
+
+#endif

@@ -1,0 +1,118 @@
+"""Which words of their parameters kernels can use as addresses, from their machine code."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.native.cubins import EXIT, FIRST_PARAMETER, calculate, load, store
+from tests.native.layers import NATIVE, includes_of
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "parameter_flow.h"
+int main(int argc, char **argv)
+{
+    static uint64_t code[2048];
+    for (int i = 3; i < argc; i++)
+        code[i - 3] = strtoull(argv[i], NULL, 0);
+    puts(ffm_may_be_address(atoi(argv[1]), (uint8_t *)code, 8 * (argc - 3), atoi(argv[2])) ? "used" : "not used");
+}
+"""
+UPPER = FIRST_PARAMETER + 12
+"""Where the upper half lies of the word that is asked about."""
+
+WORD = load(FIRST_PARAMETER + 8, 8, to=6)
+"""To R6 and R7."""
+
+ADD, LOGIC, MOVE, SELECT, COMPARE = 0x010, 0x012, 0x002, 0x007, 0x00C
+MULTIPLY_ADD, MULTIPLY_WIDE, MULTIPLY_HIGH, SHIFT, FLOAT_MULTIPLY = 0x024, 0x025, 0x027, 0x019, 0x020
+ALWAYS, IF_P0 = 0x7000, 0x0000
+
+Code = list[tuple[int, int]]
+
+
+def by_immediate(operation: int, to: int, a: int, number: int, c: int) -> tuple[int, int]:
+    """Arithmetic with a number as its second operand."""
+    return ALWAYS | 4 << 9 | operation | to << 16 | a << 24 | number << 32, c
+
+
+def branch(instructions: int, guard: int = ALWAYS) -> tuple[int, int]:
+    """Go so many instructions on from the next one; backward if negative."""
+    distance = 16 * instructions
+    word = 0x947 | guard | (distance // 4 & 0xFF) << 16 | (distance >> 8 << 32 & 0xFFFFFFFF00000000)
+    return word, 0x000FEA0003800000 | (0x3FFFF if distance < 0 else 0)
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flow")
+    (folder / "main.c").write_text(MAIN)
+    room = NATIVE / "watch" / "parameters"
+    sources = [str(room / f"{name}.c") for name in ("machine_flow", "machine_instruction", "parameter_flow")]
+    subprocess.run(
+        ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+         *includes_of("watch/parameters"), "-o", str(folder / "flow"), str(folder / "main.c"), *sources],
+        check=True,
+    )  # fmt: skip
+    return folder / "flow"
+
+
+def used(flow: Path, code: Code) -> bool:
+    words = [hex(word) for instruction in code for word in instruction]
+    done = subprocess.run([flow, "90", str(UPPER), *words], capture_output=True, text=True, check=True)
+    return {"used\n": True, "not used\n": False}[done.stdout]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ([], False),
+        ([store(6, 4)], True),  # the address
+        ([store(2, 7)], True),  # what is stored
+        ([store(2, 6)], False),  # the lower half alone
+        ([calculate(ADD, 11, 7, 255, 255), store(10, 4)], True),
+        ([calculate(LOGIC, 11, 255, 7, 255), store(10, 4)], True),
+        ([calculate(MOVE, 11, 255, 7, 255), store(10, 4)], True),
+        ([calculate(SELECT, 11, 255, 7, 255), store(10, 4)], True),
+        ([calculate(MULTIPLY_ADD, 11, 4, 5, 7), store(10, 4)], True),  # added to a product
+        ([calculate(MULTIPLY_WIDE, 10, 4, 5, 6), store(10, 4)], True),  # as the pair that is added to it
+        ([calculate(MULTIPLY_ADD, 11, 7, 5, 255), store(10, 4)], False),  # a factor
+        ([calculate(MULTIPLY_ADD, 11, 5, 7, 255), store(10, 4)], False),
+        ([calculate(MULTIPLY_HIGH, 11, 5, 7, 255), store(10, 4)], False),
+        ([by_immediate(MULTIPLY_ADD, 11, 7, 1, 255), store(10, 4)], True),  # how compilers also move and add
+        ([by_immediate(MULTIPLY_ADD, 11, 7, 1 << 16, 255), store(10, 4)], True),  # and shift
+        ([by_immediate(MULTIPLY_ADD, 11, 7, 3, 255), store(10, 4)], False),
+        ([by_immediate(MULTIPLY_WIDE, 10, 7, 16, 255), store(10, 4)], False),
+        ([calculate(SHIFT, 11, 7, 4, 255), store(10, 4)], True),
+        ([calculate(SHIFT, 11, 4, 7, 255), store(10, 4)], False),  # the number of places
+        ([calculate(FLOAT_MULTIPLY, 11, 7, 7, 255), store(10, 11)], False),
+        ([calculate(COMPARE, 0, 7, 7, 255), store(10, 4)], False),
+        ([calculate(ADD, 7, 4, 5, 255), store(6, 4)], False),  # overwritten before
+    ],
+)
+def test_an_address_is_a_base_and_an_offset(flow: Path, body: Code, expected: bool) -> None:
+    assert used(flow, [WORD, *body, EXIT]) is expected
+
+
+def test_what_is_overwritten_under_a_condition_may_remain(flow: Path) -> None:
+    word, more = calculate(ADD, 7, 4, 5, 255)
+    assert used(flow, [WORD, (word & ~ALWAYS | IF_P0, more), store(6, 4), EXIT])
+
+
+def test_all_ways_through_the_code_count(flow: Path) -> None:
+    overwrite = calculate(ADD, 7, 4, 5, 255)
+    assert used(flow, [WORD, branch(1, IF_P0), overwrite, store(6, 4), EXIT])
+    assert not used(flow, [WORD, branch(1), store(6, 4), EXIT])
+    assert used(flow, [WORD, branch(1), EXIT, store(6, 4), EXIT])
+    # The second turn of a loop stores to what the first one loads.
+    assert used(flow, [store(6, 4), WORD, branch(-3, IF_P0), EXIT])
+    assert not used(flow, [store(6, 4), WORD, overwrite, branch(-4, IF_P0), EXIT])
+
+
+@pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, (0x91B | ALWAYS, 0), EXIT]])
+def test_where_the_ways_are_unknown_any_word_may_be_an_address(flow: Path, code: Code) -> None:
+    assert used(flow, code)
