@@ -82,9 +82,9 @@ bool ffm_pageable_holds(uint64_t word)
     return word % 2 == 0;
 }
 
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset)
+bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word)
 {
-    return kernel == 1 && offset % 3 == 0;
+    return kernel == 1 && offset % 3 == 0 && word % 2 == 0;
 }
 
 static void scan_array(input *from, ffm_kernel_reach *reach)
