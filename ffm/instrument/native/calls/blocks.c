@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "address_halves.h"
 #include "mappings.h"
+#include "new_pages.h"
 
 enum { CAPACITY = 1 << 16 };
 
@@ -55,11 +55,8 @@ static uint32_t free_place(void)
 /* Locked. */
 static void add(const ffm_block *block)
 {
-    if (blocks.table == NULL) {
-        void *pages =
-            mmap(NULL, CAPACITY * sizeof *blocks.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        blocks.table = pages == MAP_FAILED ? NULL : pages;
-    }
+    if (blocks.table == NULL)
+        blocks.table = ffm_new_pages(CAPACITY * sizeof *blocks.table);
     if (block->bytes == 0)
         return;
     if (blocks.table == NULL || blocks.count == CAPACITY) {

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "captures.h"
 #include "clock.h"
+#include "new_pages.h"
 
 bool ffm_portion_is_limited;
 
@@ -119,11 +119,9 @@ static bool can_be_left_out(uint8_t kind)
 static bool leave_out(ffm_thread *thread, uint32_t place)
 {
     if (thread->left_out == NULL) {
-        void *pages =
-            mmap(NULL, FUNCTIONS * sizeof(left_out), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED)
+        thread->left_out = ffm_new_pages(FUNCTIONS * sizeof(left_out));
+        if (thread->left_out == NULL)
             return false;
-        thread->left_out = pages;
         thread->left_out_bytes = FUNCTIONS * sizeof(left_out);
     }
     ((left_out *)thread->left_out)[place].calls++;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "new_pages.h"
 #include "thread_memory.h"
 
 /* One pointer in static TLS: accessed without a call, also in signal handlers. */
@@ -78,11 +79,9 @@ ffm_thread *ffm_thread_self(void)
         return NULL;
     if (__builtin_expect(self == NULL, 0)) {
         pthread_once(&key_once, make_key);
-        /* Not malloc: the program may have replaced it, and may be inside it. */
-        void *pages = mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED)
+        self = ffm_new_pages(sizeof *self);
+        if (self == NULL)
             return NULL;
-        self = pages;
         __atomic_add_fetch(&states, 1, __ATOMIC_RELAXED);
         self->number = ffm_thread_number();
         self->kernel_id = (uint32_t)gettid();

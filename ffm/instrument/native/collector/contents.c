@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "contexts.h"
 #include "device_code.h"
@@ -12,6 +11,7 @@
 #include "hashes.h"
 #include "late_readback.h"
 #include "looks.h"
+#include "new_pages.h"
 #include "peek.h"
 #include "protected_data.h"
 #include "readback.h"
@@ -46,12 +46,6 @@ static struct {
     arriving *arriving;
     uint32_t arrivals;
 } contents = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void *pages(uint64_t bytes)
-{
-    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return start == MAP_FAILED ? NULL : start;
-}
 
 static direction direction_of(const ffm_function *function, const ffm_copy *copy)
 {
@@ -151,7 +145,7 @@ static bool sent_before(const ffm_content *content, bool *noted, uint64_t addres
     bool same = false;
     pthread_mutex_lock(&contents.lock);
     if (contents.table == NULL)
-        contents.table = pages(REMEMBERED * sizeof *contents.table);
+        contents.table = ffm_new_pages(REMEMBERED * sizeof *contents.table);
     if (contents.table != NULL) {
         sent *last = &contents.table[mixed >> 48];
         ffm_hash hash = {content->hash[0], content->hash[1]};
@@ -276,7 +270,7 @@ static void before_download(const ffm_function *function, const ffm_operation *o
     }
     pthread_mutex_lock(&contents.lock);
     if (contents.arriving == NULL)
-        contents.arriving = pages(ARRIVING * sizeof *contents.arriving);
+        contents.arriving = ffm_new_pages(ARRIVING * sizeof *contents.arriving);
     if (contents.arriving != NULL) {
         /* What arrives later in the same place overwrites what arrived before. */
         for (uint32_t i = contents.arrivals; i > 0; i--) {

@@ -3,9 +3,9 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "intervals.h"
+#include "new_pages.h"
 #include "sink.h"
 #include "stacks.h"
 
@@ -79,20 +79,13 @@ static void take_out_stale(uint64_t start, uint64_t bytes)
         take_out(&host.blocks[place]);
 }
 
-/* Reserve address space, whose pages are committed on first use; NULL if there is no room. */
-static void *reserve(size_t bytes)
-{
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
 /* Locked. A block that is in use nowhere; NULL if there is no room. */
 static block *room(void)
 {
     if (host.ranges.nodes == NULL)
-        host.ranges.nodes = reserve((BLOCKS + 1) * sizeof *host.ranges.nodes);
+        host.ranges.nodes = ffm_new_pages((BLOCKS + 1) * sizeof *host.ranges.nodes);
     if (host.blocks == NULL)
-        __atomic_store_n(&host.blocks, reserve((BLOCKS + 1) * sizeof *host.blocks), __ATOMIC_RELEASE);
+        __atomic_store_n(&host.blocks, ffm_new_pages((BLOCKS + 1) * sizeof *host.blocks), __ATOMIC_RELEASE);
     if (host.ranges.nodes == NULL || host.blocks == NULL)
         return NULL;
     uint32_t place = host.unused;

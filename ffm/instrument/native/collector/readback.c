@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "guarded.h"
 #include "kernel.h"
+#include "new_pages.h"
 #include "peek.h"
 
 enum { WIDEST_GAPS = 4 }; /* bytes read per byte needed */
@@ -32,10 +33,8 @@ static bool room_for(uint64_t bytes)
         return true;
     if (readback.scratch != NULL)
         munmap(readback.scratch, readback.bytes);
-    readback.scratch = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    readback.bytes = readback.scratch == MAP_FAILED ? 0 : bytes;
-    if (readback.bytes == 0)
-        readback.scratch = NULL;
+    readback.scratch = ffm_new_pages(bytes);
+    readback.bytes = readback.scratch == NULL ? 0 : bytes;
     return readback.bytes != 0;
 }
 

@@ -1,4 +1,5 @@
 #include "packing.h"
+#include "new_pages.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -28,12 +29,11 @@ static bool begin_chunk(ffm_packer *packer, uint32_t kind, uint32_t thread, uint
 {
     if (packer->last == NULL) {
         const size_t bytes = (size_t)FFM_PACKED_SLOTS * words * WORD;
-        void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED) {
+        packer->last = ffm_new_pages(bytes);
+        if (packer->last == NULL) {
             ffm_sink_lost();
             return false;
         }
-        packer->last = pages;
         packer->last_bytes = bytes;
     } else {
         memset(packer->last, 0, packer->last_bytes);

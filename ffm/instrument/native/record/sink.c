@@ -13,6 +13,7 @@
 #include "catalogue.h"
 #include "clock.h"
 #include "kernel.h"
+#include "new_pages.h"
 #include "ring.h"
 #include "signal_mask.h"
 
@@ -58,8 +59,8 @@ static void mark_own(void)
 {
     enum { PAGE = 4096 };
     if (own == NULL) {
-        void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (page == MAP_FAILED)
+        void *page = ffm_new_pages(PAGE);
+        if (page == NULL)
             return;
         madvise(page, PAGE, MADV_WIPEONFORK);
         own = page;

@@ -1,11 +1,11 @@
 #include "pool.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "allowance.h"
 #include "counters.h"
 #include "driver.h"
+#include "new_pages.h"
 #include "state.h"
 
 enum { BLOCKS = 1 << 18, GRANULE = 512 };
@@ -197,16 +197,14 @@ static uint64_t excess(void)
     return oldest->base;
 }
 
-/* Reserve address space for the tables, whose pages are committed on first use. */
 static bool have_tables(void)
 {
     if (pool.blocks != NULL)
         return true;
     size_t bytes = (BLOCKS + 1) * (sizeof *pool.blocks + sizeof *pool.by_base);
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pages == MAP_FAILED)
+    pool.blocks = ffm_new_pages(bytes);
+    if (pool.blocks == NULL)
         return false;
-    pool.blocks = pages;
     pool.by_base = (uint32_t *)(pool.blocks + BLOCKS + 1);
     return true;
 }

@@ -8,6 +8,7 @@
 
 #include "aside.h"
 #include "keys.h"
+#include "new_pages.h"
 #include "protection.h"
 #include "questions.h"
 
@@ -28,8 +29,7 @@ static bool room_for(uint64_t bytes)
         return true;
     if (peek.copy != NULL)
         munmap(peek.copy, peek.bytes);
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    peek.copy = pages == MAP_FAILED ? NULL : pages;
+    peek.copy = ffm_new_pages(bytes);
     peek.bytes = peek.copy == NULL ? 0 : bytes;
     return peek.copy != NULL;
 }

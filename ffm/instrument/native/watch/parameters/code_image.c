@@ -15,7 +15,7 @@
 #include "kernel.h"
 #include "machine_code.h"
 #include "machine_instruction.h"
-#include "pages.h"
+#include "new_pages.h"
 #include "parameter_flow.h"
 
 enum { LARGEST = 1 << 30, HEADER = 64, WORD = 8 };

@@ -7,7 +7,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-#include "pages.h"
+#include "new_pages.h"
 
 static const uint32_t wrapper_magic = 0x466243b1, container_magic = 0xba55ed50;
 

@@ -8,8 +8,8 @@
 #include "code_image.h"
 #include "contexts.h"
 #include "kernel_name.h"
+#include "new_pages.h"
 #include "pageable.h"
-#include "pages.h"
 
 enum { MOST_IMAGES = 1 << 16, ANSWERS = 1 << 10 };
 

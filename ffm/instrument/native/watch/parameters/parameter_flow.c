@@ -5,7 +5,7 @@
 
 #include "machine_flow.h"
 #include "machine_instruction.h"
-#include "pages.h"
+#include "new_pages.h"
 
 enum { INSTRUCTION = 16 };
 enum { BRANCH = 0x947, BRANCH_UNIFORM = 0x547, CALL = 0x944, RETURN = 0x950, PART = 0x945, MEET = 0x941 };

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "address_halves.h"
 #include "clock.h"
@@ -11,6 +10,7 @@
 #include "graphs.h"
 #include "intervals.h"
 #include "launches.h"
+#include "new_pages.h"
 #include "sink.h"
 
 enum { CAPACITY = 1 << 15 };
@@ -43,8 +43,8 @@ static bool open(void)
                  bytes = numbers * (sizeof *device.tree.nodes + sizeof *device.written + 3 * sizeof(uint32_t));
     if (device.group != NULL)
         return true;
-    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pages == MAP_FAILED)
+    char *pages = ffm_new_pages(bytes);
+    if (pages == NULL)
         return false;
     device.written = (uint64_t *)pages;
     device.tree.nodes = (ffm_interval *)(device.written + numbers);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "new_pages.h"
+
 enum { FACTS = 1 << 16, DEEPEST = 32 };
 
 typedef int (*nodes_question)(uint64_t, uint64_t *, size_t *);
@@ -51,11 +53,8 @@ static void forget(uint64_t executable)
 static void add(uint64_t executable, ffm_graph_kind kind, const ffm_box *box)
 {
     pthread_mutex_lock(&graphs.lock);
-    if (graphs.table == NULL) {
-        void *pages =
-            mmap(NULL, FACTS * sizeof *graphs.table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        graphs.table = pages == MAP_FAILED ? NULL : pages;
-    }
+    if (graphs.table == NULL)
+        graphs.table = ffm_new_pages(FACTS * sizeof *graphs.table);
     if (graphs.table != NULL && graphs.count == FACTS)
         forget(executable);
     else if (graphs.table != NULL)
@@ -196,18 +195,17 @@ static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth)
     if (count == 0)
         return;
     const size_t bytes = count * sizeof(uint64_t);
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) {
+    uint64_t *nodes = ffm_new_pages(bytes);
+    if (nodes == NULL) {
         add_unknown(executable);
         return;
     }
-    uint64_t *nodes = pages;
     if (ask.nodes(graph, nodes, &count) != CUDA_SUCCESS)
         add_unknown(executable);
     else
         for (size_t i = 0; i < count; i++)
             add_node(executable, nodes[i], depth);
-    munmap(pages, bytes);
+    munmap(nodes, bytes);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Memory of our own, from the system, since the program's allocator may be what calls us. */
-#ifndef FFM_PAGES_H
-#define FFM_PAGES_H
+#ifndef FFM_NEW_PAGES_H
+#define FFM_NEW_PAGES_H
 
 #include <stddef.h>
 #include <sys/mman.h>
