@@ -206,6 +206,7 @@ ROLES = (
     "source_context",
     "parameters",
     "extra",
+    "node",
     "description",
     "flags",
 )
@@ -260,6 +261,7 @@ class DriverFunction:
     source_context: int = ABSENT
     parameters: int = ABSENT
     extra: int = ABSENT
+    node: int = ABSENT
     description: int = ABSENT
     flags: int = ABSENT
     since: int = 0

@@ -31,8 +31,9 @@ def include_text(catalogue: Catalogue) -> str:
     """Return the C text for `catalogue`.
 
     Each function is one line `FFM_FUNCTION(index, name, arity, kind, memory, direction, shape, destination, source,
-    bytes, stream, result, handle, parameters, extra, description, flags, element, asynchronous, per_thread_stream,
-    awaits, effect)`. The positions from `destination` to `flags` are -1 if the function has no such argument.
+    bytes, stream, result, handle, parameters, extra, node, description, flags, element, asynchronous,
+    per_thread_stream, awaits, effect)`. The positions from `destination` to `flags` are -1 if the function has no such
+    argument.
 
     If the includer defines `FFM_OWN_CALL`, there is one line `FFM_OWN_CALL(purpose, per_thread_stream, index)` for each
     form of each call that ffm makes itself, the first to be tried first. If it defines `FFM_EXTRA_FUNCTION`, there is
@@ -97,6 +98,7 @@ def _line(function: DriverFunction) -> str:
         function.handle,
         function.parameters,
         function.extra,
+        function.node,
         function.description,
         function.flags,
         function.element,

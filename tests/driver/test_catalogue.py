@@ -62,6 +62,7 @@ ROLE_TYPES = {
     "source_context": lambda argument: argument == Argument("CUcontext", 0),
     "parameters": lambda argument: argument == Argument("void", 2),
     "extra": lambda argument: argument == Argument("void", 2),
+    "node": lambda argument: argument == Argument("CUgraphNode", 0),
     "description": lambda argument: argument.pointers == 1 or argument == Argument("CUgraph", 0),
     "flags": lambda argument: argument.pointers == 0 and argument.type in {"unsigned int", "unsigned long long"},
 }

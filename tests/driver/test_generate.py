@@ -14,12 +14,12 @@ PRINTER = """
 #include "catalogue.inc"
 #include "catalogue.inc"
 #define FFM_FUNCTION(index, name, arity, kind, memory, direction, shape, destination, source, bytes, \\
-                     stream, result, handle, parameters, extra, description, flags, element, asynchronous, \\
+                     stream, result, handle, parameters, extra, node, description, flags, element, asynchronous, \\
                      per_thread_stream, awaits, effect) \\
-    printf("%d %s %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\\n", index, #name, arity, \\
+    printf("%d %s %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\\n", index, #name, arity, \\
            kind == FFM_KIND_FREE, memory == FFM_MEMORY_DEVICE, direction == FFM_DIRECTION_NONE, \\
            shape == FFM_SHAPE_PLAIN, \\
-           destination, source, bytes, stream, result, handle, parameters, extra, description, flags, element, \\
+           destination, source, bytes, stream, result, handle, parameters, extra, node, description, flags, element, \\
            asynchronous, per_thread_stream, \\
            awaits == FFM_AWAITS_STREAM, effect == FFM_EFFECT_WAIT_EVENT);
 int main(void)
@@ -51,7 +51,7 @@ def test_compiled_include_holds_every_row(tmp_path: Path) -> None:
     expected = [
         f"{f.index} {f.name} {f.arity} {int(f.kind == 'free')} {int(f.memory == 'device')} "
         f"{int(f.direction == 'none')} {int(f.shape == 'plain')} {f.destination} {f.source} {f.bytes} "
-        f"{f.stream} {f.result} {f.handle} {f.parameters} {f.extra} {f.description} {f.flags} {f.element} "
+        f"{f.stream} {f.result} {f.handle} {f.parameters} {f.extra} {f.node} {f.description} {f.flags} {f.element} "
         f"{int(f.asynchronous)} "
         f"{int(f.default_stream is DefaultStream.PER_THREAD)} {int(f.awaits == 'stream')} "
         f"{int(f.effect == 'wait_event')}"

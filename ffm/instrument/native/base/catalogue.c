@@ -2,7 +2,7 @@
 
 const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT] = {
 #define FFM_FUNCTION(index, name_, arity_, kind_, memory_, direction_, shape_, destination_, source_, bytes_, stream_, \
-                     result_, handle_, parameters_, extra_, description_, flags_, element_, asynchronous_,             \
+                     result_, handle_, parameters_, extra_, node_, description_, flags_, element_, asynchronous_,      \
                      per_thread_, awaits_, effect_)                                                                    \
     [index] = {.name = #name_,                                                                                         \
                .arity = arity_,                                                                                        \
@@ -18,6 +18,7 @@ const ffm_function ffm_catalogue[FFM_FUNCTION_COUNT] = {
                .handle = handle_,                                                                                      \
                .parameters = parameters_,                                                                              \
                .extra = extra_,                                                                                        \
+               .node = node_,                                                                                          \
                .description = description_,                                                                            \
                .flags = flags_,                                                                                        \
                .element = element_,                                                                                    \

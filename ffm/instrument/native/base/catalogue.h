@@ -23,6 +23,7 @@ typedef struct {
     int8_t handle;
     int8_t parameters; /* of a kernel: their addresses, */
     int8_t extra;      /* or a list that describes them */
+    int8_t node;
     int8_t description;
     int8_t flags;
     uint8_t element; /* bytes per element if `bytes` counts elements, otherwise 1 */

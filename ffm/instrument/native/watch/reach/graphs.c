@@ -40,6 +40,11 @@ void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
     ask.kernel_attribute = (attribute_question)(uintptr_t)questions[7];
 }
 
+/* A node of an executable graph, and the node of the whole graph in which it is: itself, or a child graph. */
+typedef struct {
+    uint64_t executable, node, within;
+} owner;
+
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 /* Locked. If there is no room for a graph's facts, nothing is known about it. */
@@ -50,67 +55,84 @@ static void forget(uint64_t executable)
             graphs.table[i - 1] = graphs.table[--graphs.count];
 }
 
-static void add(uint64_t executable, ffm_graph_kind kind, const ffm_box *box)
+/* Locked. Facts about a node, and about all that is in it. Returns within which node it is; 0 if there were none. */
+static uint64_t forget_node(uint64_t executable, uint64_t node)
+{
+    uint64_t within = 0;
+    for (uint32_t i = graphs.count; i > 0; i--) {
+        const ffm_graph_fact fact = graphs.table[i - 1];
+        if (fact.executable != executable || (fact.node != node && fact.within != node))
+            continue;
+        within = fact.within;
+        graphs.table[i - 1] = graphs.table[--graphs.count];
+    }
+    return within;
+}
+
+static void add(owner of, ffm_graph_kind kind, const ffm_box *box)
 {
     pthread_mutex_lock(&graphs.lock);
     if (graphs.table == NULL)
         graphs.table = ffm_new_pages(FACTS * sizeof *graphs.table);
     if (graphs.table != NULL && graphs.count == FACTS)
-        forget(executable);
+        forget(of.executable);
     else if (graphs.table != NULL)
-        graphs.table[graphs.count++] =
-            (ffm_graph_fact){.executable = executable, .kind = kind, .box = box == NULL ? (ffm_box){0} : *box};
+        graphs.table[graphs.count++] = (ffm_graph_fact){.executable = of.executable,
+                                                        .node = of.node,
+                                                        .within = of.within,
+                                                        .kind = kind,
+                                                        .box = box == NULL ? (ffm_box){0} : *box};
     pthread_mutex_unlock(&graphs.lock);
 }
 
-static void add_unknown(uint64_t executable)
+static void add_unknown(owner of)
 {
-    add(executable, FFM_GRAPH_UNKNOWN, NULL);
+    add(of, FFM_GRAPH_UNKNOWN, NULL);
 }
 
-static void add_copy(uint64_t executable, const void *descriptor)
+static void add_copy(owner of, const void *descriptor)
 {
     const ffm_copy copy = ffm_copy_described(descriptor);
     if (copy.destination.host && copy.destination.address != 0)
-        add(executable, FFM_GRAPH_WRITES, &copy.destination);
+        add(of, FFM_GRAPH_WRITES, &copy.destination);
     if (copy.source.host && copy.source.address != 0)
-        add(executable, FFM_GRAPH_READS, &copy.source);
+        add(of, FFM_GRAPH_READS, &copy.source);
 }
 
-static void add_set(uint64_t executable, const CUDA_MEMSET_NODE_PARAMS *set)
+static void add_set(owner of, const CUDA_MEMSET_NODE_PARAMS *set)
 {
     const uint64_t row = set->width * set->elementSize;
     const uint64_t pitch = set->height > 1 ? set->pitch : row;
     const ffm_box box = {set->dst, row, pitch, set->height, set->height * pitch, 1, true};
     if (ffm_blocks_hold(set->dst))
-        add(executable, FFM_GRAPH_WRITES, &box);
+        add(of, FFM_GRAPH_WRITES, &box);
 }
 
 /* `handed` blocks are looked up again at each launch. */
-static void add_kernel(uint64_t executable, uint64_t kernel, void **parameters, void **extra)
+static void add_kernel(owner of, uint64_t kernel, void **parameters, void **extra)
 {
     ffm_kernel_reach reach = {0};
     ffm_block block;
     ffm_kernel_scan(&reach, kernel, parameters, extra);
-    add(executable, FFM_GRAPH_KERNEL, NULL);
+    add(of, FFM_GRAPH_KERNEL, NULL);
     if (reach.pageable)
-        add(executable, FFM_GRAPH_PAGEABLE, NULL);
+        add(of, FFM_GRAPH_PAGEABLE, NULL);
     if (reach.all) {
-        add(executable, FFM_GRAPH_ALL, NULL);
+        add(of, FFM_GRAPH_ALL, NULL);
         return;
     }
     while (ffm_kernel_next(&reach, &block)) {
         const ffm_box box = {block.start, block.bytes, block.bytes, 1, block.bytes, 1, true};
-        add(executable, FFM_GRAPH_REACHES, &box);
+        add(of, FFM_GRAPH_REACHES, &box);
     }
 }
 
 /* A kernel whose parameters are unknown, or not known yet. */
-static void add_any_kernel(uint64_t executable)
+static void add_any_kernel(owner of)
 {
-    add(executable, FFM_GRAPH_KERNEL, NULL);
-    add(executable, FFM_GRAPH_ALL, NULL);
-    add(executable, FFM_GRAPH_PAGEABLE, NULL);
+    add(of, FFM_GRAPH_KERNEL, NULL);
+    add(of, FFM_GRAPH_ALL, NULL);
+    add(of, FFM_GRAPH_PAGEABLE, NULL);
 }
 
 /* Whether kernels may change the node's parameters on the device (CUDA 12.4). */
@@ -127,25 +149,27 @@ static uint64_t kernel_of(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
     return parameters->func != NULL ? (uint64_t)parameters->func : (uint64_t)parameters->kern;
 }
 
-static void add_kernel_node(uint64_t executable, uint64_t node)
+static void add_kernel_node(owner of)
 {
+    const uint64_t node = of.node;
     if (updated_by_gpu(node)) {
-        add_any_kernel(executable);
+        add_any_kernel(of);
         return;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters = {0};
     if (ask.kernel != NULL && ask.kernel(node, &parameters) == CUDA_SUCCESS)
-        add_kernel(executable, kernel_of(&parameters), parameters.kernelParams, parameters.extra);
+        add_kernel(of, kernel_of(&parameters), parameters.kernelParams, parameters.extra);
     else if (ask.kernel_before_12 != NULL && ask.kernel_before_12(node, &parameters) == CUDA_SUCCESS)
-        add_kernel(executable, (uint64_t)parameters.func, parameters.kernelParams, parameters.extra);
+        add_kernel(of, (uint64_t)parameters.func, parameters.kernelParams, parameters.extra);
     else
-        add_unknown(executable);
+        add_unknown(of);
 }
 
-static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth);
+static void add_graph(owner of, uint64_t graph, uint32_t depth);
 
-static void add_node(uint64_t executable, uint64_t node, uint32_t depth)
+static void add_node(owner of, uint32_t depth)
 {
+    const uint64_t node = of.node;
     uint32_t type = UINT32_MAX;
     CUDA_MEMCPY3D copy;
     CUDA_MEMSET_NODE_PARAMS set;
@@ -156,23 +180,23 @@ static void add_node(uint64_t executable, uint64_t node, uint32_t depth)
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         if (ask.copy == NULL || ask.copy(node, &copy) != CUDA_SUCCESS)
             break;
-        add_copy(executable, &copy);
+        add_copy(of, &copy);
         return;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         if (ask.set == NULL || ask.set(node, &set) != CUDA_SUCCESS)
             break;
-        add_set(executable, &set);
+        add_set(of, &set);
         return;
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        add_kernel_node(executable, node);
+        add_kernel_node(of);
         return;
     case CU_GRAPH_NODE_TYPE_GRAPH:
         if (depth == DEEPEST || ask.child == NULL || ask.child(node, &child) != CUDA_SUCCESS)
             break;
-        add_graph(executable, child, depth + 1);
+        add_graph(of, child, depth + 1);
         return;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        add(executable, FFM_GRAPH_RECORDS, NULL);
+        add(of, FFM_GRAPH_RECORDS, NULL);
         return;
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -182,14 +206,14 @@ static void add_node(uint64_t executable, uint64_t node, uint32_t depth)
     default: /* functions of the program, waits for memory, bodies of conditions, and newer kinds */
         break;
     }
-    add_unknown(executable);
+    add_unknown(of);
 }
 
-static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth)
+static void add_graph(owner of, uint64_t graph, uint32_t depth)
 {
     size_t count = 0;
     if (ask.nodes == NULL || ask.nodes(graph, NULL, &count) != CUDA_SUCCESS) {
-        add_unknown(executable);
+        add_unknown(of);
         return;
     }
     if (count == 0)
@@ -197,14 +221,14 @@ static void add_graph(uint64_t executable, uint64_t graph, uint32_t depth)
     const size_t bytes = count * sizeof(uint64_t);
     uint64_t *nodes = ffm_new_pages(bytes);
     if (nodes == NULL) {
-        add_unknown(executable);
+        add_unknown(of);
         return;
     }
     if (ask.nodes(graph, nodes, &count) != CUDA_SUCCESS)
-        add_unknown(executable);
+        add_unknown(of);
     else
         for (size_t i = 0; i < count; i++)
-            add_node(executable, nodes[i], depth);
+            add_node((owner){of.executable, nodes[i], depth == 0 ? nodes[i] : of.within}, depth);
     munmap(nodes, bytes);
 }
 
@@ -221,14 +245,33 @@ static void end(uint64_t executable)
 static void begin(uint64_t executable, uint64_t graph)
 {
     end(executable); /* the handle of an earlier one */
-    add(executable, FFM_GRAPH_KNOWN, NULL);
-    add_graph(executable, graph, 0);
+    const owner whole = {executable, 0, 0};
+    add(whole, FFM_GRAPH_KNOWN, NULL);
+    add_graph(whole, graph, 0);
 }
 
-/* The newer form of the call names a CUkernel where there is no CUfunction; the older one fails then. */
-static void change_kernel(uint64_t executable, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
+/* One node becomes another one. Of child graphs in child graphs it is not known which node is in which. */
+static void change(const ffm_function *function, uint64_t executable, uint64_t node, const void *description)
 {
-    add_kernel(executable, kernel_of(kernel), kernel->kernelParams, kernel->extra);
+    pthread_mutex_lock(&graphs.lock);
+    const uint64_t within = graphs.table == NULL ? 0 : forget_node(executable, node);
+    pthread_mutex_unlock(&graphs.lock);
+    const owner of = {executable, node, within == 0 ? node : within};
+    if (function->effect == FFM_EFFECT_CHANGE_COPY) {
+        add_copy(of, description);
+    } else if (function->effect == FFM_EFFECT_CHANGE_SET) {
+        add_set(of, description);
+    } else if (function->effect == FFM_EFFECT_CHANGE_KERNEL && !updated_by_gpu(node)) {
+        /* The newer form of the call names a CUkernel where there is no CUfunction; the older one fails then. */
+        const CUDA_KERNEL_NODE_PARAMS_v2 *kernel = description;
+        add_kernel(of, kernel_of(kernel), kernel->kernelParams, kernel->extra);
+    } else if (function->effect == FFM_EFFECT_CHANGE_KERNEL) {
+        add_any_kernel(of);
+    } else if (function->effect == FFM_EFFECT_CHANGE_CHILD && within == node) {
+        add_graph(of, (uint64_t)description, 1);
+    } else {
+        add_unknown(of);
+    }
 }
 
 /* Whether kernels may launch the graph that a call has instantiated (CUDA 12.0). */
@@ -260,21 +303,12 @@ void ffm_graphs_note(const ffm_function *function, const uint64_t *arguments, co
     case FFM_EFFECT_END_GRAPH:
         end(executable);
         break;
-    /* One node is changed; what it used before still counts. */
     case FFM_EFFECT_CHANGE_COPY:
-        add_copy(executable, (const void *)description);
-        break;
     case FFM_EFFECT_CHANGE_SET:
-        add_set(executable, (const CUDA_MEMSET_NODE_PARAMS *)description);
-        break;
     case FFM_EFFECT_CHANGE_KERNEL:
-        change_kernel(executable, (const CUDA_KERNEL_NODE_PARAMS_v2 *)description);
-        break;
     case FFM_EFFECT_CHANGE_CHILD:
-        add_graph(executable, description, 0);
-        break;
     case FFM_EFFECT_CHANGE_NODE:
-        add_unknown(executable);
+        change(function, executable, arguments[function->node], (const void *)description);
         break;
     default:
         break;

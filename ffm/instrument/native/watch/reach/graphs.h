@@ -22,9 +22,10 @@ typedef enum {
     FFM_GRAPH_RECORDS   /* it records events */
 } ffm_graph_kind;
 
-/* One known fact about an executable graph. */
+/* One known fact about an executable graph: about a node of it, which is within a node of the whole graph, or is that
+ * one; 0 if it is about the graph. */
 typedef struct {
-    uint64_t executable;
+    uint64_t executable, node, within;
     ffm_graph_kind kind;
     ffm_box box;
 } ffm_graph_fact;
