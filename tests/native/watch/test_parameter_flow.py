@@ -28,9 +28,10 @@ UPPER = FIRST_PARAMETER + 12
 WORD = load(FIRST_PARAMETER + 8, 8, to=6)
 """To R6 and R7."""
 
-ADD, LOGIC, MOVE, SELECT, COMPARE = 0x010, 0x012, 0x002, 0x007, 0x00C
+ADD, LOGIC, MOVE, SELECT, COMPARE, LEAST = 0x010, 0x012, 0x002, 0x007, 0x00C, 0x017
 MULTIPLY_ADD, MULTIPLY_WIDE, MULTIPLY_HIGH, SHIFT, FLOAT_MULTIPLY = 0x024, 0x025, 0x027, 0x019, 0x020
 ALWAYS, IF_P0 = 0x7000, 0x0000
+TURING, HOPPER, BLACKWELL = 75, 90, 120
 
 Code = list[tuple[int, int]]
 
@@ -61,9 +62,9 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "flow"
 
 
-def used(flow: Path, code: Code) -> bool:
+def used(flow: Path, code: Code, architecture: int = HOPPER) -> bool:
     words = [hex(word) for instruction in code for word in instruction]
-    done = subprocess.run([flow, "90", str(UPPER), *words], capture_output=True, text=True, check=True)
+    done = subprocess.run([flow, str(architecture), str(UPPER), *words], capture_output=True, text=True, check=True)
     return {"used\n": True, "not used\n": False}[done.stdout]
 
 
@@ -111,6 +112,22 @@ def test_all_ways_through_the_code_count(flow: Path) -> None:
     # The second turn of a loop stores to what the first one loads.
     assert used(flow, [store(6, 4), WORD, branch(-3, IF_P0), EXIT])
     assert not used(flow, [store(6, 4), WORD, overwrite, branch(-4, IF_P0), EXIT])
+
+
+@pytest.mark.parametrize("operation", [LEAST, MOVE, SELECT])
+def test_from_blackwell_on_arithmetic_may_be_of_pairs(flow: Path, operation: int) -> None:
+    of_pair = [WORD, calculate(operation, 10, 6, 6, 255), store(10, 4), EXIT]
+    assert used(flow, of_pair, BLACKWELL)
+    assert not used(flow, of_pair)
+    # But one that may be of a single register leaves the one behind it as it was.
+    assert used(flow, [WORD, calculate(operation, 6, 2, 2, 255), store(6, 4), EXIT], BLACKWELL)
+
+
+def test_numbers_of_uniform_registers_have_six_bits_before_blackwell(flow: Path) -> None:
+    to_pair_4 = 0x7AB9 | 4 << 16 | (FIRST_PARAMETER + 8) << 38, 5 << 9
+    atomic = 0x00000000FF0779A8, 0x000EA800081F4144  # nvdisasm: ATOMG.E.ADD.STRONG.GPU PT, R7, [UR4], R0
+    assert used(flow, [to_pair_4, atomic, EXIT], TURING)
+    assert not used(flow, [to_pair_4, (atomic[0], atomic[1] & ~0xFF | 0x48), EXIT], TURING)  # [UR8]
 
 
 @pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, (0x91B | ALWAYS, 0), EXIT]])

@@ -4,9 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "machine_encoding.h"
 #include "machine_instruction.h"
 
-enum { EM_GPU = 190, INSTRUCTION = 16, MOST_SECTIONS = 1 << 16, MOST_BYTES = 1 << 16 };
+enum { EM_GPU = 190, MOST_SECTIONS = 1 << 16, MOST_BYTES = 1 << 16 };
 
 /* Of sections .nv.info: an attribute has a format, a kind, and two bytes that are its value, or the size of it. */
 enum { WITH_SIZE = 4, PLACE_OF_PARAMETERS = 0x0a, PLACE_BYTES = 8 };
@@ -130,7 +131,7 @@ static uint32_t bytes_of_parameters(const image *of, const Elf64_Shdr *attribute
 static bool follow(const image *of, const Elf64_Shdr *text, uint8_t *read, uint32_t parameters)
 {
     const uint32_t first = ffm_parameters_begin(of->architecture);
-    for (uint64_t offset = 0; offset < text->sh_size; offset += INSTRUCTION) {
+    for (uint64_t offset = 0; offset < text->sh_size; offset += FFM_INSTRUCTION_BYTES) {
         uint64_t word[2];
         memcpy(word, of->code + text->sh_offset + offset, sizeof word);
         const ffm_bank_read one = ffm_instruction_reads(of->architecture, word, offset, text->sh_size);
@@ -148,8 +149,9 @@ static bool is_text_of(const image *of, const Elf64_Shdr *text, uint32_t place, 
 {
     const char *name = name_of(of, text);
     return text->sh_type == SHT_PROGBITS && within(of, text) && text->sh_size != 0 &&
-           text->sh_size % INSTRUCTION == 0 && (of->relocated[place / 8] & 1 << place % 8) == 0 && name != NULL &&
-           strncmp(name, text_of, sizeof text_of - 1) == 0 && strcmp(name + sizeof text_of - 1, kernel) == 0;
+           text->sh_size % FFM_INSTRUCTION_BYTES == 0 && (of->relocated[place / 8] & 1 << place % 8) == 0 &&
+           name != NULL && strncmp(name, text_of, sizeof text_of - 1) == 0 &&
+           strcmp(name + sizeof text_of - 1, kernel) == 0;
 }
 
 void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(const ffm_kernel_code *, void *),

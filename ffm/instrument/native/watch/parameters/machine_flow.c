@@ -2,18 +2,9 @@
 
 #include <stddef.h>
 
-enum { HALF = 4, BLACKWELL = 100, ALWAYS = 7 };
+#include "machine_encoding.h"
 
-/* Bits 9 to 11: which of the operands b and c is no general register, and what it is. */
-enum {
-    REGISTERS = 1,
-    IMMEDIATE_LAST = 2,
-    CONSTANT_LAST = 3,
-    IMMEDIATE = 4,
-    CONSTANT = 5,
-    UNIFORM = 6,
-    UNIFORM_LAST = 7,
-};
+enum { HALF = 4, ALWAYS = 7 };
 
 /* Bits 0 to 8 of arithmetic, by what it does with a half of an address. */
 static const uint16_t
@@ -29,8 +20,8 @@ static const uint16_t
     shifting[] = {0x019, 0x099},
     /* Adds c to the product of a and b. */
     multiplying[] = {0x024, 0x025, 0x027, 0x0a4, 0x0a5},
-    /* Of pairs of registers; on Blackwell also moves and choices. */
-    wide[] = {0x025, 0x0a5, 0x097}, wide_on_blackwell[] = {0x002, 0x007, 0x082, 0x087};
+    /* Of pairs of registers. On Blackwell, any may be, such as MOV.64 and IMNMX.S64. */
+    wide[] = {0x025, 0x0a5, 0x097};
 
 /* Bits 0 to 11 of others. */
 static const uint16_t
@@ -49,8 +40,6 @@ static const uint16_t
 /* A function gets its arguments in registers below this one, and on the stack. */
 enum { FIRST_KEPT = 16, MULTIPLY = 0x024 };
 
-enum { CALL_ELSEWHERE = 0x343, LOAD = 0xb82, LOAD_UNIFORM = 0xab9, LOAD_UNIFORM_BLACKWELL = 0x7ac };
-
 #define HOLDS(list, wanted) holds(list, sizeof list / sizeof *list, wanted)
 
 static bool holds(const uint16_t *list, size_t count, uint32_t wanted)
@@ -59,11 +48,6 @@ static bool holds(const uint16_t *list, size_t count, uint32_t wanted)
         if (list[i] == wanted)
             return true;
     return false;
-}
-
-static uint32_t field(uint64_t word, uint32_t first, uint32_t bits)
-{
-    return (uint32_t)(word >> first) & ((1u << bits) - 1);
 }
 
 typedef enum { GENERAL_REGISTER, UNIFORM_REGISTER, OF_BANK, NUMBER } source;
@@ -83,13 +67,13 @@ typedef struct {
 
 static uint32_t uniform_number(const instruction *one, uint64_t word, uint32_t first)
 {
-    return field(word, first, one->architecture < BLACKWELL ? 6 : 8);
+    return ffm_field(word, first, one->architecture < FFM_BLACKWELL ? 6 : 8);
 }
 
 static operand register_at(const instruction *one, uint64_t word, uint32_t first)
 {
     return one->uniform ? (operand){UNIFORM_REGISTER, uniform_number(one, word, first)}
-                        : (operand){GENERAL_REGISTER, field(word, first, 8)};
+                        : (operand){GENERAL_REGISTER, ffm_field(word, first, 8)};
 }
 
 static bool has(const uint64_t *registers, uint32_t first, uint32_t count)
@@ -104,7 +88,7 @@ static bool has(const uint64_t *registers, uint32_t first, uint32_t count)
 static void set(const instruction *one, operand at, uint32_t count, bool carries)
 {
     const bool uniform = at.kind == UNIFORM_REGISTER;
-    const uint32_t last = uniform && one->architecture < BLACKWELL ? 63 : 255;
+    const uint32_t last = uniform && one->architecture < FFM_BLACKWELL ? 63 : 255;
     uint64_t *registers = uniform ? one->carriers->uniform : one->carriers->general;
     for (uint32_t number = at.place; number < at.place + count && number < last; number++) {
         registers[number / 64] &= ~(1ULL << number % 64);
@@ -130,7 +114,7 @@ static bool carried(const instruction *one, operand from, uint32_t count)
 /* Whether all threads execute it, so that it certainly writes its result. */
 static bool certain(const instruction *one)
 {
-    return field(one->word[0], 12, 4) == ALWAYS;
+    return ffm_field(one->word[0], 12, 4) == ALWAYS;
 }
 
 static void write(const instruction *one, operand to, uint32_t count, bool carries)
@@ -143,14 +127,14 @@ static void write(const instruction *one, operand to, uint32_t count, bool carri
 static operand special(const instruction *one)
 {
     const uint64_t word = one->word[0];
-    switch (field(word, 9, 3)) {
-    case REGISTERS:
+    switch (ffm_form_of(one->word)) {
+    case FFM_FORM_REGISTERS:
         return register_at(one, word, 32);
-    case CONSTANT_LAST:
-    case CONSTANT:
-        return (operand){field(word, 54, 5) == 0 ? OF_BANK : NUMBER, field(word, 38, 54 - 38)};
-    case UNIFORM:
-    case UNIFORM_LAST:
+    case FFM_FORM_CONSTANT_LAST:
+    case FFM_FORM_CONSTANT:
+        return (operand){ffm_bank(one->word) == 0 ? OF_BANK : NUMBER, ffm_place_in_bank(one->word)};
+    case FFM_FORM_UNIFORM:
+    case FFM_FORM_UNIFORM_LAST:
         return (operand){UNIFORM_REGISTER, uniform_number(one, word, 32)};
     default:
         return (operand){NUMBER, (uint32_t)(word >> 32)};
@@ -166,9 +150,10 @@ static bool moves_by(uint32_t base, operand number)
 
 static void calculate(const instruction *one, uint32_t base)
 {
-    const uint32_t form = field(one->word[0], 9, 3);
-    const bool last = form == IMMEDIATE_LAST || form == CONSTANT_LAST || form == UNIFORM_LAST;
-    const bool pair = HOLDS(wide, base) || (one->architecture >= BLACKWELL && HOLDS(wide_on_blackwell, base));
+    const ffm_form form = ffm_form_of(one->word);
+    const bool last =
+        form == FFM_FORM_IMMEDIATE_LAST || form == FFM_FORM_CONSTANT_LAST || form == FFM_FORM_UNIFORM_LAST;
+    const bool pair = HOLDS(wide, base) || one->architecture >= FFM_BLACKWELL;
     const operand other = register_at(one, one->word[1], 0), a = register_at(one, one->word[0], 24);
     const operand b = last ? other : special(one), c = last ? special(one) : other;
     const uint32_t count = pair ? 2 : 1;
@@ -179,14 +164,16 @@ static void calculate(const instruction *one, uint32_t base)
         carries |= carried(one, a, count);
     else
         carries |= carried(one, a, count) || carried(one, b, count);
-    write(one, register_at(one, one->word[0], 16), count, carries);
+    /* Of the second register of what may be a pair it is not known that it is overwritten. */
+    const uint32_t written = carries || HOLDS(wide, base) ? count : 1;
+    write(one, register_at(one, one->word[0], 16), written, carries);
 }
 
-/* Of 32 bits each, by bits 73 to 75 of what loads or stores. */
+/* Of 32 bits each. */
 static uint32_t registers_of(const instruction *one)
 {
-    static const uint8_t registers[8] = {1, 1, 1, 1, 1, 2, 4, 0};
-    return registers[field(one->word[1], 73 - 64, 3)];
+    const uint32_t bytes = ffm_moved_bytes(one->word);
+    return bytes < HALF ? bytes != 0 : bytes / HALF;
 }
 
 /* The registers that it reads are among those that three fields name, with some behind each. The first field names a
@@ -195,15 +182,16 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
 {
     enum { MOST = 4, PAIR = 2 };
     const uint64_t *word = one->word, *general = one->carriers->general, *uniform = one->carriers->uniform;
-    const uint32_t a = field(word[0], 24, 8), b = field(word[0], 32, 8), c = field(word[1], 0, 8);
-    const bool some = one->uniform || (word[1] >> (91 - 64) & 1) != 0;
-    const bool stores = HOLDS(storing, kind), stores_own = HOLDS(storing_own, kind);
+    const uint32_t a = ffm_field(word[0], 24, 8), b = ffm_field(word[0], 32, 8), c = ffm_field(word[1], 0, 8);
+    const bool some = one->uniform || ffm_names_uniform(word);
+    const bool stores = HOLDS(storing, kind);
     const uint32_t stored = registers_of(one);
-    if (some &&
-        ((!stores && has(uniform, b, PAIR)) || has(uniform, c, PAIR) || (one->uniform && has(uniform, a, PAIR))))
-        return true;
-    if (stores_own)
+    if (HOLDS(storing_own, kind))
         return has(general, b, stored) || has(general, c, stored);
+    if (some && (has(uniform, uniform_number(one, word[1], 0), PAIR) ||
+                 (!stores && has(uniform, uniform_number(one, word[0], 32), PAIR)) ||
+                 (one->uniform && has(uniform, uniform_number(one, word[0], 24), PAIR))))
+        return true;
     if (stores)
         return has(general, a, PAIR) || has(general, b, stored) || (!some && has(general, c, stored));
     if (HOLDS(loading, kind))
@@ -211,39 +199,35 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
     return has(general, a, MOST) || has(general, b, MOST) || has(general, c, MOST);
 }
 
-static void load_constant(const instruction *one, uint32_t kind)
+static void load_constant(const instruction *one)
 {
-    static const uint8_t widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    const uint32_t width = widths[field(one->word[1], 73 - 64, 3)];
-    const uint32_t first = kind == LOAD_UNIFORM_BLACKWELL ? 37 : 38;
-    const uint32_t begin = field(one->word[0], first, 54 - first);
+    const uint32_t begin = ffm_place_in_bank(one->word), end = begin + ffm_moved_bytes(one->word);
     operand to = register_at(one, one->word[0], 16);
-    for (uint32_t place = begin; place < begin + width; place += HALF, to.place++) {
-        const uint32_t end = place + HALF < begin + width ? place + HALF : begin + width;
-        const bool of_bank = field(one->word[0], 54, 5) == 0;
-        write(one, to, 1, of_bank && place < one->half + HALF && one->half < end);
+    for (uint32_t place = begin; place < end; place += HALF, to.place++) {
+        const uint32_t behind = place + HALF < end ? place + HALF : end;
+        write(one, to, 1, ffm_bank(one->word) == 0 && place < one->half + HALF && one->half < behind);
     }
 }
 
 static bool is_uniform(uint32_t kind, uint32_t base)
 {
-    return (base >= 0x080 && base < 0x0c0) || base == 0x04a || kind == LOAD_UNIFORM_BLACKWELL;
+    return (base >= 0x080 && base < 0x0c0) || base == 0x04a || kind == FFM_LOAD_UNIFORM_BLACKWELL;
 }
 
 bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)
 {
-    const uint32_t kind = field(word[0], 0, 12), base = field(word[0], 0, 9);
+    const uint32_t kind = ffm_kind(word), base = ffm_base(word);
     const instruction one = {word, carriers, architecture, place, is_uniform(kind, base)};
     const operand to = register_at(&one, word[0], 16);
-    if (kind == CALL_ELSEWHERE)
+    if (kind == FFM_CALL_ELSEWHERE)
         return has(carriers->general, 0, FIRST_KEPT);
-    if (kind == LOAD || kind == LOAD_UNIFORM || kind == LOAD_UNIFORM_BLACKWELL) {
-        load_constant(&one, kind);
+    if (kind == FFM_LOAD || kind == FFM_LOAD_UNIFORM || kind == FFM_LOAD_UNIFORM_BLACKWELL) {
+        load_constant(&one);
     } else if (HOLDS(to_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1,
-              carried(&one, (operand){GENERAL_REGISTER, field(word[0], 24, 8)}, 1));
+              carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
     } else if (HOLDS(exchanging, kind)) { /* with other threads, of which operands b and c tell which */
-        write(&one, to, 1, carried(&one, (operand){GENERAL_REGISTER, field(word[0], 24, 8)}, 1));
+        write(&one, to, 1, carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
     } else if (HOLDS(passing, base) || HOLDS(shifting, base) || HOLDS(multiplying, base)) {
         calculate(&one, base);
     } else if (HOLDS(consuming, base)) {

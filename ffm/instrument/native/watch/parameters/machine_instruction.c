@@ -2,18 +2,7 @@
 
 #include <stddef.h>
 
-enum { INSTRUCTION = 16, FIRST = 75, HOPPER = 90, BLACKWELL = 100 };
-
-/* Bits 9 to 11: what the operands are. With CONSTANTS, one of them is in a bank. */
-enum {
-    REGISTERS = 1,
-    IMMEDIATE_LAST = 2,
-    CONSTANT_LAST = 3,
-    IMMEDIATE = 4,
-    CONSTANT = 5,
-    UNIFORM = 6,
-    UNIFORM_LAST = 7
-};
+#include "machine_encoding.h"
 
 /* Bits 0 to 8 of arithmetic, moves, comparisons and conversions, which have all of these forms. In ascending order. */
 static const uint16_t arithmetic[] = {
@@ -32,9 +21,6 @@ static const uint16_t others[] = {
     0x956, 0x95c, 0x95d, 0x97e, 0x980, 0x981, 0x983, 0x984, 0x985, 0x986, 0x987, 0x988, 0x989, 0x98a, 0x98c,
     0x98e, 0x98f, 0x992, 0x9a2, 0x9a6, 0x9a8, 0x9ab, 0x9af, 0x9c3, 0xb1d, 0xf55, 0xf89, 0xf8c, 0xfae,
 };
-
-enum { BRANCH = 0x947, BRANCH_UNIFORM = 0x547, CALL = 0x944 };
-enum { LOAD = 0xb82, LOAD_UNIFORM = 0xab9, LOAD_UNIFORM_BLACKWELL = 0x7ac };
 
 static const ffm_bank_read everything = {.all = true}, nothing = {.all = false};
 
@@ -78,59 +64,47 @@ uint32_t ffm_parameters_begin(uint32_t architecture)
 /* The shape of the launch, the stack, and a descriptor of memory. */
 bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place)
 {
-    if (architecture >= BLACKWELL)
+    if (architecture >= FFM_BLACKWELL)
         return place >= 0x358 && place < 0x380;
     if (place < 0x18 || place == 0x28)
         return true;
-    return architecture == HOPPER ? place == 0x208 : architecture > FIRST && place == 0x118;
+    return architecture == FFM_HOPPER ? place == 0x208 : architecture > FFM_TURING && place == 0x118;
 }
 
-static uint32_t field(uint64_t word, uint32_t first, uint32_t bits)
+static ffm_bank_read read_of(const uint64_t word[2], uint32_t bytes)
 {
-    return (uint32_t)(word >> first) & ((1u << bits) - 1);
-}
-
-static bool bit_91(const uint64_t word[2])
-{
-    return (word[1] >> (91 - 64) & 1) != 0;
-}
-
-/* Bits 54 to 58 are the bank. The place in it ends before them. */
-static ffm_bank_read read_of(const uint64_t word[2], uint32_t first_bit, uint32_t bytes)
-{
-    if (field(word[0], 54, 5) != 0)
+    if (ffm_bank(word) != 0)
         return nothing;
-    return (ffm_bank_read){.begin = field(word[0], first_bit, 54 - first_bit), .bytes = bytes};
+    return (ffm_bank_read){.begin = ffm_place_in_bank(word), .bytes = bytes};
 }
 
 /* With an index, the place is not known, but the bank is. */
 static ffm_bank_read of_load(uint32_t kind, const uint64_t word[2])
 {
-    static const uint8_t widths[8] = {1, 1, 2, 2, 4, 8, 16, 0};
-    const uint32_t index = field(word[0], 24, 8), width = widths[field(word[1], 73 - 64, 3)];
-    const uint32_t none = kind == LOAD_UNIFORM ? 0 : 0xff;
-    const bool mode = field(word[1], 78 - 64, 2) != 0;
-    if (mode || width == 0 || bit_91(word) != (kind == LOAD_UNIFORM_BLACKWELL))
+    const uint32_t index = ffm_field(word[0], 24, 8), width = ffm_moved_bytes(word);
+    const uint32_t none = kind == FFM_LOAD_UNIFORM ? 0 : 0xff;
+    const bool mode = ffm_field(word[1], 78 - 64, 2) != 0;
+    if (mode || width == 0 || ffm_names_uniform(word) != (kind == FFM_LOAD_UNIFORM_BLACKWELL))
         return everything;
     if (index == none)
-        return read_of(word, kind == LOAD_UNIFORM_BLACKWELL ? 37 : 38, width);
-    return kind == LOAD && field(word[0], 54, 5) != 0 ? nothing : everything;
+        return read_of(word, width);
+    return kind == FFM_LOAD && ffm_bank(word) != 0 ? nothing : everything;
 }
 
 static int64_t within(uint64_t offset, int64_t distance, uint64_t bytes)
 {
-    const int64_t target = (int64_t)offset + INSTRUCTION + distance;
-    return target >= 0 && (uint64_t)target < bytes && target % INSTRUCTION == 0 ? target : -1;
+    const int64_t target = (int64_t)offset + FFM_INSTRUCTION_BYTES + distance;
+    return target >= 0 && (uint64_t)target < bytes && target % FFM_INSTRUCTION_BYTES == 0 ? target : -1;
 }
 
 int64_t ffm_branch_target(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes)
 {
-    const uint32_t upper = field(word[1], 0, 18);
+    const uint32_t upper = ffm_field(word[1], 0, 18);
     int64_t distance = (int32_t)(word[0] >> 32 & ~3ULL);
     if (upper != (distance < 0 ? (1u << 18) - 1 : 0))
         return -1;
-    if (architecture >= HOPPER)
-        distance = distance * 256 + field(word[0], 16, 8) * 4;
+    if (architecture >= FFM_HOPPER)
+        distance = distance * 256 + ffm_field(word[0], 16, 8) * 4;
     return within(offset, distance, bytes);
 }
 
@@ -142,17 +116,17 @@ int64_t ffm_meeting_target(const uint64_t word[2], uint64_t offset, uint64_t byt
 static ffm_bank_read of_arithmetic(uint32_t architecture, const uint64_t word[2])
 {
     enum { WIDEST = 8 };
-    switch (field(word[0], 9, 3)) {
-    case REGISTERS:
-    case IMMEDIATE_LAST:
-    case IMMEDIATE:
+    switch (ffm_form_of(word)) {
+    case FFM_FORM_REGISTERS:
+    case FFM_FORM_IMMEDIATE_LAST:
+    case FFM_FORM_IMMEDIATE:
         return nothing;
-    case UNIFORM:
-    case UNIFORM_LAST:
-        return bit_91(word) ? nothing : everything;
-    case CONSTANT_LAST:
-    case CONSTANT: /* bit 91: of a bank whose address is in a register */
-        return architecture >= HOPPER || bit_91(word) ? everything : read_of(word, 38, WIDEST);
+    case FFM_FORM_UNIFORM:
+    case FFM_FORM_UNIFORM_LAST:
+        return ffm_names_uniform(word) ? nothing : everything;
+    case FFM_FORM_CONSTANT_LAST:
+    case FFM_FORM_CONSTANT: /* bit 91: of a bank whose address is in a register */
+        return architecture >= FFM_HOPPER || ffm_names_uniform(word) ? everything : read_of(word, WIDEST);
     default:
         return everything;
     }
@@ -160,11 +134,11 @@ static ffm_bank_read of_arithmetic(uint32_t architecture, const uint64_t word[2]
 
 ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes)
 {
-    const uint16_t kind = (uint16_t)field(word[0], 0, 12), base = (uint16_t)field(word[0], 0, 9);
-    if (kind == BRANCH || kind == BRANCH_UNIFORM || kind == CALL)
+    const uint16_t kind = (uint16_t)ffm_kind(word), base = (uint16_t)ffm_base(word);
+    if (kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL)
         return ffm_branch_target(architecture, word, offset, bytes) < 0 ? everything : nothing;
-    if (kind == LOAD || (kind == LOAD_UNIFORM && architecture <= HOPPER) ||
-        (kind == LOAD_UNIFORM_BLACKWELL && architecture >= BLACKWELL))
+    if (kind == FFM_LOAD || (kind == FFM_LOAD_UNIFORM && architecture <= FFM_HOPPER) ||
+        (kind == FFM_LOAD_UNIFORM_BLACKWELL && architecture >= FFM_BLACKWELL))
         return of_load(kind, word);
     if (holds(others, sizeof others / sizeof *others, kind))
         return nothing;

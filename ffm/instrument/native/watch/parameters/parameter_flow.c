@@ -3,13 +3,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "machine_encoding.h"
 #include "machine_flow.h"
 #include "machine_instruction.h"
 #include "new_pages.h"
 
-enum { INSTRUCTION = 16 };
-enum { BRANCH = 0x947, BRANCH_UNIFORM = 0x547, CALL = 0x944, RETURN = 0x950, PART = 0x945, MEET = 0x941 };
-enum { EXIT = 0x94d, END_COLLECTIVE = 0x91b };
+enum { END_COLLECTIVE = 0x91b };
 
 /* Before each instruction: what carries the half, and whether control may come there. */
 typedef struct {
@@ -27,12 +26,7 @@ typedef struct {
 
 static void instruction_at(const flow *of, size_t number, uint64_t word[2])
 {
-    memcpy(word, of->code + number * INSTRUCTION, INSTRUCTION);
-}
-
-static uint32_t kind_of(const uint64_t word[2])
-{
-    return word[0] & 0xfff;
+    memcpy(word, of->code + number * FFM_INSTRUCTION_BYTES, FFM_INSTRUCTION_BYTES);
 }
 
 static void join(flow *of, size_t number, const ffm_carriers *carriers)
@@ -56,9 +50,9 @@ static void join(flow *of, size_t number, const ffm_carriers *carriers)
 /* Of a branch or call, or where the threads meet again whose ways part. Negative if that is not known. */
 static int64_t target_of(const flow *of, const uint64_t word[2], size_t number)
 {
-    const uint64_t offset = number * INSTRUCTION, bytes = of->count * INSTRUCTION;
-    return kind_of(word) == PART ? ffm_meeting_target(word, offset, bytes)
-                                 : ffm_branch_target(of->architecture, word, offset, bytes);
+    const uint64_t offset = number * FFM_INSTRUCTION_BYTES, bytes = of->count * FFM_INSTRUCTION_BYTES;
+    return ffm_kind(word) == FFM_PART ? ffm_meeting_target(word, offset, bytes)
+                                      : ffm_branch_target(of->architecture, word, offset, bytes);
 }
 
 /* Whether all ways through the code are known: threads that do something collectively leave theirs. */
@@ -67,8 +61,8 @@ static bool ways_are_known(const flow *of)
     for (size_t number = 0; number < of->count; number++) {
         uint64_t word[2];
         instruction_at(of, number, word);
-        const uint32_t kind = kind_of(word);
-        const bool leads = kind == BRANCH || kind == BRANCH_UNIFORM || kind == CALL || kind == PART;
+        const uint32_t kind = ffm_kind(word);
+        const bool leads = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL || kind == FFM_PART;
         if (kind == END_COLLECTIVE || (leads && target_of(of, word, number) < 0))
             return false;
     }
@@ -79,7 +73,7 @@ static void join_target(flow *of, size_t number, const ffm_carriers *carriers)
 {
     uint64_t word[2];
     instruction_at(of, number, word);
-    join(of, (size_t)target_of(of, word, number) / INSTRUCTION, carriers);
+    join(of, (size_t)target_of(of, word, number) / FFM_INSTRUCTION_BYTES, carriers);
 }
 
 /* The barrier by which threads part and meet. None is saved and restored by instructions that are known. */
@@ -94,7 +88,7 @@ static void join_returns(flow *of, const ffm_carriers *carriers)
     for (size_t number = 0; number < of->count; number++) {
         uint64_t word[2];
         instruction_at(of, number, word);
-        if (kind_of(word) == CALL)
+        if (ffm_kind(word) == FFM_CALL)
             join(of, number + 1, carriers);
     }
 }
@@ -107,11 +101,11 @@ static void join_meeting(flow *of, const uint64_t from[2], size_t meeting, const
         for (size_t number = 0; number < of->count; number++) {
             uint64_t word[2];
             instruction_at(of, number, word);
-            if (kind_of(word) != PART || barrier_of(word) != barrier_of(from))
+            if (ffm_kind(word) != FFM_PART || barrier_of(word) != barrier_of(from))
                 continue;
             if (!behind)
                 join_target(of, number, carriers);
-            else if ((size_t)target_of(of, word, number) == (meeting + 1) * INSTRUCTION)
+            else if ((size_t)target_of(of, word, number) == (meeting + 1) * FFM_INSTRUCTION_BYTES)
                 return;
         }
 }
@@ -121,9 +115,9 @@ static void join_meeting(flow *of, const uint64_t from[2], size_t meeting, const
 static bool leaves(const uint64_t word[2])
 {
     enum { ALWAYS = 7 };
-    const uint32_t kind = kind_of(word);
+    const uint32_t kind = ffm_kind(word);
     const bool always = (word[0] >> 12 & 0xf) == ALWAYS && (word[1] >> (87 - 64) & 0xf) == ALWAYS;
-    return always && (kind == EXIT || kind == RETURN || (kind == BRANCH && (word[0] >> 32 & 3) == 0));
+    return always && (kind == FFM_EXIT || kind == FFM_RETURN || (kind == FFM_BRANCH && (word[0] >> 32 & 3) == 0));
 }
 
 /* Returns whether the half is used. */
@@ -135,12 +129,12 @@ static bool step(flow *of, size_t number)
     instruction_at(of, number, word);
     if (ffm_instruction_uses(of->architecture, word, of->place, &carriers))
         return true;
-    const uint32_t kind = kind_of(word);
-    if (kind == BRANCH || kind == BRANCH_UNIFORM || kind == CALL)
+    const uint32_t kind = ffm_kind(word);
+    if (kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL)
         join_target(of, number, &carriers);
-    if (kind == RETURN)
+    if (kind == FFM_RETURN)
         join_returns(of, &carriers);
-    if (kind == MEET)
+    if (kind == FFM_MEET)
         join_meeting(of, word, number, &carriers);
     if (!leaves(word))
         join(of, number + 1, &carriers);
@@ -149,7 +143,7 @@ static bool step(flow *of, size_t number)
 
 bool ffm_may_be_address(uint32_t architecture, const uint8_t *code, size_t bytes, uint32_t place)
 {
-    flow of = {code, bytes / INSTRUCTION, architecture, place, NULL, 0};
+    flow of = {code, bytes / FFM_INSTRUCTION_BYTES, architecture, place, NULL, 0};
     const size_t room = of.count * sizeof *of.before;
     of.before = ffm_new_pages(room);
     if (of.count == 0 || of.before == NULL)

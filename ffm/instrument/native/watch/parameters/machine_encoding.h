@@ -1,0 +1,88 @@
+/* How instructions of a GPU are encoded, from compute capability 7.5 on: in two words, whose bits count from 0 to 127.
+ *
+ * Undocumented: derived from what NVIDIA's disassembler shows (machine_instruction.h). */
+#ifndef FFM_MACHINE_ENCODING_H
+#define FFM_MACHINE_ENCODING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FFM_INSTRUCTION_BYTES = 16 };
+
+/* Architectures with which encodings change, as 10 * major + minor. */
+enum { FFM_TURING = 75, FFM_HOPPER = 90, FFM_BLACKWELL = 100 };
+
+/* Bits 9 to 11 of arithmetic: which of the operands b and c is no register of the instruction's own kind, and what it
+ * is instead. Bits 64 to 71 have the register of the other one. */
+typedef enum {
+    FFM_FORM_REGISTERS = 1,
+    FFM_FORM_IMMEDIATE_LAST,
+    FFM_FORM_CONSTANT_LAST,
+    FFM_FORM_IMMEDIATE,
+    FFM_FORM_CONSTANT,
+    FFM_FORM_UNIFORM,
+    FFM_FORM_UNIFORM_LAST
+} ffm_form;
+
+/* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC). */
+enum {
+    FFM_CALL_ELSEWHERE = 0x343,
+    FFM_BRANCH_UNIFORM = 0x547,
+    FFM_MEET = 0x941,
+    FFM_CALL = 0x944,
+    FFM_PART = 0x945,
+    FFM_BRANCH = 0x947,
+    FFM_EXIT = 0x94d,
+    FFM_RETURN = 0x950
+};
+
+/* Bits 0 to 11 of loads from a constant bank. */
+enum { FFM_LOAD_UNIFORM_BLACKWELL = 0x7ac, FFM_LOAD_UNIFORM = 0xab9, FFM_LOAD = 0xb82 };
+
+static inline uint32_t ffm_field(uint64_t word, uint32_t first, uint32_t bits)
+{
+    return (uint32_t)(word >> first) & ((1u << bits) - 1);
+}
+
+static inline uint32_t ffm_kind(const uint64_t word[2])
+{
+    return ffm_field(word[0], 0, 12);
+}
+
+/* Bits 0 to 8 of arithmetic: what is calculated. */
+static inline uint32_t ffm_base(const uint64_t word[2])
+{
+    return ffm_field(word[0], 0, 9);
+}
+
+static inline ffm_form ffm_form_of(const uint64_t word[2])
+{
+    return (ffm_form)ffm_field(word[0], 9, 3);
+}
+
+/* Of arithmetic, whether a uniform register is an operand, and of memory accesses, whether one is read. */
+static inline bool ffm_names_uniform(const uint64_t word[2])
+{
+    return ffm_field(word[1], 91 - 64, 1) != 0;
+}
+
+/* How many bytes a load or a store moves for each thread, from bits 73 to 75; 0 if that is not known. */
+static inline uint32_t ffm_moved_bytes(const uint64_t word[2])
+{
+    static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
+    return bytes[ffm_field(word[1], 73 - 64, 3)];
+}
+
+/* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */
+static inline uint32_t ffm_bank(const uint64_t word[2])
+{
+    return ffm_field(word[0], 54, 5);
+}
+
+static inline uint32_t ffm_place_in_bank(const uint64_t word[2])
+{
+    const uint32_t first = ffm_kind(word) == FFM_LOAD_UNIFORM_BLACKWELL ? 37 : 38;
+    return ffm_field(word[0], first, 54 - first);
+}
+
+#endif
