@@ -71,6 +71,14 @@ def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> Non
     assert analysis.matching.unmatched_s == 0
 
 
+def test_what_elementwise_kernels_do_not_use_as_addresses_leaves_the_watch_on(tmp_path: Path) -> None:
+    program = HERE / "torch_elements.py"
+    analysis = measured(PYTHON, program, tmp_path)
+    (site,) = sites_at_mark(analysis, program)
+    assert (site.call, site.count) == ("cudaDeviceSynchronize", 50)
+    assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
+
+
 @pytest.mark.parametrize("name", [target.name for target in TARGETS_FOUND])
 def test_the_mended_program_prints_the_same(name: str) -> None:
     assert len(set(printed(PYTHON, name, f"{name}_fixed"))) == 1
