@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Record = TypeVar("Record", bound=DataclassInstance)
 
-ROW_BYTES = 240
-"""What the analysis takes for an operation at its peak, in memory alone: 211 bytes of one thread whose waits are where
-they should be (docs/benchmarks/cost.md), and columns that such a run lacks: of first uses, queries and places.
+ROW_BYTES = 270
+"""What the analysis takes for an operation at its peak, in memory alone: 222 bytes were measured of a run of one thread
+(docs/benchmarks/cost.md), and other runs have columns that it lacks: of first uses, queries and places.
 """
 
 SHARE = 0.5
