@@ -19,7 +19,6 @@
 #include "parameter_flow.h"
 
 enum { LARGEST = 1 << 30, HEADER = 64, WORD = 8 };
-enum { ADDRESS_BYTES = 6 }; /* of user space, with four levels of page tables: the others of a word are 0 */
 
 /* A kernel, followed by its code, and by a bit for each byte of its parameters that it reads. */
 typedef struct {
@@ -171,7 +170,7 @@ ffm_code_image ffm_code_image_read(uint64_t address)
 static bool ignores(const char *place, const known_kernel *kernel, uint64_t offset, uint64_t word)
 {
     const uint8_t *text = (const uint8_t *)place + sizeof *kernel, *read = text + kernel->text_bytes;
-    for (uint64_t byte = offset; byte < offset + ADDRESS_BYTES && byte < kernel->bytes; byte++)
+    for (uint64_t byte = offset; byte < offset + FFM_ADDRESS_BYTES && byte < kernel->bytes; byte++)
         if ((read[byte / 8] & 1 << byte % 8) == 0)
             return true;
     return word >> 32 != 0 && offset + WORD <= kernel->bytes &&

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of a word that is an address of user space, with four levels of page tables: the others are 0. */
+enum { FFM_ADDRESS_BYTES = 6 };
+
 /* Kernels, one behind the other, of so many pieces of machine code. */
 typedef struct {
     char *kernels;

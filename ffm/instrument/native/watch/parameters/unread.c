@@ -6,11 +6,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "code_image.h"
 #include "kernel_name.h"
 #include "loaded_code.h"
 #include "plan_file.h"
-
-enum { ADDRESS_BYTES = 6 }; /* of user space, with four levels of page tables: the others of a word are 0 */
 
 static const ffm_unread *unread; /* in the order of names and places */
 static uint32_t count;
@@ -58,7 +57,7 @@ static bool plan_holds(uint64_t kernel, uint64_t offset)
         return false;
     const XXH128_hash_t name = XXH3_128bits(called, strlen(called));
     for (uint32_t place = first_of(name); place < count && compare(&unread[place], name) == 0; place++)
-        if (unread[place].begin < offset + ADDRESS_BYTES && offset < unread[place].end)
+        if (unread[place].begin < offset + FFM_ADDRESS_BYTES && offset < unread[place].end)
             return true;
     return false;
 }
