@@ -11,6 +11,7 @@ from ffm.report.kept_waits import worth_telling
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.notes import sentence
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural
+from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.portion import portion_sentence
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
@@ -103,6 +104,10 @@ class Overview:
     """Sites that only another process may need to wait."""
     sharing_hidden: int
     """How many more of these save less than the limit."""
+    ordering: list[OrderingWaits]
+    """Sites whose waits only order streams."""
+    ordering_hidden: int
+    """How many more of these save less than the limit."""
     unproved: list[UnprovedWaits]
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
@@ -133,6 +138,7 @@ def overview(
     shown = unproved if show_all else worth_proving(unproved, scale)
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
+    ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
     folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
     something = analysis.folds or analysis.sequences or analysis.points
@@ -164,6 +170,8 @@ def overview(
         timing_hidden=timing_hidden,
         sharing=sharing,
         sharing_hidden=sharing_hidden,
+        ordering=ordering,
+        ordering_hidden=ordering_hidden,
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),

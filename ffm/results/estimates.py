@@ -54,6 +54,7 @@ class Estimates:
         by_chance: sites where it is chance which operations are problems, which widens intervals.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
+        fences: as for `ffm.model.estimators.replay.Replay`.
         elsewhere: as for `ffm.model.estimators.replay.Replay`.
         tell: is told the steps that take long.
     """
@@ -70,6 +71,7 @@ class Estimates:
         *,
         by_chance: Sequence[ChosenByChance] = (),
         keeps_memory: bool = False,
+        fences: bool = False,
         elsewhere: Elsewhere | None = None,
         tell: Tell = untold,
     ) -> None:
@@ -77,7 +79,7 @@ class Estimates:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._inference, self._variation, self._pinning = inference, variation, pinning
-        self._elsewhere, self._tell, self._by_chance = elsewhere, tell, by_chance
+        self._elsewhere, self._tell, self._by_chance, self._fences = elsewhere, tell, by_chance, fences
         self._visited = 0  # rows, by passes of `carry`
 
     @functools.cached_property
@@ -85,7 +87,7 @@ class Estimates:
         """The replay of the run; None if nothing is known about the GPU."""
         if self._work is None or self._inference is None:
             return None
-        return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell)
+        return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell, fences=self._fences)
 
     def for_likely_changes(self) -> Estimates:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""

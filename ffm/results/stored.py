@@ -72,8 +72,15 @@ class Results:
 
     @functools.cached_property
     def corrected(self) -> Estimates:
-        """The estimators for this run where memory is kept as `ffm apply-remedy` does: to the process's end."""
-        return self._estimates(keeps_memory=True)
+        """The estimators for what `ffm apply-remedy` does: the GPU keeps the order that removed waits promised, and
+        memory is kept to the process's end.
+        """
+        return self._estimates(fences=True, keeps_memory=True)
+
+    @functools.cached_property
+    def corrected_and_freed(self) -> Estimates:
+        """The same if the memory is freed in the end, as long as that takes."""
+        return self._estimates(fences=True)
 
     @functools.cached_property
     def _inference(self) -> Inference:
@@ -82,7 +89,7 @@ class Results:
         assert self.work is not None
         return load_gpu_times(self.document, self.folder, self.timeline, self.work)
 
-    def _estimates(self, *, keeps_memory: bool = False) -> Estimates:
+    def _estimates(self, *, fences: bool = False, keeps_memory: bool = False) -> Estimates:
         from ffm.results.estimates import Estimates
 
         document = self.document
@@ -96,6 +103,7 @@ class Results:
             document.pinning,
             by_chance=() if document.matching is None else document.matching.by_chance,
             keeps_memory=keeps_memory,
+            fences=fences,
         )
 
     @functools.cached_property
@@ -158,9 +166,10 @@ def open_results(folder: Path) -> Results:
 
 
 def benefit_of_correcting(results: Results, sites: Collection[int], *, questions: int = 1) -> Benefit:
-    """Return what correcting these sites together saves: transfers go through memory that is pinned already, and memory
-    that nothing takes over is left to the process's end. It is expected that the driver needs as long to free it then
-    as the calls do, and the interval ends where it needs no time.
+    """Return what correcting these sites together saves: the GPU keeps the order that removed waits promised, transfers
+    go through memory that is pinned already, and memory that nothing takes over is left to the process's end. It is
+    expected that the driver needs as long to free it then as the calls do, and the interval ends where it needs no
+    time.
 
     `questions` says of about how many sets of sites this is asked.
     """
@@ -174,7 +183,7 @@ def benefit_of_correcting(results: Results, sites: Collection[int], *, questions
     benefit = answer(results.corrected)
     if not _any_kept(results, sites):
         return benefit
-    return msgspec.structs.replace(answer(results.estimates), high_s=benefit.high_s)
+    return msgspec.structs.replace(answer(results.corrected_and_freed), high_s=benefit.high_s)
 
 
 def _any_kept(results: Results, sites: Collection[int]) -> bool:

@@ -52,7 +52,12 @@ from ffm.stages.notes import (
     unrecorded_notes,
 )
 from ffm.stages.portions import require_same_portion
-from ffm.stages.problems import misplaced_synchronizations, timeline_of_problems, waits_for_timing
+from ffm.stages.problems import (
+    misplaced_synchronizations,
+    only_order_streams,
+    timeline_of_problems,
+    waits_for_timing,
+)
 from ffm.stages.results import write_results
 from ffm.stages.timelines import longer_by, portion_without_probes
 from ffm.symbols.buffer_names import BufferNames
@@ -162,6 +167,7 @@ def _traced_findings(
         pinning=_pinning(columns, traced, tracing),
         timing=waits_for_timing(joined.reason),
         sharing=joined.reason == Reason.SHARED_MEMORY,
+        ordering=only_order_streams(joined.reason, traced),
         work=work,
         wait_latency=tracing.wait_latency,
         marked=rows_of_marked(tracing.marked, columns, traced.thread),

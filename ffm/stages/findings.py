@@ -74,6 +74,10 @@ class Findings:
     """For each row of the timeline, whether nothing relies on its wait but, possibly, another process that shares
     device memory. None if it is unknown.
     """
+    ordering: NDArray[np.bool_] | None = None
+    """For each row of the timeline, whether it is a synchronization on which only later work of other streams relies.
+    None if it is unknown.
+    """
     unproved: NDArray[np.bool_] | None = None
     """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
     that is unknown. None for measured runs.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.codes import is_one_of
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
-from ffm.model.timeline import Problem, Timeline
+from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
 from ffm.stages.joined import Joined
@@ -69,6 +69,12 @@ def waits_for_timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
     sureness[(reason == Reason.HOST_TIMER) | (reason == Reason.COUNTER_TIMER)] = Comparison.COMPARED
     sureness[reason == Reason.MAYBE_TIMER] = Comparison.MAYBE_COMPARED
     return sureness
+
+
+def only_order_streams(reason: NDArray[np.uint8], timeline: Timeline) -> NDArray[np.bool_]:
+    """Return which rows are synchronizations that only order streams, by their reasons."""
+    found: NDArray[np.bool_] = (timeline.kind == Kind.SYNCHRONIZATION) & (reason == Reason.ORDERS_STREAMS)
+    return found
 
 
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:

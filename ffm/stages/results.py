@@ -224,6 +224,7 @@ def _without_path(
         matching=findings.matching,
         timing=timing_waits(findings, waits_kept(timeline, findings.timing, estimates)),
         sharing=waits_kept(timeline, findings.sharing, estimates),
+        ordering=waits_kept(timeline, findings.ordering, estimates),
         unproved=unproved_waits(findings, copy_time, variation, inference, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,

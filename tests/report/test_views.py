@@ -9,6 +9,7 @@ from test_screens import text_of
 
 from ffm.errors import FfmError
 from ffm.report.fold import fold
+from ffm.report.formats.html import html
 from ffm.report.overview import overview
 from ffm.report.remedies.view import remedies_view
 from ffm.report.sequence import sequence, subsequence
@@ -42,6 +43,20 @@ def test_waits_that_another_process_may_need_are_shown_with_their_cost() -> None
         assert "may be needed: device memory is shared with another process" in shown
         assert "calls may be needed; not to wait saves 1.500 s" in shown
     assert "may be needed" not in text_of(render_overview(overview(analysis)))
+
+
+def test_waits_that_only_order_streams_are_shown_with_what_events_would_save() -> None:
+    analysis = sample_analysis()
+    waits = [KeptWait(site=2, occurrences=3, saving_s=1.5, low_s=0.25, high_s=1.75)]
+    ordering = msgspec.structs.replace(analysis, ordering=waits)
+    view = overview(ordering)
+    page = html(ordering, "carry", None)
+    for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(ordering))):
+        shown = " ".join(text_of(screen).split())
+        assert "Waits that events could replace" in shown
+        assert "calls only order streams; not to wait saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
+    assert "calls only order streams" in page
+    assert "events could replace" not in text_of(render_overview(overview(analysis)))
 
 
 def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:

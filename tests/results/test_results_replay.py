@@ -17,9 +17,10 @@ from timelines import simple_device_work
 
 from ffm.errors import DocumentError, FfmError
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.device import DeviceWork, Encounters, LockWaits, Role
+from ffm.model.device import Action, DeviceWork, Encounters, LockWaits, Role
 from ffm.model.estimators.replay import Replay
-from ffm.model.timeline import Kind, Timeline
+from ffm.model.necessity.reasons import Reason
+from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.site import site
 from ffm.results.best_parts import best_subsequences
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
@@ -31,6 +32,7 @@ from ffm.results.stored import Results, benefit_of_correcting, doing_without, op
 from ffm.results.variation import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings
+from ffm.stages.problems import only_order_streams
 from ffm.stages.results import analyse, write_results
 from ffm.stages.timelines import longer_by
 from tests.examples import examples
@@ -282,6 +284,61 @@ def test_correcting_keeps_freed_memory_to_the_end_and_its_interval_ends_with_tha
     low, corrected_s, high = replayed(benefit_of_correcting(results, sites))
     assert (low, corrected_s) == (by_hand_low, by_hand_s)
     assert high > by_hand_high
+
+
+def two_streams() -> Findings:
+    """On each of two streams a kernel of 10 ms, each awaited; then 10 ms of CPU work, and a wait that stays. The other
+    waits are unnecessary.
+    """
+    ms = 1_000_000
+    launch, synchronization = int(Kind.LAUNCH), int(Kind.SYNCHRONIZATION)
+    kind = np.array([launch, synchronization] * 2 + [synchronization], np.uint8)
+    wait = np.array([0, 10, 0, 10, 0]) * ms
+    table = Timeline(
+        thread=np.zeros(5, np.int32),
+        start=np.array([0, 0, 10, 10, 30]) * ms,
+        duration=wait,
+        wait=wait,
+        gap=np.array([0, 0, 0, 10, 0]) * ms,
+        site=np.array([0, 1, 0, 1, 2], np.int32),
+        kind=kind,
+        problem=np.where(wait > 0, Problem.UNNECESSARY_SYNCHRONIZATION, 0).astype(np.uint8),
+        first_use=np.zeros(5, np.int64),
+        occurrences=np.ones(5, np.int64),
+    )
+    work = dataclasses.replace(
+        simple_device_work(table),
+        action=np.array([Action.ENQUEUE, Action.WAIT_STREAM] * 2 + [Action.WAIT_CONTEXT], np.uint8),
+        stream=np.array([0, 0, 1, 1, -1], np.int32),
+        measured=np.array([10 * ms, -1, 10 * ms, -1, -1]),
+        legacy=np.full(1, -1, np.int32),
+        stream_process=np.zeros(2, np.int32),
+        independent=np.ones(2, np.bool_),
+    )
+    return dataclasses.replace(loop_findings(table), wall_s=0.03, work=work, probes_s=0.0)
+
+
+def test_corrections_keep_the_order_of_streams_and_the_expected_saving_allows_for_that(tmp_path: Path) -> None:
+    """Without the waits, the kernels run side by side; corrected, one after the other."""
+    write_results(two_streams(), tmp_path)
+    results = open_results(tmp_path)
+    _, without_s, _ = replayed(results.estimates.of_sites([[1]])[0])
+    _, corrected_s, _ = replayed(benefit_of_correcting(results, [1]))
+    assert without_s == pytest.approx(0.02, abs=0.001)
+    assert corrected_s == pytest.approx(0.01, abs=0.001)
+
+
+def test_waits_that_only_order_streams_are_listed_with_what_events_save(tmp_path: Path) -> None:
+    findings = two_streams()
+    waits = findings.timeline.wait > 0
+    findings.timeline.problem[:] = 0
+    reasons = np.where(waits, Reason.ORDERS_STREAMS, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
+    ordering = only_order_streams(reasons, findings.timeline)
+    assert ordering.tolist() == waits.tolist()
+    write_results(dataclasses.replace(findings, ordering=ordering), tmp_path)
+    [wait] = open_results(tmp_path).document.ordering
+    assert (wait.site, wait.occurrences) == (1, 2)
+    assert wait.saving_s == pytest.approx(0.01, abs=0.001)
 
 
 def test_many_questions_about_corrections_are_answered_by_compiled_passes(

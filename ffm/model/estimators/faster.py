@@ -90,7 +90,7 @@ def faster_run(
         action=np.where(sets, work.action.dtype.type(Action.ENQUEUE_AND_WAIT), work.action),
     )
     # Where nothing disappears, rows only count as changed, so that whoever follows their thread knows.
-    fix = Fix(members, fixes=bool(gone.any()), needed=False)
+    fix = Fix(members, fixes=bool(gone.any()), needed=False, fences=False)
     rows = np.flatnonzero(lasts & ~ending)
     last = np.zeros(len(work.process_of_thread), np.int64)
     last[timeline.thread[rows]] = call[rows] + faster.gap[rows]

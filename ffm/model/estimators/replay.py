@@ -85,7 +85,7 @@ class Replayed:
 
 
 _NO_ROWS = np.zeros(0, np.int64)
-_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False)
+_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False, fences=False)
 """Changes no row."""
 _PROBES_STAY = Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
@@ -103,6 +103,7 @@ class Replay:
         elsewhere: replays several fixes, which visit so many rows together, possibly in other processes; by default
             one after the other. It is not part of what is pickled.
         tell: is told how far replaying is; not pickled, either.
+        fences: whether all that follows a wait that disappears still comes after what it waited for, on the GPU.
     """
 
     def __init__(
@@ -112,8 +113,10 @@ class Replay:
         inference: Inference,
         elsewhere: Elsewhere | None = None,
         tell: Tell = untold,
+        *,
+        fences: bool = False,
     ) -> None:
-        self._elsewhere, self._tell, self._threads = elsewhere, tell, True
+        self._elsewhere, self._tell, self._threads, self._fences = elsewhere, tell, True, fences
         self._timeline = timeline
         self._work = work
         self.inference = inference
@@ -192,7 +195,7 @@ class Replay:
     def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
         """Return the same for each of some groups of rows alone."""
         return self._replays(
-            [Fix(np.sort(self._place[rows]).astype(np.int64), fixes=True, needed=True) for rows in groups]
+            [Fix(np.sort(self._place[rows]).astype(np.int64), fixes=True, needed=True, fences=True) for rows in groups]
         )
 
     def by_group(
@@ -205,7 +208,9 @@ class Replay:
         """
         members = self._changing.by_group(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
-        return self._replays([Fix(members[number], fixes=True, needed=False) for number in numbers])
+        return self._replays(
+            [Fix(members[number], fixes=True, needed=False, fences=self._fences) for number in numbers]
+        )
 
     @functools.cached_property
     def _changing(self) -> Changing:
@@ -336,7 +341,7 @@ class Replay:
         [members] = self._changing.by_group(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
-        fix = Fix(members, fixes=True, needed=False)
+        fix = Fix(members, fixes=True, needed=False, fences=self._fences)
         manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
         self._run(len(timeline), self.inference.likely, fix, manner, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)

@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import not_measured, sharing, timing, unproved
+from ffm.report import not_measured, ordering, sharing, timing, unproved
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.formats import pictures
 from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture, unproved_picture
 from ffm.report.formats.timeline import TimelineData
+from ffm.report.kept_waits import KeptWaits
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
     ESTIMATOR_MEANINGS,
@@ -107,8 +110,7 @@ def html(
     folds = [fold(analysis, row.name, estimator, show_all=show_all) for row in view.folds.rows]
     return environment.get_template("report.html.j2").render(
         scale=scale,
-        timing=timing,
-        sharing=sharing,
+        costly=_costly_waits(view),
         unproved=unproved,
         not_measured=not_measured,
         view=view,
@@ -130,6 +132,15 @@ def html(
         ],
         size=pictures,
     )
+
+
+def _costly_waits(view: Overview) -> list[tuple[ModuleType, Sequence[KeptWaits], int]]:
+    """Return waits that are no problems but cost time: what describes their section, those shown, how many are not."""
+    return [
+        (ordering, view.ordering, view.ordering_hidden),
+        (timing, view.timing, view.timing_hidden),
+        (sharing, view.sharing, view.sharing_hidden),
+    ]
 
 
 def _unbroken(value: object) -> object:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from ffm.remedy.fitness import fitness
 from ffm.report.kept_waits import worth_telling
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
+from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.places import site_saving
 from ffm.report.remedies.advice import Remedy, RemedyKind, identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
@@ -76,6 +77,10 @@ class RemediesView:
     """Waits that are no problems, because another process may rely on them."""
     sharing_hidden: int = 0
     """How many more of these save less than the limit."""
+    ordering: list[OrderingWaits] = field(default_factory=list)
+    """Waits that are no problems, but only order streams, which events could do."""
+    ordering_hidden: int = 0
+    """How many more of these save less than the limit."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -96,10 +101,9 @@ def remedies_view(
         FfmError: A replay is requested from a document that has none.
     """
     chosen = chosen_estimator(analysis, estimator)
-    identified = identify_remedies(problem_sites(analysis, chosen))
     fitting = fitness(analysis)
     scale = Scale(analysis.wall_s)
-    with_savings = [(remedy, _saving(analysis, remedy)) for remedy in identified]
+    with_savings = [(one, _saving(analysis, one)) for one in identify_remedies(problem_sites(analysis, chosen))]
     shown = [(remedy, saving) for remedy, saving in with_savings if show_all or scale.shows(saving, chosen)]
     apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
     sources = SourceLines(own=own)
@@ -125,17 +129,20 @@ def remedies_view(
         )
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
+    ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
     return RemediesView(
         application=analysis.application,
         wall_s=analysis.wall_s,
         estimator=chosen,
         remedies=views,
-        hidden=len(identified) - len(shown),
+        hidden=len(with_savings) - len(shown),
         results=results,
         timing=timing,
         timing_hidden=timing_hidden,
         sharing=sharing,
         sharing_hidden=sharing_hidden,
+        ordering=ordering,
+        ordering_hidden=ordering_hidden,
         nothing=why_nothing(analysis),
     )
 

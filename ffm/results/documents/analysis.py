@@ -263,6 +263,10 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
     sharing: list[KeptWait] = msgspec.field(default_factory=list)
     """Likewise, the most expensive sites that wait for nothing known but device memory that another process shares."""
+    ordering: list[KeptWait] = msgspec.field(default_factory=list)
+    """Likewise, the most expensive synchronizations that only let work of one stream come after that of another: events
+    could do that, and the savings are those with events.
+    """
     unproved: list[KeptWait] = msgspec.field(default_factory=list)
     """The most expensive waits of a profiler's trace, which does not show who relies on them; in quick mode, all sites
     that wait or transfer. `high_s` is what doing without them saves at most.
@@ -312,6 +316,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a sequence ends at site", ends, sites
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
+        yield "a wait for order names site", (wait.site for wait in self.ordering), sites
         yield "a staged copy names site", self.staged, sites
         yield "what was not measured names site", self.not_measured, sites
         if self.matching is not None:

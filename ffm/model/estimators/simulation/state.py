@@ -73,9 +73,9 @@ class Fix(NamedTuple):
     fixes: bool
     """Whether the rows' problems are fixed; otherwise they only count as changed."""
     needed: bool
-    """Whether the rows' waits disappear although they are needed; what follows on other streams then waits for the same
-    work.
-    """
+    """Whether the rows' waits disappear although they are needed."""
+    fences: bool
+    """Whether what follows on other streams then waits for the work of the waits that disappear."""
 
 
 class Probes(NamedTuple):

@@ -37,7 +37,7 @@ def wait_for_gpu(
     if change.later:
         move_wait(state, trace, row, target, latency)
     elif change.no_wait:
-        if fix.needed:
+        if fix.fences:
             state.ordered[process] = max(state.ordered[process], target)
         remove_wait(state, trace, manner, row, now, target, scope, latency)
     else:

@@ -1,0 +1,42 @@
+"""Waits that only order streams, for the screens: the program needs the order, but the CPU need not wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ffm.report.kept_waits import KeptWaits
+from ffm.report.numbers import Scale
+from ffm.results.documents.analysis import Analysis
+from ffm.results.places import place
+
+HEADING = "Waits that events could replace"
+ADVICE = (
+    "These waits only let work of one stream come after that of another. Record an event behind the earlier work, and "
+    "let the later stream wait for it (cudaEventRecord, cudaStreamWaitEvent): the GPU keeps the order, and the CPU "
+    "goes on. Streams that use no memory in common need neither, and save more. These savings are not in the lists of "
+    "problems, and do not add up."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingWaits(KeptWaits):
+    """A site on whose waits nothing relies but the order of streams."""
+
+    def sentence(self, scale: Scale) -> str:
+        """Return it in a sentence."""
+        return self.sentence_saying(scale, "only order streams")
+
+
+def ordering_waits(analysis: Analysis) -> list[OrderingWaits]:
+    """Return the sites whose waits only order streams, largest saving first."""
+    return [
+        OrderingWaits(
+            place(analysis, wait.site),
+            wait.occurrences,
+            analysis.sites[wait.site].count,
+            wait.saving_s,
+            wait.low_s,
+            wait.high_s,
+        )
+        for wait in analysis.ordering
+    ]
