@@ -33,16 +33,18 @@ class GivenMemory:
 
 @dataclass(frozen=True, slots=True)
 class KernelUses:
-    """What launches use. The first two columns have the shape (launches,), the others one row for each allocation that
-    one of them uses.
+    """What launches use. The first three columns have the shape (launches,), the others one row for each allocation
+    that an example uses.
     """
 
     known: NDArray[np.bool_]
     """Whether it is known; they may use any memory otherwise."""
     variables: NDArray[np.bool_]
     """Whether those that are known read variables in the device's memory."""
+    example: NDArray[np.int64]
+    """For each launch, the first one of the same kernel on the same stream with the same allocations."""
     launch: NDArray[np.int64]
-    """An example, of launches of the same kernel on the same stream with the same allocations."""
+    """An example."""
     allocation: NDArray[np.int64]
     """Its address."""
     writes: NDArray[np.bool_]
@@ -72,7 +74,12 @@ def uses_of_kernels(
     columns_of_rows = zip(*rows, strict=True) if rows else ((), (), ())
     launch, allocation, written = (np.array(column) for column in columns_of_rows)
     return KernelUses(
-        known, known & variables, launch.astype(np.int64), allocation.astype(np.int64), written.astype(bool)
+        known,
+        known & variables,
+        first[group],
+        launch.astype(np.int64),
+        allocation.astype(np.int64),
+        written.astype(bool),
     )
 
 

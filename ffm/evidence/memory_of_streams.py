@@ -1,16 +1,16 @@
-"""Which streams' work has no memory in common, so that it does not matter which of it comes first.
+"""Which memory work uses, and which streams' work has none in common, so that it does not matter what comes first.
 
 A kernel uses the device memory that its PTX says (`kernel_memory.py`). One of which that is not known may write the
 device memory that its parameters lead to (`ffm/instrument/native/watch/reach/device_writes.h`) and the variables of its
-code. What copies, sets, and allocations and frees of a pool use is known from their addresses. All
-work that a stream does in the run counts, and an address means the same memory however often it was freed and allocated
-again. Wherever one of this is not known, the answer is that there may be memory in common.
+code. What copies, sets, and allocations and frees of a pool use is known from their addresses. An address means the
+same memory however often it was freed and allocated again, and what leads to each other does so in all of the run.
+Wherever one of this is not known, the answer is that there may be memory in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ffm.evidence.common_memory import SIDES, context_number_reused, contexts_ap
 from ffm.evidence.kernel_memory import GivenMemory, KernelUses, uses_of_kernels
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
-from ffm.model.necessity.program import Action, Operations
+from ffm.model.necessity.program import Action, Operations, Streams, UsedMemory
 from ffm.results.columnar.columns import Columns
 
 _ON_DEVICE = (Memory.DEVICE, Memory.ASYNCHRONOUS)
@@ -30,14 +30,14 @@ none.
 """
 
 
-def streams_apart(
+def streams_with_memory(
     columns: Columns,
     operations: Operations,
     contexts: NDArray[np.void],
     joined: NDArray[np.void],
     given: GivenMemory,
-) -> NDArray[np.bool_]:
-    """Return, of shape (streams, streams), whether no memory is used by work of both.
+) -> Streams:
+    """Return the streams of a process with what their work uses, and which of them have no memory in common.
 
     Args:
         columns: the operations of one process, in order of time.
@@ -49,20 +49,31 @@ def streams_apart(
     context = operations.streams.context
     apart = contexts_apart(columns, operations, contexts)[np.ix_(context, context)]
     if len(context) < 2 or _reached_otherwise(columns, operations):
-        return apart
+        return replace(operations.streams, apart=apart)
     uses = _uses(columns, operations, joined, given)
-    together = np.zeros_like(apart)
-    together[uses.anything] = True
-    together[:, uses.anything] = True
-    together[np.diag_indices(len(together))] = True
-    order = np.argsort(uses.memory, kind="stable")
-    _, first = np.unique(uses.memory[order], return_index=True)
-    for rows in np.split(order, first[1:]):
-        writing = np.unique(uses.stream[rows[uses.writes[rows]]])
-        using = np.unique(uses.stream[rows])
+    apart |= ~_together(uses, operations)
+    return replace(
+        operations.streams, apart=apart, used=None if apart.all() else uses.by_operation(len(operations.start))
+    )
+
+
+def _together(uses: _Uses, operations: Operations) -> NDArray[np.bool_]:
+    """Return, of shape (streams, streams), whether some memory is used by work of both, and written by one of them."""
+    streams = len(operations.streams.context)
+    together = np.zeros((streams, streams), np.bool_)
+    anything = np.unique(operations.stream[uses.anything])
+    together[anything] = True
+    together[:, anything] = True
+    together[np.diag_indices(streams)] = True
+    stream = operations.stream[uses.operation]
+    _, alike = numbered(uses.memory, stream, uses.writes)
+    _, first = np.unique(uses.memory[alike], return_index=True)
+    for rows in np.split(alike, first[1:]):
+        writing = np.unique(stream[rows[uses.writes[rows]]])
+        using = np.unique(stream[rows])
         together[np.ix_(writing, using)] = True
         together[np.ix_(using, writing)] = True
-    return apart | ~together
+    return together
 
 
 def _indices(chosen: Iterable[DriverFunction]) -> list[int]:
@@ -91,14 +102,27 @@ _Part = tuple[NDArray[np.int64], NDArray[np.int64], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """Which memory the work of streams uses. Columns of equal length, but for `anything`."""
+    """Which memory work uses. Columns of equal length, but for `anything`."""
 
-    stream: NDArray[np.int64]
+    operation: NDArray[np.int64]
+    """Its row."""
     memory: NDArray[np.int64]
     """A number that memory has in common with what overlaps it."""
     writes: NDArray[np.bool_]
     anything: NDArray[np.int64]
-    """Streams whose work may use any memory."""
+    """Rows of work that may use any memory."""
+
+    def by_operation(self, operations: int) -> UsedMemory:
+        """Return the same by operations, of which there are so many, and memory numbered without gaps."""
+        order = np.argsort(self.operation, kind="stable")
+        anything = np.zeros(operations, np.bool_)
+        anything[self.anything] = True
+        return UsedMemory(
+            np.searchsorted(self.operation[order], np.arange(operations + 1)),
+            numbered(self.memory)[0][order],
+            self.writes[order],
+            anything,
+        )
 
 
 def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], given: GivenMemory) -> _Uses:
@@ -115,14 +139,11 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], gi
     known = (launches & (destination != 0)) | followed | pooled
 
     device, host = _DeviceMemory.of(columns, joined), _Places()
-    stream = operations.stream[rows]
     kernels = np.flatnonzero(launches)
-    direct = uses_of_kernels(columns, rows[kernels], stream[kernels], given)
+    direct = uses_of_kernels(columns, rows[kernels], operations.stream[rows[kernels]], given)
     found = _of_followed_kernels(kernels, direct, device)
     variables = np.where(direct.known, direct.variables, _use_variables(columns, rows[kernels]))
     device.lead_to_variables(destination[kernels[variables & (destination[kernels] > constant("FFM_LEADS_NOWHERE"))]])
-    others = ~direct.known & known[kernels]
-    found += _of_other_kernels(destination, kernels[others], variables[others], stream, device)
     known[kernels[direct.known]] = True
     for side, flag in SIDES:
         has = (followed & transfers) if side == "source" else followed | pooled
@@ -132,47 +153,42 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], gi
         found.append((mine, device.memory_at(address[mine]), side == "destination"))
         mine = np.flatnonzero(has & on_host & plain)
         host.add(mine, address[mine], columns["bytes"][rows[mine]].astype(np.int64), side == "destination")
-    found += host.numbered(device.count)
+    others = ~direct.known & known[kernels]
+    found += device.of_finders(found, _of_other_kernels(destination, kernels[others], variables[others], device))
+    found += host.numbered(2 * device.count)
     row = np.concatenate([part[0] for part in found])
     memory = np.concatenate([part[1] for part in found])
     writes = np.repeat([part[2] for part in found], [len(part[0]) for part in found])
     known[row[memory < 0]] = False
-    return _Uses(stream[row], memory, writes, np.unique(stream[~known]))
+    kept = known[row]
+    return _Uses(rows[row[kept]], memory[kept], writes[kept], rows[~known])
 
 
 def _of_followed_kernels(kernels: NDArray[np.int64], direct: KernelUses, device: _DeviceMemory) -> list[_Part]:
     """Return what launches use of which their kernels tell."""
-    memory = device.memory_at(direct.allocation)
+    order = np.argsort(direct.launch, kind="stable")
+    launch, memory, writes = direct.launch[order], device.memory_at(direct.allocation)[order], direct.writes[order]
+    told = np.flatnonzero(direct.known)
+    begin, end = (np.searchsorted(launch, direct.example[told], side=side) for side in ("left", "right"))
+    count = end - begin
+    row = np.repeat(kernels[told], count)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - begin, count)
+    parts = [(row[writes[place] == one], memory[place[writes[place] == one]], one) for one in (False, True)]
     reading = kernels[direct.variables]
-    parts = [
-        (kernels[direct.launch[rows]], memory[rows], writes)
-        for writes in (False, True)
-        for rows in [direct.writes == writes]
-    ]
     return [*parts, (reading, np.full(len(reading), device.variables), False)]
 
 
 def _of_other_kernels(
-    destination: NDArray[np.int64],
-    kernels: NDArray[np.int64],
-    variables: NDArray[np.bool_],
-    stream: NDArray[np.int64],
-    device: _DeviceMemory,
+    destination: NDArray[np.int64], kernels: NDArray[np.int64], variables: NDArray[np.bool_], device: _DeviceMemory
 ) -> list[_Part]:
-    """Return what other launches may use: all that their parameters lead to, and what any kernel may find."""
+    """Return the memory from which other launches find what they use: what their parameters name, variables, and what
+    any kernel may find.
+    """
     led = destination[kernels] != constant("FFM_LEADS_NOWHERE")
-    whichever = np.full(len(kernels), device.anyones_used)
-    parts: list[_Part] = []
-    groups = [*device.groups(), np.array([-1])]  # the last one is of what is not known
-    for using, numbers in (
-        (led, device.memory_at(destination[kernels[led]])),
-        (variables, np.full(int(variables.sum()), device.variables)),
-        (whichever, np.full(int(whichever.sum()), device.anyones)),
-    ):
-        mine = kernels[using]
-        _, first = numbered(stream[mine], numbers)
-        for row, number in zip(mine[first].tolist(), numbers[first].tolist(), strict=True):
-            parts.append((np.full(len(groups[number]), row), groups[number], True))
+    found = device.memory_at(destination[kernels[led]])
+    parts = [(kernels[led], found, True), (kernels[variables], np.full(int(variables.sum()), device.variables), True)]
+    if device.anyones_used:
+        parts.append((kernels, np.full(len(kernels), device.anyones), True))
     return parts
 
 
@@ -286,15 +302,22 @@ class _DeviceMemory:
         if self.anyones_used:
             self._join(self.variables, self.anyones)
 
-    def groups(self) -> list[NDArray[np.int64]]:
-        """Return, for each number, those of all memory that it leads to, itself included."""
+    def of_finders(self, named: Sequence[_Part], finders: Sequence[_Part]) -> list[_Part]:
+        """Return what work uses that may write all that some memory leads to, and for the other work, which names the
+        memory that it uses, that this may be among that. What leads to each other has the number of one of them, behind
+        those of all memory.
+        """
         roots = np.array([self._root(one) for one in range(self.count)])
-        order = np.argsort(roots, kind="stable")
-        _, first, each = np.unique(roots[order], return_index=True, return_inverse=True)
-        groups = np.split(order, first[1:])
-        place = np.empty(self.count, np.int64)
-        place[order] = each
-        return [groups[one] for one in place.tolist()]
+        parts: list[_Part] = [
+            (row, np.where(memory < 0, -1, self.count + roots[memory]), writes) for row, memory, writes in finders
+        ]
+        written = np.zeros(self.count, np.bool_)
+        for _, memory, _ in finders:
+            written[roots[memory[memory >= 0]]] = True
+        for row, memory, _ in named:
+            among = (memory >= 0) & written[roots[memory]]
+            parts.append((row[among], self.count + roots[memory[among]], False))
+        return parts
 
 
 def _starts_of_merged(begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.kernel_memory import GivenMemory
 from ffm.evidence.matching import rows_of
-from ffm.evidence.memory_of_streams import streams_apart
+from ffm.evidence.memory_of_streams import streams_with_memory
 from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
 from ffm.evidence.printing import showing_waits
 from ffm.evidence.program_order import (
@@ -181,19 +181,9 @@ def _judged(
     part = _in_order_of_time(columns, process)
     uses = recorded_uses(part, recorded_accesses(recording, recordings), threads_of(recording))
     operations = operations_of(part)
-    operations = replace(
-        operations,
-        streams=replace(
-            operations.streams,
-            apart=streams_apart(
-                part,
-                operations,
-                recording.contexts,
-                recording.joined,
-                GivenMemory(recording.given, recording.kernels, recording.modules),
-            ),
-        ),
-    )
+    given = GivenMemory(recording.given, recording.kernels, recording.modules)
+    streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given)
+    operations = replace(operations, streams=streams)
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
     necessity = needed_synchronizations(
         operations,

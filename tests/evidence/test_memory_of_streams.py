@@ -12,7 +12,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.evidence import kernel_memory
 from ffm.evidence.handles import NON_BLOCKING
 from ffm.evidence.kernel_memory import GivenMemory
-from ffm.evidence.memory_of_streams import streams_apart
+from ffm.evidence.memory_of_streams import streams_with_memory
 from ffm.evidence.program_order import operations_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.names import RecordedKernel, RecordedModule
@@ -117,7 +117,7 @@ def apart(*calls: dict[str, int], joined: tuple[tuple[int, int], ...] = (), vari
     operations = operations_of(columns)
     mine = [operations.stream[np.flatnonzero(columns["stream"] == handle)[-1]] for handle in STREAMS]
     pairs = np.array(list(joined), record_type("ffm_joined"))
-    found = streams_apart(columns, operations, contexts, pairs, given_memory())
+    found = streams_with_memory(columns, operations, contexts, pairs, given_memory()).apart
     assert (found == found.T).all()
     assert not found.diagonal().any()
     return bool(found[mine[0], mine[1]])

@@ -8,7 +8,14 @@ from ffm.model.necessity.cover_kernels import (
     certainly_covers,
     stay,
 )
-from ffm.model.necessity.order_kernels import certainly_behind, held_apart, let_go, put_surely_behind, work_waited_for
+from ffm.model.necessity.order_kernels import (
+    certainly_behind,
+    held_apart,
+    let_go,
+    put_surely_behind,
+    shares_until,
+    work_waited_for,
+)
 from ffm.model.necessity.reliance_kernels import note_need, rely, rely_on_any, rely_on_own, rely_on_threads
 from ffm.model.necessity.state import (
     COMPARED,
@@ -42,19 +49,25 @@ def need_for_order(
     reliance: Reliance,
     row: int,
     time: int,
+    syncs_ended: int,
+    cover_count: int,
 ) -> int:
     """Credit the waits that order what starts after work of other streams; return the number of needs.
 
-    Where two streams have no memory in common, it does not matter whose work comes first. What its thread's own waits
-    certainly cover, it needs no wait of others for. But others that share its stream may come later in another run,
-    unless they are known to come before.
+    Where it has no memory in common with the work of another stream, it does not matter what comes first. What its
+    thread's own waits certainly cover, it needs no wait of others for. But others that share its stream may come later
+    in another run, unless they are known to come before.
     """
     own, mine = program.stream[row], program.thread[row]
     first, alone = credited.covers_at[mine, own], order.alone[own] == mine
+    complete = True
     for one in range(len(order.length)):
         if program.apart[own, one]:
             continue
         known = certainly_behind(order, program, reliance, row, own, one)
+        if len(program.memory_first) > 0 and shares_until(order, program, row, one) <= known:
+            complete = complete and work_waited_for(order, waited, mine, one) <= known
+            continue
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
         over, count = rely_on_threads(
             needs, count, covers, order, waited, program, reliance, NEED_ORDER, row, mine, one, own_until,
@@ -63,6 +76,8 @@ def need_for_order(
         put_surely_behind(order, program, row, one, over)
         for number in program.callers:
             order.behind[own, one] = max(order.behind[own, one], work_waited_for(order, waited, number, one))
+    if complete:  # later work of the stream needs no more before another wait ends
+        credited.ordered_at[mine, own], credited.covers_at[mine, own] = syncs_ended, cover_count
     return count
 
 

@@ -61,6 +61,9 @@ def unordered(program: Program) -> Order:
         np.zeros(before_stream[streams] + 1 if program.threads > 1 else 0, np.int32),
         np.zeros(before_stream[streams] + 1, np.int64),
         before_stream,
+        np.zeros((program.memories, streams), np.int64),
+        np.zeros((program.memories, streams), np.int64),
+        np.zeros(streams, np.int64),
     )
 
 
@@ -139,6 +142,18 @@ def order_on_gpu(order: Order, program: Program, reliance: Reliance, row: int) -
 
 
 @inner
+def touch(order: Order, program: Program, row: int) -> None:
+    """Note which memory work uses that was put on its stream."""
+    own, number = program.stream[row], order.position[row]
+    if program.any_memory[row]:
+        order.used_anything[own] = number
+    for place in range(program.memory_first[row], program.memory_first[row + 1]):
+        order.used[program.memory[place], own] = number
+        if program.memory_writes[place]:
+            order.written[program.memory[place], own] = number
+
+
+@inner
 def put_on_stream(order: Order, waited: Waited, program: Program, reliance: Reliance, row: int) -> None:
     """Number the operation in its stream; a record keeps what it comes after."""
     own = program.stream[row]
@@ -148,6 +163,8 @@ def put_on_stream(order: Order, waited: Waited, program: Program, reliance: Reli
     place = order.before_stream[own] + order.length[own]
     works = program.action[row] in (WORK, HOLD)
     order.last_work[place] = order.length[own] if works else order.last_work[place - 1]
+    if works and len(program.memory_first) > 0:
+        touch(order, program, row)
     if program.threads > 1:
         order.row[place] = row
     order.behind[own, own] = order.length[own]
@@ -160,6 +177,20 @@ def put_on_stream(order: Order, waited: Waited, program: Program, reliance: Reli
         for one in range(len(order.length)):
             order.recorded[event, one] = order.behind[own, one]
             order.surely_recorded[event, one] = certainly_behind(order, program, reliance, row, own, one)
+
+
+@inner
+def shares_until(order: Order, program: Program, row: int, one: int) -> int:
+    """Return up to which number a stream's work may use memory that an operation uses, too, if one of both writes it;
+    all of it if it is not known what operations use.
+    """
+    if len(program.memory_first) == 0 or program.any_memory[row]:
+        return int(order.length[one])
+    until = order.used_anything[one]
+    for place in range(program.memory_first[row], program.memory_first[row + 1]):
+        last = order.used if program.memory_writes[place] else order.written
+        until = max(until, last[program.memory[place], one])
+    return int(until)
 
 
 @inner

@@ -90,6 +90,19 @@ UNKNOWN_THREAD = -1
 
 
 @dataclass(frozen=True, slots=True)
+class UsedMemory:
+    """Which memory each of n operations uses, as far as it is known. Memory is numbered from 0."""
+
+    first: NDArray[np.int64]
+    """Shape (n + 1,): operation `i` uses `memory[first[i] : first[i + 1]]`."""
+    memory: NDArray[np.int64]
+    writes: NDArray[np.bool_]
+    """Whether the operation may write it, in the order of `memory`."""
+    anything: NDArray[np.bool_]
+    """Shape (n,): whether the operation may use any memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class Streams:
     """The streams of a process. Columns of length k; operations refer to a stream by its row."""
 
@@ -99,6 +112,8 @@ class Streams:
     """The context, numbered from 0."""
     apart: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     """Shape (streams, streams): whether no memory is used by work of both; of shape (0, 0) if that is not known."""
+    used: UsedMemory | None = None
+    """What work uses; None if nothing is known of that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,12 @@ class Program(NamedTuple):
     """The legacy default stream of each context, or -1."""
     apart: Integers
     """Shape (streams, streams): whether no memory is used by work of both."""
+    memory_first: Integers
+    """Which memory operations use, as in `ffm.model.necessity.program.UsedMemory`; empty if each may use any."""
+    memory: Integers
+    memory_writes: Integers
+    any_memory: Integers
+    memories: int
     judged: Integers
     callers: Integers
     """The threads that wait, or put something on the GPU: a program may have many others."""
@@ -169,6 +175,12 @@ class Order(NamedTuple):
     """The last real work up to each number, stream by stream."""
     before_stream: Integers
     """Where a stream starts in `last_work`."""
+    used: Integers
+    """Shape (memories, streams): the number of the last work of each stream that uses memory; 0 for none."""
+    written: Integers
+    """Likewise, of the last that may write it."""
+    used_anything: Integers
+    """Shape (streams,): the number of the last work that may use any memory; 0 for none."""
 
 
 class Waited(NamedTuple):

@@ -20,6 +20,9 @@ from ffm.model.necessity.program import (
 )
 from ffm.model.necessity.sweep_kernels import sweep
 
+MOST_PLACES = 1 << 22
+"""Most pairs of memory and stream for which it is noted what used it last; each takes 16 bytes."""
+
 _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
 
 
@@ -116,6 +119,21 @@ class Sweep:
         role[always] = self.always_role[use[always] - self._uses]
         return role
 
+    def _used_memory(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], int]:
+        """Return the columns of `UsedMemory` and how much memory there is; nothing where streams only are told apart.
+
+        With several threads, an operation may come after others' waits in one run and before them in the next, so that
+        all of its stream's work counts.
+        """
+        used = self._operations.streams.used
+        memories = 0 if used is None else int(used.memory.max(initial=-1)) + 1
+        if used is None or len(self._callers) > 1 or memories * self.streams > MOST_PLACES:
+            nothing = np.zeros(0, np.int64)
+            return nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.bool_), 0
+        return used.first, used.memory, used.writes, used.anything, memories
+
     def run(self, required: NDArray[np.bool_], needs_of: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs and the covers. What counts as a use but is not in the uses is numbered after them."""
         operations = self._operations
@@ -127,8 +145,9 @@ class Sweep:
         apart = streams.apart if len(streams.apart) else np.zeros((self.streams, self.streams), np.bool_)
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
-            operations.event, operations.action, streams.kind, streams.context, legacy_of, apart, operations.judged,
-            self._callers, self.threads, int(operations.event.max(initial=-1)) + 1,
+            operations.event, operations.action, streams.kind, streams.context, legacy_of, apart,
+            *self._used_memory(), operations.judged, self._callers, self.threads,
+            int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
         looked_at = len(self._events.kind) * max(len(self._callers), 1)
         needs, covers = run(sweep, looked_at, self._events, program, self._reliance, required, needs_of)

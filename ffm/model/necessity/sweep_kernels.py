@@ -17,7 +17,13 @@ from ffm.model.necessity.need_kernels import (
     need_for_release,
     need_for_use,
 )
-from ffm.model.necessity.order_kernels import begin_wait, hold_back, order_on_gpu, put_on_stream, unordered
+from ffm.model.necessity.order_kernels import (
+    begin_wait,
+    hold_back,
+    order_on_gpu,
+    put_on_stream,
+    unordered,
+)
 from ffm.model.necessity.reliance_kernels import larger
 from ffm.model.necessity.state import (
     ACCESSED,
@@ -87,8 +93,10 @@ def sweep(
             elif action not in (NOTHING, RELEASE):
                 order_on_gpu(order, program, reliance, row)
                 if action in (WORK, HOLD) and needs_of == OF_ORDER and credited.ordered_at[mine, own] != syncs_ended:
-                    count = need_for_order(needs, count, covers, order, waited, credited, program, reliance, row, time)
-                    credited.ordered_at[mine, own], credited.covers_at[mine, own] = syncs_ended, cover_count
+                    count = need_for_order(
+                        needs, count, covers, order, waited, credited, program, reliance, row, time, syncs_ended,
+                        cover_count,
+                    )  # fmt: skip
                 put_on_stream(order, waited, program, reliance, row)
                 if action == RECORD and program.event[row] >= 0:
                     order.recorded_alone[program.event[row]] = knows_all_work(waited, program, reliance, row)
