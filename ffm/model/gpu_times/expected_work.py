@@ -105,10 +105,10 @@ def _expected_values(
     single = timed | by_segment(shown.size == 1)[number]
     value = np.where(timed, _usual(work, works), by_segment(length)[number])
     if not single.all():
-        known = np.full(len(works.total), -1.0)
-        if single.any():
-            known = _medians(equal[single], value[single], works.total)
         others = np.flatnonzero(~single)
+        asked = works.copied >= WORTH_TIMING_BYTES  # these show how fast transfers are
+        asked[equal[others]] = True
+        known = _medians_of(asked, equal, value, single, works.total)
         value[others] = _by_size(known, works.copied)[equal[others]]
     several = by_segment(shown.size > 1)[number]
     if several.any():
@@ -116,7 +116,9 @@ def _expected_values(
         left = value < 0
         resolved = ~left & (number >= 0)
         if left.any() and resolved.any():
-            elsewhere = _medians(equal[resolved], value[resolved], works.total)
+            asked = np.zeros(len(works.total), bool)
+            asked[equal[left]] = True
+            elsewhere = _medians_of(asked, equal, value, resolved, works.total)
             value = np.where(left, elsewhere[equal], value)
     return value
 
@@ -130,10 +132,14 @@ def _usual(work: DeviceWork, works: EqualWork) -> NDArray[np.float64]:
     least = work.measured[works.rows].astype(np.float64)
     if work.arriving is None:
         return least
-    timed = np.flatnonzero(least >= 0)
-    arriving = work.arriving[works.rows[timed]]
-    median = _medians(works.equal[timed], least[timed], np.zeros(len(works.total), np.int64))[works.equal[timed]]
-    least[timed] = median.clip(least[timed], least[timed] + arriving)
+    arriving = work.arriving[works.rows]
+    timed = least >= 0
+    open_to = np.flatnonzero(timed & (arriving != 0))
+    asked = np.zeros(len(works.total), bool)
+    asked[works.equal[open_to]] = True
+    medians = _medians_of(asked, works.equal, least, timed, np.zeros(len(works.total), np.int64))
+    median = medians[works.equal[open_to]]
+    least[open_to] = median.clip(least[open_to], least[open_to] + arriving[open_to])
     return least
 
 
@@ -161,6 +167,18 @@ def _share_out(
     taken, missing = np.zeros(len(length)), np.zeros(len(length), np.int64)
     run(kernels.share_out, len(value), value, several, number, length, taken, missing)
     return value
+
+
+def _medians_of(
+    asked: NDArray[np.bool_],
+    group: NDArray[np.int64],
+    value: NDArray[np.float64],
+    counted: NDArray[np.bool_],
+    total: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Return the medians of the groups that are asked for, of those rows that count; -1 for other groups."""
+    rows = np.flatnonzero(counted & asked[group])
+    return _medians(group[rows], value[rows], total)
 
 
 def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:

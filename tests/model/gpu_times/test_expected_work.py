@@ -1,0 +1,30 @@
+"""Tests of medians that are found for some groups alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffm.model.gpu_times import expected_work
+
+
+def test_medians_of_some_groups_are_those_of_all_and_the_others_are_unknown() -> None:
+    random = np.random.default_rng(5)
+    for groups in (1, 7, 70_000):  # so many are sorted in another way
+        group = random.integers(0, groups, 30_000)
+        value = random.integers(0, 1000, len(group)).astype(np.float64)
+        counted = random.random(len(group)) < 0.5
+        asked = random.random(groups) < 0.5
+        total = np.bincount(group, minlength=groups)
+
+        found = expected_work._medians_of(asked, group, value, counted, total)
+
+        of_all = expected_work._medians(group[counted], value[counted], total)
+        assert np.array_equal(found, np.where(asked, of_all, -1.0))
+
+
+def test_nothing_asked_is_nothing_found() -> None:
+    nothing = expected_work._medians_of(
+        np.zeros(2, bool), np.array([0, 1]), np.array([3.0, 4.0]), np.ones(2, bool), np.array([1, 1])
+    )
+
+    assert nothing.tolist() == [-1.0, -1.0]
