@@ -79,11 +79,12 @@ def infer_gpu_times(
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
     freed()
-    likely = _likely(timeline, work, shown, expected, guessed)
-    freed()
     rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
+    usually = [_Usually.of(work, shown, expected, guessed)]
     brief = _shortest(work, shown, expected)
-    del shown, expected
+    del shown, expected, guessed  # the fits take most memory, and need none of them
+    freed()
+    likely = _likely(timeline, work, usually.pop())
     freed()
     fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
@@ -105,10 +106,12 @@ def infer_likely_times(
         slow = _slow(timeline, work, shown, _longest_times(timeline, work, shown, works, expected))
         guessed = _guessed(timeline, work, expected, room, slow.gpu)
         del slow
-    del works, room
+    order, usual = shown.order, shown.usual
+    usually = [_Usually.of(work, shown, expected, guessed)]
+    del works, room, shown, expected, guessed
     freed()
-    likely = _likely(timeline, work, shown, expected, guessed)
-    return Inference(shown.order, likely, likely, likely, shown.usual, shown.usual)
+    likely = _likely(timeline, work, usually.pop())
+    return Inference(order, likely, likely, likely, usual, usual)
 
 
 def _longest_times(
@@ -158,22 +161,36 @@ def _guessed(
     return _Guessed(unseen, guess_unseen(timeline.site, work, room, unseen, most, expected.gpu))
 
 
-def _likely(timeline: Timeline, work: DeviceWork, shown: Shown, expected: Expected, guessed: _Guessed) -> GpuTimes:
-    """Return the likely timeline."""
+@dataclass(frozen=True, slots=True)
+class _Usually:
+    """What the likely timeline is fitted from."""
 
-    def times() -> NDArray[np.int64]:
+    order: NDArray[np.int64]
+    gpu: NDArray[np.int64]
+    """How long each row's work is expected to take; 0 for none."""
+    allowed: NDArray[np.int64]
+    usual: int
+    """The usual latency."""
+    pause: int
+
+    @classmethod
+    def of(cls, work: DeviceWork, shown: Shown, expected: Expected, guessed: _Guessed) -> _Usually:
+        """Return it, in columns of its own."""
         gpu: NDArray[np.int64] = expected.gpu.clip(0)
         gpu[guessed.rows] = guessed.gpu
-        return gpu
+        return cls(shown.order, gpu, _allowed(work, shown, expected), shown.usual, shown.pause)
 
-    allowed = _allowed(work, shown, expected)
-    first = fit_times(timeline, work, shown.order, times(), shown.usual, allowed, pause=shown.pause)
-    late = _often_late(timeline, first.latency, ALIKE_TIMES * shown.usual)
+
+def _likely(timeline: Timeline, work: DeviceWork, usually: _Usually) -> GpuTimes:
+    """Return the likely timeline."""
+    order, allowed, usual, pause = usually.order, usually.allowed, usually.usual, usually.pause
+    first = fit_times(timeline, work, order, usually.gpu.copy(), usual, allowed, pause=pause)
+    late = _often_late(timeline, first.latency, ALIKE_TIMES * usual)
     if not late.any():
         return first
     del first  # its times were corrected in place: they are found anew, which takes no memory meanwhile
-    excused = np.where(late, shown.usual, ENDLESS_NS)
-    return fit_times(timeline, work, shown.order, times(), shown.usual, allowed, excused, pause=shown.pause)
+    excused = np.where(late, usual, ENDLESS_NS)
+    return fit_times(timeline, work, order, usually.gpu, usual, allowed, excused, pause=pause)
 
 
 def _shortest(
