@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ffm.report.remedies.advice import identify_remedies
-from ffm.report.remedies.frameworks import CUPY, JAX, NUMBA, PYTHON, TORCH, Framework, framework_of
+from ffm.report.remedies.frameworks import CUPY, JAX, NUMBA, PYCUDA, PYTHON, TORCH, Framework, framework_of
 from ffm.report.remedies.problem_sites import _framework, _in_copy
 from ffm.results.documents.stacks import Frame, Module, Stack
 from tests.report.sample_analysis import sample_analysis
@@ -22,6 +22,7 @@ from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER
         (["/env/lib/python3.12/site-packages/cupy/_creation/basic.py"], CUPY),
         (["/env/site-packages/numba_cuda/numba/cuda/dispatcher.py", "/env/site-packages/torch/a.py"], NUMBA),
         (["/usr/lib/libcuda.so.1", "/env/site-packages/torch/lib/libtorch_cuda.so", "/home/me/train.py"], TORCH),
+        (["/env/site-packages/pycuda/_driver.so", "/home/me/filter.py"], PYCUDA),
         (["/home/me/torch.py"], None),
         ([""], None),
     ],
@@ -30,7 +31,7 @@ def test_the_package_is_known_by_the_files_on_the_stack(files: list[str], framew
     assert framework_of(files) is framework
 
 
-@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, PYTHON])
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, PYCUDA, PYTHON])
 def test_a_copy_is_made_asynchronous_in_the_packages_words(framework: Framework) -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), framework=framework)])
     assert remedy.steps[:2] == (framework.asynchronous, framework.pinned)
@@ -44,7 +45,29 @@ def test_values_fetched_too_early_are_kept_on_the_gpu() -> None:
     assert (remedy.occurrences, remedy.of) == (7, 10)
 
 
-@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYTHON])
+def test_values_fetched_for_later_are_kept_on_the_gpu() -> None:
+    later = replace(TRANSFER, keep=(9,), downloads=True, framework=CUPY)
+    assert "Keep the values on the GPU" in identify_remedies([later])[0].steps[0]
+
+
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON])
+@pytest.mark.parametrize("keep", [(), (9,)])
+def test_a_wait_is_left_out_in_the_packages_words(framework: Framework, keep: tuple[int, ...]) -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, keep=keep, framework=framework)])
+    assert framework.waits in remedy.steps[0]
+    assert framework.order in remedy.steps[1]
+    assert not any("cudaEventRecord" in step for step in remedy.steps)
+
+
+def test_what_waits_on_the_way_is_no_means_of_ordering_streams() -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, call="cuLibraryUnload", kind="other", framework=TORCH)])
+    assert remedy.steps == (
+        "Nothing relied in any run on the wait in cuLibraryUnload: make the call where the GPU has no work, or leave "
+        "it out.",
+    )
+
+
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON])
 def test_memory_is_kept_in_the_packages_words(framework: Framework) -> None:
     (remedy,) = identify_remedies([replace(FREE, framework=framework)])
     assert remedy.steps == (framework.memory,)
@@ -74,6 +97,9 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
 @pytest.mark.parametrize(("library", "function", "made_by_copy"), [
     ("/env/site-packages/torch/lib/libtorch_cuda.so", "at::native::copy_kernel_cuda", True),
     ("/env/site-packages/torch/lib/libtorch_cuda.so", "c10::cuda::device_synchronize", False),
+    ("/env/site-packages/torch/lib/libtorch_cuda.so", "at::native::_local_scalar_dense_cuda(at::Tensor const&)", True),
+    ("/env/site-packages/cupy/_core/core.so", "cupy._core.core._ndarray_base.get", True),
+    ("/env/site-packages/cupy/cuda/stream.so", "cupy.cuda.stream._BaseStream.synchronize", False),
     ("/home/me/mine.so", "copy_all", False),
 ])  # fmt: skip
 def test_a_wait_in_a_copy_is_that_of_a_packages_own_code(library: str, function: str, made_by_copy: bool) -> None:

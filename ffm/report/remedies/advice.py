@@ -332,7 +332,7 @@ def _synchronous_transfer(problem: ProblemSite) -> Remedy:
         steps = [problem.framework.asynchronous]
     else:
         steps = [f"Use {asynchronous} on the stream of the work that uses the data."]
-    if problem.framework is not None and problem.misplaced:
+    if problem.framework is not None and (problem.misplaced or (problem.downloads and problem.keep)):
         steps.insert(
             0,
             "Keep the values on the GPU, and fetch them where they are used, or all together after the loop.",
@@ -397,12 +397,20 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
         kept = ", as long as the synchronization named below stays" if problem.keep else ""
         steps = [f"The copy need not wait: nothing relied on that in any run{kept}.", problem.framework.asynchronous]
         return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
-    steps = [f"Remove the {problem.call}: nothing relied on it in any run."]
+    if problem.kind == "other":
+        kept = ", as long as the synchronization named below stays" if problem.keep else ""
+        steps = [
+            f"Nothing relied in any run on the wait in {problem.call}{kept}: make the call where the GPU has no work, "
+            "or leave it out."
+        ]
+        return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
+    what, order = f"Remove the {problem.call}", "cudaEventRecord and cudaStreamWaitEvent"
+    if problem.framework is not None:
+        what, order = f"Leave out {problem.framework.waits}", problem.framework.order
+    steps = [f"{what}: nothing relied on it in any run."]
     if problem.keep:
-        steps = [f"Remove the {problem.call}, and keep the synchronization named below."]
-    steps.append(
-        "If its purpose is to order work on several streams, use cudaEventRecord and cudaStreamWaitEvent instead."
-    )
+        steps = [f"{what}, and keep the synchronization named below."]
+    steps.append(f"If its purpose is to order work on several streams, use {order} instead.")
     return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
 
 

@@ -3,7 +3,7 @@
 Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`, `torch.cuda.empty_cache`), CuPy
 (`cupy.ndarray.get`, `cupyx.empty_pinned`, "Memory Management"), Numba CUDA (`cuda.pinned_array`,
 `DeviceNDArray.copy_to_host`, `cuda.defer_cleanup`), JAX (`jax.Array.copy_to_host_async`, memory kinds, "GPU memory
-allocation") and PyCUDA (`pycuda.tools.DeviceMemoryPool`).
+allocation") and PyCUDA (`pycuda.driver.pagelocked_empty`, `pycuda.tools.DeviceMemoryPool`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,14 @@ class Framework:
     """How to pin the host memory of a copy."""
     memory: str
     """How to keep device memory instead of giving it back."""
+    waits: str
+    """What the package calls an explicit synchronization."""
+    order: str
+    """How to order the work of several streams without waiting on the CPU."""
+    fetching: tuple[str, ...] = ()
+    """Names of its compiled functions, without their scope, that copy to the host and wait as a part of that, but do
+    not say so in the name.
+    """
 
 
 TORCH = Framework(
@@ -33,6 +41,9 @@ TORCH = Framework(
     "Pin the host tensor, or the copy waits anyway: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
     "PyTorch keeps freed memory by itself: leave out torch.cuda.empty_cache() in the loop. Where memory runs short, "
     "PyTorch gives it back before it tries again: make the work need less.",
+    "torch.cuda.synchronize(), or the synchronize() of a stream or an event",
+    "stream.wait_stream(other), or stream.wait_event(event)",
+    ("_local_scalar_dense_cuda",),
 )
 CUPY = Framework(
     "CuPy",
@@ -40,6 +51,9 @@ CUPY = Framework(
     "Pin the host array, or the copy waits anyway: cupyx.empty_pinned() or cupyx.empty_like_pinned().",
     "CuPy keeps freed memory in a pool: leave out free_all_blocks() in the loop, and do not turn the pool off "
     "(cupy.cuda.set_allocator).",
+    "the synchronize() of a device, a stream or an event",
+    "stream.wait_event(event)",
+    ("get",),
 )
 NUMBA = Framework(
     "Numba",
@@ -47,20 +61,35 @@ NUMBA = Framework(
     "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
     "Make the arrays once, before the loop, and fill them by array.copy_to_device(host), or to_device(host, to=array). "
     "Numba gives arrays back in batches, and each waits: put the loop into `with cuda.defer_cleanup():`.",
+    "cuda.synchronize(), or the synchronize() of a stream or an event",
+    "event.record(stream) and event.wait(other)",
 )
 JAX = Framework(
     "JAX",
     "Call array.copy_to_host_async() once the work that produces it is dispatched, and read the array later.",
     'Keep host data in pinned memory, as a sharding with memory_kind="pinned_host" does.',
     "Do not set XLA_PYTHON_CLIENT_ALLOCATOR=platform: otherwise JAX keeps freed memory by itself.",
+    "block_until_ready()",
+    "no wait at all: JAX orders work by the arrays that it uses",
+)
+PYCUDA = Framework(
+    "PyCUDA",
+    "Copy on a stream: memcpy_htod_async(memory, pinned, stream), or memcpy_dtoh_async(pinned, memory, stream).",
+    "Pin the host array, or the copy waits anyway: pagelocked_empty(), or register_host_memory().",
+    "Allocate the memory once, before the loop, or take it from a pool (pycuda.tools.DeviceMemoryPool): free(), or the "
+    "end of the last reference to the memory, waits.",
+    "the synchronize() of a context, a stream or an event",
+    "event.record(stream) and other.wait_for_event(event)",
 )
 PYTHON = Framework(
     "",
     "Call the asynchronous form on the stream of the work that uses the data.",
     "Pin the host memory, or the copy waits anyway: allocate it with cuMemAllocHost, or register it once with "
     "cuMemHostRegister.",
-    "Take the memory from a pool, such as pycuda.tools.DeviceMemoryPool, or allocate with cuMemAllocAsync and free "
+    "Take the memory from a pool, or allocate with cuMemAllocAsync and free "
     "with cuMemFreeAsync on the stream that uses the buffer.",
+    "the call that waits",
+    "cuEventRecord and cuStreamWaitEvent",
 )
 """For programs that call the driver from Python without one of these packages."""
 
@@ -72,6 +101,7 @@ _PACKAGES = {
     "numba_cuda": NUMBA,
     "jax": JAX,
     "jaxlib": JAX,
+    "pycuda": PYCUDA,
 }
 """By the folder that contains a package's files."""
 

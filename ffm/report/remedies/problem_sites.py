@@ -91,9 +91,16 @@ def _in_copy(analysis: Analysis, site: Site) -> bool:
     """
     frames = analysis.stacks[site.stack].frames
     native = list(takewhile(lambda frame: not frame.python, frames))
-    return _framework(analysis, site) not in (None, PYTHON) and any(
-        "copy" in each.function.lower() for each in native[1:]
-    )
+    framework = _framework(analysis, site)
+    if framework is None or framework is PYTHON:
+        return False
+    return any(_copies(each.function, framework) for each in native[1:])
+
+
+def _copies(function: str, framework: Framework) -> bool:
+    """Return whether a compiled function of a package copies, by its name."""
+    name = function.partition("(")[0].replace("::", ".").rpartition(".")[2]
+    return "copy" in function.lower() or name in framework.fetching
 
 
 def _framework(analysis: Analysis, site: Site) -> Framework | None:
