@@ -169,10 +169,9 @@ def cases_of(source: Path) -> list[Case]:
         LabelError: The program names no variants, or a label cannot be read or names none of them.
     """
     text = source.read_text()
-    named = _VARIANTS.search(text)
-    if named is None:
+    variants = [word.strip() for line in _VARIANTS.findall(text) for word in line.split(",")]
+    if not variants:
         raise LabelError(f"{source.name} names no variants")
-    variants = [word.strip() for word in named[1].split(",")]
     like = _LIKE.search(text)
     needs_keys = _NEEDS_KEYS.search(text) is not None
     cases = [Case(source, variant, {}, like[1] if like else "", needs_keys) for variant in variants]

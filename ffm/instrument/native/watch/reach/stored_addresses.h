@@ -14,8 +14,8 @@ typedef enum {
 
 /* Look for addresses of other blocks in one that a launch can access, by its index.
  *
- * The first MiB of a block is looked at unless the CPU has not touched the block since the last look, which is known
- * while its pages are protected. That takes at most a share of the time: managed memory moves to the host for it. */
+ * A block is looked at unless the CPU has not touched it since the last look, which is known while its pages are
+ * protected. That takes at most a share of the time: managed memory moves to the host for it. */
 ffm_stored ffm_stored_addresses_in(uint32_t place, const ffm_block *block);
 
 /* In a forked child. */
