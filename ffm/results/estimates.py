@@ -5,9 +5,10 @@ Stage 5 and the viewing commands both use this module, so that they agree.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -138,15 +139,7 @@ class Estimates:
         bound_s: NDArray[np.float64],
     ) -> list[Benefit]:
         """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
-        pinned = self._pinned_rows
-        of = label[pinned]
-        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(of), -1)
-        pinned, group = pinned[group >= 0], group[group >= 0]
-        site = self._timeline.site[pinned]
-        used: dict[int, set[int]] = {}
-        _, first = numbered(group, site)
-        for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
-            used.setdefault(number, set()).add(one)
+        pinned, used = self._pinned_in(label, group_of)
         best: dict[int, Benefit] = {}
         for count in range(len(self._pinned_together) + 1):
             for chosen in itertools.combinations(self._pinned_together, count):
@@ -155,13 +148,13 @@ class Estimates:
                 renumbered = np.full(len(benefits), -1, np.int32)
                 renumbered[numbers] = np.arange(len(numbers))
                 regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
-                left = pinned[~self._is_one_of(fixed)[site]]
+                left = pinned[~self._is_one_of(fixed)[self._timeline.site[pinned]]]
                 if not len(left):
                     found = [benefits[number] for number in numbers]
                 elif numbers:
-                    without = label.copy()
-                    without[left] = -1
-                    found = self._before_pinning(without, regrouped, len(numbers), bound_s[numbers])
+                    with self._unlabelled(label, left) as without:
+                        del left
+                        found = self._before_pinning(without, regrouped, len(numbers), bound_s[numbers])
                 else:
                     found = []
                 for number, gross in zip(numbers, found, strict=True):
@@ -174,6 +167,36 @@ class Estimates:
             else gross
             for number, gross in enumerate(benefits)
         ]
+
+    def _pinned_in(
+        self, label: NDArray[np.integer], group_of: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int64], dict[int, set[int]]]:
+        """Return the rows of groups that need pinned memory, and the sites of these rows by group."""
+        pinned = self._pinned_rows
+        of = label[pinned]
+        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(of), -1)
+        pinned, group = pinned[group >= 0], group[group >= 0]
+        site = self._timeline.site[pinned]
+        _, first = numbered(group, site)
+        used: dict[int, set[int]] = {}
+        for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
+            used.setdefault(number, set()).add(one)
+        return pinned, used
+
+    @contextlib.contextmanager
+    def _unlabelled(self, label: NDArray[np.integer], rows: NDArray[np.int64]) -> Iterator[NDArray[np.integer]]:
+        """Return the labels without those of some rows: the same array, which gets them back, or a copy of sites."""
+        if np.may_share_memory(label, self._timeline.site) or not label.flags.writeable:
+            without = label.copy()
+            without[rows] = -1
+            yield without
+            return
+        before = label[rows]
+        label[rows] = -1
+        try:
+            yield label
+        finally:
+            label[rows] = before
 
     @functools.cached_property
     def _pinned_together(self) -> list[frozenset[int]]:

@@ -63,3 +63,18 @@ def test_ranks_and_sorted_values(rows: list[tuple[int, int]]) -> None:
     assert ranks_within(number, 5).tolist() == earlier
     for groups in (5, RADIX_GROUPS + 1):
         assert sorted_within(number, value, groups).tolist() == [value for _, value in sorted(rows)]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("most", [1, 3, 1_000, 2**40])
+def test_values_at_ranks_are_those_of_sorting_however_often_they_occur(most: int, kind: type) -> None:
+    random = np.random.default_rng(most)
+    number = random.integers(0, 3, 120_000)
+    value = np.where(random.random(len(number)) < 0.5, 7, random.integers(0, most, len(number))).astype(kind)
+    counts = np.bincount(number)
+    first = np.cumsum(counts) - counts
+    ranks = [np.zeros(3, np.int64), counts // 20, counts // 2, counts // 2 + 1, counts - 1]
+    found = sorted_within(number, value.copy(), 3, *ranks)
+    whole = sorted_within(number, value.copy(), 3)
+    for rank in ranks:
+        assert found[first + rank].tolist() == whole[first + rank].tolist()

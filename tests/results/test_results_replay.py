@@ -19,6 +19,7 @@ from ffm.errors import DocumentError, FfmError
 from ffm.model.compiled import PLAIN_ROWS
 from ffm.model.device import Action, DeviceWork, Encounters, LockWaits, Role
 from ffm.model.estimators.replay import Replay
+from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.necessity.reasons import Reason
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.report.site import site
@@ -28,6 +29,7 @@ from ffm.results.documents.analysis import Group, PinnedMemory, StageCost
 from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.documents.notes import SeveralProcesses
 from ffm.results.documents.site import Verdict
+from ffm.results.estimates import Estimates
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.variation import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.vocabulary import Because
@@ -270,6 +272,31 @@ def test_pinning_is_subtracted_and_what_does_not_pay_is_not_advertised(
     assert site.staged_s == benefit_of_correcting(results, [0]).expected_s == pytest.approx(before)
     assert replayed(results.document.everything)[1] >= max(other.benefit.expected_s for other in results.document.sites)
     assert subsequence(results, 1, 1, 1).benefit.expected_s == pytest.approx(site.benefit.expected_s)
+
+
+@pytest.mark.parametrize("cost_s", [0.001, 10.0])
+def test_labels_are_as_before_after_pinning_was_subtracted(cost_s: float) -> None:
+    findings = measured()
+    timeline, work = findings.timeline, findings.work
+    assert work is not None
+    times = infer_gpu_times(timeline, work)
+    site = int(timeline.site[np.flatnonzero(timeline.problem)[0]])
+    memory = [PinnedMemory(sites=[site], bytes=1 << 20, cost_s=cost_s)]
+    copies = np.zeros(int(timeline.site.max()) + 1, np.int64)
+    own, kept, sites = (np.where(timeline.problem != 0, 0, -1).astype(np.int32) for _ in range(3))
+    kept.flags.writeable = False  # so that it is copied
+    before = timeline.site.copy()
+    found = [
+        Estimates(timeline, work, copies, 10.0, lambda: times, pinning=memory).of_groups(
+            label, np.zeros(1, np.int32), 1
+        )
+        for label in (own, kept)
+    ]
+    of_site = Estimates(timeline, work, copies, 10.0, lambda: times, pinning=memory).of_sites([[site]])
+    assert found[0] == found[1]
+    assert of_site
+    assert np.array_equal(own, sites)
+    assert np.array_equal(timeline.site, before)
 
 
 def test_correcting_keeps_freed_memory_to_the_end_and_its_interval_ends_with_that(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.member_kernels import members_by_group
+from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Problem, Timeline
 
 
@@ -26,17 +29,26 @@ class Changing:
     @classmethod
     def of(cls, timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]) -> Changing:
         """Return those of a run; `place` is that of each row, shape (n,)."""
-        takes_over = (timeline.kind == Kind.ALLOCATION) & (work.partner >= 0)
-        served = np.flatnonzero(takes_over)
+        kind: type[np.integer[Any]] = np.uint32 if len(timeline) < 1 << 32 else np.int64
+        rows = len(timeline)
+
+        def takes_over(part: slice) -> NDArray[np.bool_]:
+            taking: NDArray[np.bool_] = timeline.kind[part] == Kind.ALLOCATION
+            return taking & (work.partner[part] >= 0)
+
+        served = _rows_where(takes_over, rows, kind)
         served = served[(timeline.problem[work.partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
-        fixed = np.flatnonzero((timeline.problem != 0) & ~takes_over)
-        places = np.concatenate([place[fixed], place[served]])
-        labelled = np.concatenate([fixed, work.partner[served]])
+        fixed = _rows_where(lambda part: (timeline.problem[part] != 0) & ~takes_over(part), rows, kind)
+        places = np.empty(len(fixed) + len(served), kind)
+        of_fixed = places[: len(fixed)]
+        for part in parts(len(fixed)):
+            of_fixed[part] = place[fixed[part]]
+        places[len(fixed) :] = place[served]
+        labelled = np.concatenate([fixed, work.partner[served].astype(kind)]) if len(served) else fixed
         if (places[1:] < places[:-1]).any():
             order = np.argsort(places)
             places, labelled = places[order], labelled[order]
-        kind = np.uint32 if len(timeline) < 1 << 32 else np.int64
-        return cls(places.astype(kind), labelled.astype(kind))
+        return cls(places, labelled)
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int
@@ -56,3 +68,16 @@ class Changing:
             groups,
         )
         return np.split(members, ends[:-1])
+
+
+def _rows_where(
+    holds: Callable[[slice], NDArray[np.bool_]], rows: int, kind: type[np.integer[Any]]
+) -> NDArray[np.integer]:
+    """Return the rows for which something holds, given which of a part they are. A long run has many of them."""
+    found = np.empty(sum(int(np.count_nonzero(holds(part))) for part in parts(rows)), kind)
+    end = 0
+    for part in parts(rows):
+        begin, some = end, np.flatnonzero(holds(part))
+        end += len(some)
+        np.add(some, part.start, out=found[begin:end], casting="unsafe")
+    return found

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import DeviceWork
+from ffm.model.grouping import parts
 from ffm.model.thread_relations import sharing_sites
 from ffm.model.thread_relations_kernels import Family
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
@@ -28,9 +29,11 @@ class RunEnd:
         roots = threads[family.parent < 0]
         self._roots = _Sets(roots, of_thread[roots] * (len(threads) + 1) + family.alike[roots])
         self._process_of_set = of_thread[self._roots.first]
-        process = of_thread[timeline.thread] if len(timeline) else np.empty(0, np.int64)
         processes = np.arange(work.processes)
-        self._together = _Sets(processes, sharing_sites(process, timeline.site, work.processes).astype(np.int64))
+        together = processes
+        if work.processes > 1 and len(timeline):
+            together = sharing_sites(of_thread[timeline.thread], timeline.site, work.processes).astype(np.int64)
+        self._together = _Sets(processes, together)
         self._processes = work.processes
 
     def savings(self, early: NDArray[np.int64]) -> tuple[float, float, float]:
@@ -93,5 +96,6 @@ def _told_ends(timeline: Timeline, ends: NDArray[np.int64]) -> NDArray[np.int64]
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
     """Return when each thread's last operation, and the gap after it, are over."""
     ends = np.zeros(threads, np.int64)
-    np.maximum.at(ends, timeline.thread, timeline.start + timeline.duration + timeline.gap)
+    for part in parts(len(timeline)):
+        np.maximum.at(ends, timeline.thread[part], timeline.start[part] + timeline.duration[part] + timeline.gap[part])
     return ends

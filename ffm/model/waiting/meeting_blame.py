@@ -7,6 +7,9 @@ for (there, 5.3.3). Blame that is passed on ends at work. It still adds up to th
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +41,10 @@ class Shared:
 def share_meetings(
     timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings, *, pass_on: bool = False
 ) -> Shared:
-    """Blame the waiting at meetings on what the last ones did; if `pass_on`, not on their own waiting."""
+    """Blame the waiting at meetings on what the last ones did; if `pass_on`, not on their own waiting.
+
+    O(n log n), for as many meetings and waits that overlap with what the last ones did.
+    """
     last, waited = meetings.last, meetings.waited
     pool = np.bincount(meetings.number, weights=waited, minlength=len(last))
     stays = np.zeros(len(last))
@@ -54,6 +60,7 @@ def share_meetings(
     on_gpu = _waiting_for_gpu(timeline, work, graph, pieces) if pass_on else np.zeros(len(lasting), np.int64)
     of_meeting = np.searchsorted(meeting[np.argsort(meeting, kind="stable")], np.arange(len(last) + 1))
     by_meeting = np.argsort(meeting, kind="stable")
+    busy = lasting - on_gpu
     blame = np.zeros(len(lasting))
     for number in np.argsort(meetings.came[last], kind="stable")[::-1].tolist():
         entry = int(last[number])
@@ -63,7 +70,7 @@ def share_meetings(
             continue
         share = pool[number] / whole
         mine = by_meeting[of_meeting[number] : of_meeting[number + 1]]
-        blame[mine] = share * (lasting - on_gpu)[mine]
+        blame[mine] = share * busy[mine]
         if pass_on:
             np.add.at(on_wait, pieces.row[mine], share * on_gpu[mine])
         for other, length in stretches[number].waits:
@@ -74,15 +81,35 @@ def share_meetings(
     return Shared(pieces, meeting, blame, on_wait, stays)
 
 
-def _own_waits(meetings: Meetings, waited: NDArray[np.int64]) -> dict[int, list[tuple[int, int, int]]]:
-    """Return, for each thread, when it waited at meetings, ascending: begin, end and meeting."""
-    waits: dict[int, list[tuple[int, int, int]]] = {}
+def _own_waits(meetings: Meetings, waited: NDArray[np.int64]) -> dict[int, _Waits]:
+    """Return when each thread waited at meetings."""
     entries = np.flatnonzero(waited > 0)
-    for entry in entries[np.argsort(meetings.came[entries], kind="stable")].tolist():
-        came = int(meetings.came[entry])
-        found = waits.setdefault(int(meetings.thread[entry]), [])
-        found.append((came, came + int(waited[entry]), int(meetings.number[entry])))
-    return waits
+    if not len(entries):
+        return {}
+    entries = entries[np.lexsort((meetings.came[entries], meetings.thread[entries]))]
+    thread, begin = meetings.thread[entries], meetings.came[entries]
+    end, number = begin + waited[entries], meetings.number[entries]
+    bounds = np.append(np.flatnonzero(np.append(True, thread[1:] != thread[:-1])), len(thread)).tolist()
+    return {
+        int(thread[first]): _Waits(begin[first:last], end[first:last], number[first:last])
+        for first, last in itertools.pairwise(bounds)
+    }
+
+
+class _Waits:
+    """When a thread waited at meetings, by when it came; the arguments are its waits' begins, ends and meetings."""
+
+    def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        self._begin, self._end, self._number = begin.tolist(), end.tolist(), number.tolist()
+        self._over = np.maximum.accumulate(end).tolist()
+        """When each wait and all before it are over."""
+
+    def between(self, since: int, until: int) -> Iterable[tuple[int, int, int]]:
+        """Return begin, end and meeting of all waits that do not end by `since` or begin at `until` or later, and of
+        those between these.
+        """
+        some = slice(bisect_right(self._over, since), bisect_left(self._begin, until))
+        return zip(self._begin[some], self._end[some], self._number[some], strict=True)
 
 
 class _Stretch:
@@ -90,15 +117,14 @@ class _Stretch:
     which other meetings.
     """
 
-    def __init__(
-        self, meeting: int, meetings: Meetings, entry: int, own: dict[int, list[tuple[int, int, int]]]
-    ) -> None:
+    def __init__(self, meeting: int, meetings: Meetings, entry: int, own: dict[int, _Waits]) -> None:
         self.meeting = meeting
         self.busy: list[tuple[int, int]] = []
         self.waits: list[tuple[int, int]] = []
         now, until = int(meetings.since[entry]), int(meetings.came[entry])
-        for begin, end, other in own.get(int(meetings.thread[entry]), []):
-            if other == meeting or end <= now or begin >= until:
+        waits = own.get(int(meetings.thread[entry]))
+        for begin, end, other in [] if waits is None else waits.between(now, until):
+            if other == meeting or end <= now:
                 continue
             self.busy.append((now, max(begin, now)))
             self.waits.append((other, min(end, until) - max(begin, now)))

@@ -392,19 +392,34 @@ def _lead_from_meetings(
 ) -> None:
     """Let the rows after meetings, for which their threads waited, be led by the last one that came, in place."""
     last = meetings.last[meetings.number]
-    by_first: dict[int, tuple[int, int]] = {}
-    for entry in np.flatnonzero(meetings.waited > 0).tolist():
-        thread, leader, came = meetings.thread[entry], meetings.thread[last[entry]], meetings.came[last[entry]]
-        row = begins[thread] + np.searchsorted(timeline.start[begins[thread] : begins[thread + 1]], came)
-        before = begins[leader] + np.searchsorted(timeline.start[begins[leader] : begins[leader + 1]], came) - 1
-        if row < begins[thread + 1] and before >= begins[leader]:
-            leads[row], led[row] = before, came
-        elif row < begins[thread + 1] and begins[leader] < begins[leader + 1]:
-            by_first[int(row)] = int(begins[leader]), int(came)
+    waiting = np.flatnonzero(meetings.waited > 0)
+    came = meetings.came[last[waiting]]
+    thread, leader = meetings.thread[waiting], meetings.thread[last[waiting]]
+    following, later = (_first_from(timeline, begins, of, came) for of in (thread, leader))
+    goes_on = following < begins[thread + 1]
+    has_led = goes_on & (later > begins[leader])
+    rows = following[has_led]  # of several entries of a row, the last one counts
+    leads[rows], led[rows] = later[has_led] - 1, came[has_led]
+    others = np.flatnonzero(goes_on & ~has_led & (begins[leader] < begins[leader + 1]))
+    columns = (following[others], begins[leader[others]], came[others])
+    by_first = {row: (first, end) for row, first, end in zip(*(column.tolist() for column in columns), strict=True)}
     # The first row of a thread can lead if nothing leads it: there the path ends.
-    for row, (first, came) in by_first.items():
+    for row, (first, end) in by_first.items():
         if leads[first] < 0 and first not in by_first:
-            leads[row], led[row] = first, came
+            leads[row], led[row] = first, end
+
+
+def _first_from(
+    timeline: Timeline, begins: NDArray[np.int64], thread: NDArray[np.int64], moment: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each moment, the first row of a thread that begins then or later; where its rows end if none does."""
+    row = np.empty(len(thread), np.int64)
+    order = np.argsort(thread, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1):
+        if len(own):
+            begin, end = begins[thread[own[0]] : thread[own[0]] + 2]
+            row[own] = begin + np.searchsorted(timeline.start[begin:end], moment[own])
+    return row
 
 
 def _lead_from_starts(

@@ -6,6 +6,8 @@ Processes that exchange messages appear as threads here: the model does not dist
 from __future__ import annotations
 
 import dataclasses
+import time
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting import meeting_blame
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.graph import Graph, build_graph
@@ -25,6 +28,7 @@ from ffm.model.waiting.meeting_blame import Shared, share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, recorded_meetings
 from ffm.model.waiting.path import Part, Path
 from ffm.model.waiting.patterns import find_patterns
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 
 MS = 1_000_000
@@ -239,6 +243,50 @@ def test_blame_at_meetings_adds_up_to_the_waiting(members: list[Member], data: s
         given = shared.blame.sum() + shared.on_wait.sum() + shared.on_meeting.sum()
         assert given == pytest.approx(found, abs=len(timeline))
     joins(find_path(timeline, work, graph, meetings=met))
+
+
+def all_waits(waits: meeting_blame._Waits, _: int, until: int) -> Iterable[tuple[int, int, int]]:
+    """Return all waits of a thread that begin before `until`, also those that were over long ago."""
+    every = zip(waits._begin, waits._end, waits._number, strict=True)
+    return [wait for wait in every if wait[0] < until]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=4),
+        min_size=1,
+        max_size=12,
+    ),
+    st.booleans(),
+)
+@settings(max_examples=examples(200), deadline=None)
+def test_waits_that_were_over_before_share_no_blame(held: list[list[tuple[int, int, int]]], pass_on: bool) -> None:
+    """Whoever comes first to a meeting, waits overlap, and so do what several last ones did."""
+    timeline, work, graph = run_of([Row(thread, 5 * turn, 5) for thread in range(3) for turn in range(9)])
+    met = meetings(*([(thread, since, since + lasting) for thread, since, lasting in those] for those in held))
+    found = share_meetings(timeline, work, graph, met, pass_on=pass_on)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(meeting_blame._Waits, "between", all_waits)
+        expected = share_meetings(timeline, work, graph, met, pass_on=pass_on)
+    for name in ("meeting", "blame", "on_wait", "on_meeting"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    for name in ("row", "begin", "end"):
+        assert getattr(found.pieces, name).tolist() == getattr(expected.pieces, name).tolist()
+
+
+def sharing_s(turns: int) -> float:
+    """Return the seconds of the processor in which the waiting of two threads that wait by turns is shared."""
+    timeline, work, graph = run_of([Row(thread, 2 * turn, 2) for thread in range(2) for turn in range(turns)])
+    by_turns = [[(turn % 2, 2 * turn, 2 * turn), (1 - turn % 2, 2 * turn, 2 * turn + 1)] for turn in range(turns)]
+    met = meetings(*by_turns)
+    began = time.thread_time()
+    share_meetings(timeline, work, graph, met)
+    return time.thread_time() - began
+
+
+def test_eight_times_as_many_meetings_take_about_eight_times_as_long() -> None:
+    few, many = (min(sharing_s(turns) for _ in range(3)) for turns in (3_000, 24_000))
+    assert many < 24 * few
 
 
 def test_the_path_goes_on_before_the_first_call_of_who_came_last_to_a_meeting() -> None:
