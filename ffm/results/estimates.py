@@ -22,7 +22,7 @@ from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
 from ffm.model.gpu_times.timelines import Inference
-from ffm.model.grouping import numbered
+from ffm.model.grouping import numbered, parts
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.documents.analysis import ChosenByChance, PinnedMemory
@@ -173,15 +173,18 @@ class Estimates:
     ) -> tuple[NDArray[np.int64], dict[int, set[int]]]:
         """Return the rows of groups that need pinned memory, and the sites of these rows by group."""
         pinned = self._pinned_rows
-        of = label[pinned]
-        group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1) if len(group_of) else np.full(len(of), -1)
-        pinned, group = pinned[group >= 0], group[group >= 0]
-        site = self._timeline.site[pinned]
-        _, first = numbered(group, site)
+        inside = np.zeros(len(pinned), np.bool_)
         used: dict[int, set[int]] = {}
-        for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
-            used.setdefault(number, set()).add(one)
-        return pinned, used
+        for part in parts(len(pinned) if len(group_of) else 0):  # columns of all take much memory
+            of = label[pinned[part]]
+            group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1)
+            inside[part] = group >= 0
+            group, site = group[inside[part]], self._timeline.site[pinned[part]][inside[part]]
+            _, first = numbered(group, site)
+            for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
+                used.setdefault(number, set()).add(one)
+        pinned = pinned if inside.all() else pinned[inside]
+        return pinned, dict(sorted(used.items()))
 
     @contextlib.contextmanager
     def _unlabelled(self, label: NDArray[np.integer], rows: NDArray[np.int64]) -> Iterator[NDArray[np.integer]]:
