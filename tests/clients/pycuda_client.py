@@ -41,7 +41,4 @@ for number in range(ROUNDS):
     spare = driver.mem_alloc(1 << 16)
     driver.memset_d8(spare, 7, 1 << 16)
     spare.free()
-print("right" if right else "wrong", flush=True)
-os._exit(
-    0
-)  # PyCUDA's own end calls cuCtxDetach, which CUDA 13 only keeps for old programs, and the virtual driver lacks
+print("right" if right else "wrong")

@@ -49,6 +49,9 @@ def parameters(function: Any) -> list[tuple[int, int]]:
 def check(module: Any) -> None:
     for name, places in KERNELS.items():
         assert parameters(checked(driver.cuModuleGetFunction(module, name.encode()))) == places
+    function = checked(driver.cuModuleGetFunction(module, next(iter(KERNELS)).encode()))
+    assert driver.cuFuncSetBlockShape(function, 32, 2, 1)[0] == Status.CUDA_SUCCESS
+    assert driver.cuFuncSetBlockShape(function, 0, 1, 1)[0] == Status.CUDA_ERROR_INVALID_VALUE
     assert driver.cuModuleGetFunction(module, b"not_a_kernel")[0] == Status.CUDA_ERROR_NOT_FOUND
     for name, size in VARIABLES.items():
         (address, told), again = (checked(driver.cuModuleGetGlobal(module, name.encode())) for _ in range(2))

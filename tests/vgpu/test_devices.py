@@ -226,6 +226,23 @@ def test_contexts_of_a_device_are_pushed_popped_and_share_its_memory(configurati
 
 
 @pytest.mark.virtual_gpu
+def test_a_context_that_was_attached_ends_with_its_last_detachment(configuration: str) -> None:
+    with contexts(configuration):
+        made = checked(driver.cuCtxCreate(None, 0, 0))
+        assert int(checked(driver.cuCtxAttach(0))) == int(made)
+        checked(driver.cuCtxDetach(made))
+        assert int(checked(driver.cuCtxGetCurrent())) == int(made)
+        checked(driver.cuCtxDetach(made))
+        assert driver.cuCtxDetach(made)[0] == Status.CUDA_ERROR_INVALID_CONTEXT
+        primary = checked(driver.cuDevicePrimaryCtxRetain(0))
+        checked(driver.cuCtxPushCurrent(primary))
+        assert driver.cuCtxAttach(1)[0] == Status.CUDA_ERROR_INVALID_VALUE
+        assert driver.cuCtxDetach(primary)[0] == Status.CUDA_ERROR_INVALID_CONTEXT
+        checked(driver.cuCtxPopCurrent())
+        checked(driver.cuDevicePrimaryCtxRelease(0))
+
+
+@pytest.mark.virtual_gpu
 def test_pools_belong_to_devices(configuration: str) -> None:
     with contexts(configuration) as made:
         pools = [checked(driver.cuDeviceGetMemPool(device)) for device in range(3)]

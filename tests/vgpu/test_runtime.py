@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -117,3 +118,39 @@ def test_wrong_configuration_is_named_and_refused(scene: Scene, tmp_path: Path, 
 def test_configuration_that_cannot_be_read_is_refused(scene: Scene, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="cannot be read"):
         scene("kernels", VGPU_CONFIGURATION=str(tmp_path / "absent"))
+
+
+MANAGED_PROGRAM = """
+#include <cstdio>
+__managed__ int total[4] = {1, 2, 3, 4};
+__device__ __managed__ float scale = 0.5f;
+__global__ void add() { total[threadIdx.x] += 10 * scale; }
+int main()
+{
+    total[0] = 5;
+    scale = 2;
+    add<<<1, 4>>>();
+    cudaError_t over = cudaDeviceSynchronize();
+    std::printf("%s %d %d %d %d\\n", cudaGetErrorName(over), total[0], total[1], total[2], total[3]);
+    int back[4], given[4] = {6, 7, 8, 9};
+    cudaMemcpyToSymbol(total, given, sizeof given);
+    cudaError_t copied = cudaMemcpyFromSymbol(back, total, sizeof back);
+    std::printf("%s %d %d\\n", cudaGetErrorName(copied), back[3], total[3]);
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<float2>();
+    std::printf("%d %d %d %d\\n", texel.x, texel.y, texel.z, texel.f == cudaChannelFormatKindFloat);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_managed_variables_are_the_programs_and_the_gpus(tmp_path: Path) -> None:
+    """4 seconds, all of it for compiling."""
+    (tmp_path / "managed.cu").write_text(MANAGED_PROGRAM)
+    subprocess.run(
+        ["nvcc", "-arch=sm_90", "-cudart", "shared", "-o", "managed", "managed.cu"], cwd=tmp_path, check=True
+    )  # fmt: skip
+    done = subprocess.run(
+        [tmp_path / "managed"], capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": str(library_folder())},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["cudaSuccess 25 22 23 24", "cudaSuccess 9 9", "32 32 0 1"], done.stderr

@@ -10,6 +10,13 @@ using namespace cudart;
         return finish(cudaErrorNotSupported);                                                                          \
     }
 
+/* A description is no array: templates of the headers make one of each texture's type. */
+extern "C" __attribute__((visibility("default"))) cudaChannelFormatDesc
+cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind)
+{
+    return {x, y, z, w, kind};
+}
+
 ABSENT(cudaMallocArray, (cudaArray_t *, const cudaChannelFormatDesc *, size_t, size_t, unsigned int))
 ABSENT(cudaMalloc3DArray, (cudaArray_t *, const cudaChannelFormatDesc *, cudaExtent, unsigned int))
 ABSENT(cudaFreeArray, (cudaArray_t))

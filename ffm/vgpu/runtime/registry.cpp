@@ -1,6 +1,7 @@
 /* Registering images, kernels and variables: what nvcc's constructors call. */
 #include "registry.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -8,6 +9,7 @@
 #include <new>
 #include <pthread.h>
 #include <string>
+#include <vector>
 
 #include "../include/kernel_image.h"
 
@@ -31,6 +33,13 @@ struct RegisteredKernel {
 struct RegisteredVariable {
     Image *image;
     std::string name;
+};
+
+/* A `__managed__` variable: the program's own pointer leads to it as soon as its image is loaded. */
+struct ManagedVariable {
+    Image *image;
+    std::string name;
+    void **pointer;
 };
 
 /* Guards everything below. Never destroyed: images are unregistered while the program's destructors run. */
@@ -57,17 +66,42 @@ std::map<const void *, RegisteredVariable> &variables()
     return *instance;
 }
 
+std::vector<ManagedVariable> &managed_variables()
+{
+    static auto *instance = new std::vector<ManagedVariable>;
+    return *instance;
+}
+
 /* The program's end has begun. NVIDIA's driver is shut down by then, so that its runtime unloads nothing and waits for
  * nothing (cudaErrorCudartUnloading in the CUDA Runtime API). */
 std::atomic<bool> ending{false};
+
+/* Lets the program's pointers lead to the image's managed variables, which are known by their addresses, too. */
+CUresult place_managed(Image &image)
+{
+    for (const ManagedVariable &variable : managed_variables()) {
+        if (variable.image != &image)
+            continue;
+        CUdeviceptr address;
+        std::size_t size;
+        CUresult result = legacy_driver().cuLibraryGetManaged(&address, &size, image.library, variable.name.c_str());
+        if (result != CUDA_SUCCESS)
+            return result;
+        *variable.pointer = reinterpret_cast<void *>(address);
+        variables()[*variable.pointer] = {&image, variable.name};
+    }
+    return CUDA_SUCCESS;
+}
 
 CUresult load(Image &image)
 {
     static const int registered = std::atexit([] { ending = true; });
     static_cast<void>(registered);
-    return image.library ? CUDA_SUCCESS
-                         : legacy_driver().cuLibraryLoadData(&image.library, image.data, nullptr, nullptr, 0, nullptr,
-                                                             nullptr, 0);
+    if (image.library)
+        return CUDA_SUCCESS;
+    CUresult result =
+        legacy_driver().cuLibraryLoadData(&image.library, image.data, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    return result == CUDA_SUCCESS ? place_managed(image) : result;
 }
 
 template <typename Registered> void forget(std::map<const void *, Registered> &all, const Image *image)
@@ -134,6 +168,14 @@ __attribute__((visibility("default"))) void __cudaRegisterVar(void **handle, cha
     variables()[host_variable] = {reinterpret_cast<Image *>(handle), device_name};
 }
 
+__attribute__((visibility("default"))) void __cudaRegisterManagedVar(void **handle, void **host_pointer, char *,
+                                                                     const char *device_name, int, std::size_t, int,
+                                                                     int)
+{
+    std::lock_guard<std::mutex> lock(registry_mutex());
+    managed_variables().push_back({reinterpret_cast<Image *>(handle), device_name, host_pointer});
+}
+
 /* Loads the image at once; programs with managed variables call this at their start. */
 __attribute__((visibility("default"))) char __cudaInitModule(void **handle)
 {
@@ -150,6 +192,10 @@ __attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **han
     Image *image = reinterpret_cast<Image *>(handle);
     forget(kernels(), image);
     forget(variables(), image);
+    auto &managed = managed_variables();
+    managed.erase(std::remove_if(managed.begin(), managed.end(),
+                                 [image](const ManagedVariable &one) { return one.image == image; }),
+                  managed.end());
     if (image->library && !ending)
         legacy_driver().cuLibraryUnload(image->library);
     delete image;

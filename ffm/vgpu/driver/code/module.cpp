@@ -399,6 +399,13 @@ DRIVER_CALL(cuFuncSetAttribute)(CUfunction function, CUfunction_attribute attrib
 {
     return set_attribute(function, attribute, value);
 }
+/* The shape is for cuLaunch alone, which this driver lacks. PyCUDA sets it before each cuLaunchKernel. */
+DRIVER_CALL(cuFuncSetBlockShape)(CUfunction function, int x, int y, int z)
+{
+    if (!find_kernel(function))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return x > 0 && y > 0 && z > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 DRIVER_CALL(cuFuncSetCacheConfig)(CUfunction function, CUfunc_cache)
 {
     return find_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;

@@ -57,6 +57,7 @@ struct Context {
     CUdevice device = 0;
     unsigned flags = 0;
     bool primary = false;
+    std::atomic<int> uses{1}; /* those of cuCtxAttach, and its creation */
     Stream legacy = {};
     std::set<Stream *> streams; /* all but `legacy` */
     std::set<Event *> events;

@@ -66,6 +66,17 @@ CUresult destroy(CUcontext handle)
     return CUDA_SUCCESS;
 }
 
+CUresult detach(CUcontext handle)
+{
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle_of(context) != handle || (context->primary && context->uses == 1))
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return --context->uses > 0 ? CUDA_SUCCESS : destroy(handle);
+}
+
 CUresult synchronize(Context &context)
 {
     if (context.capturing > 0)
@@ -159,6 +170,24 @@ DRIVER_CALL(cuCtxDestroy)(CUcontext context)
 {
     return destroy(context);
 }
+
+DRIVER_CALL(cuCtxAttach)(CUcontext *handle, unsigned int flags)
+{
+    Context *context;
+    CUresult result = enter(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    ++context->uses;
+    *handle = handle_of(context);
+    return CUDA_SUCCESS;
+}
+DRIVER_CALL(cuCtxDetach)(CUcontext handle)
+{
+    return detach(handle);
+}
+
 DRIVER_CALL(cuCtxSynchronize)()
 {
     Context *context;
