@@ -41,8 +41,9 @@ class RunEnd:
         nanoseconds, shape (threads,).
 
         At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
-        largest saving of any threads, or processes, that run the same code. At most: the largest of any thread. If a
-        profiler told who waits for whom, all three are what the last thread of all saves.
+        largest saving of any threads, or processes, that run the same code, but no less than what each process's last
+        thread saves. At most: the largest of any thread. If a profiler told who waits for whom, all three are what the
+        last thread of all saves.
         """
         if self._whole is not None:
             saved = max(int(self._whole.sooner(self._ends, early)[0]), 0) / NANOSECONDS_IN_SECOND
@@ -51,6 +52,7 @@ class RunEnd:
         least = np.iinfo(np.int64).min
         likely, over = np.full(self._processes, least), np.zeros(self._processes, np.int64)
         np.maximum.at(likely, self._process_of_set, self._roots.sooner(self._ends, early))
+        np.maximum.at(likely, self._by_process.number, at_least)  # the last may be a thread that no row joins
         likely[likely == least] = 0  # a process that made no call, such as the parent of the one that did
         over[self._by_process.number] = self._by_process.latest(self._ends)
         most = int(self._together.sooner(over, likely).max())

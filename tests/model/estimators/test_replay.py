@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulator import NON_BLOCKING, SYNC, TRANSFER, Call, Member, live, programs, traced, traced_together
 
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import Action, DeviceWork, ThreadLives
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -419,3 +419,23 @@ def test_disjoint_groups_of_waits_never_add_up_to_more_than_the_run(calls: list[
     for replay in (exact(calls), Replay(timeline, work, infer_gpu_times(timeline, work))):
         found = replay.by_group(label, np.arange(groups, dtype=np.int32), groups)
         assert sum(one.likely_s for one in found) <= end + 1e-9
+
+
+def test_threads_that_are_joined_after_the_last_call_end_the_run() -> None:
+    """The main thread makes one call, starts two others and joins them: no row comes after that."""
+    turn = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=20_000, stream=1),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, gap=50_000, stream=1, problem=SYNC),
+    ]
+    main = Member(0, 0, [Call(Action.NONE, Kind.OTHER, own=1_000)])
+    timeline, work, gpu = traced_together([main, Member(0, 10_000, turn), Member(0, 500_000, turn)])
+    nobody = np.full(3, -1, np.int64)
+    lives = ThreadLives(
+        before=np.array([-1, 1_000, 1_000]),
+        parent=np.array([-1, 0, 0], np.int32),
+        started=np.array([-1, 1, 1]),
+        joined=nobody,
+    )
+    work = dataclasses.replace(work, lives=lives)
+    found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(5, bool))
+    assert 0 < found.low_s <= found.likely_s <= found.high_s
