@@ -141,6 +141,8 @@ uint64_t ffm_sample_clock_told(const ffm_sample_clock *clock, const siginfo_t *i
 
 void ffm_sample_clock_stop(ffm_sample_clock *clock)
 {
+    if (!clock->runs) /* it may be all zeros, and 0 the number of a timer of the program */
+        return;
     if (clock->page != NULL)
         munmap(clock->page, PAGE);
     if (clock->timer >= 0)
