@@ -89,7 +89,7 @@ PYTHON = Framework(
     "Take the memory from a pool, or allocate with cuMemAllocAsync and free "
     "with cuMemFreeAsync on the stream that uses the buffer.",
     "the call that waits",
-    "cuEventRecord and cuStreamWaitEvent",
+    "an event that one stream records and another waits for",
 )
 """For programs that call the driver from Python without one of these packages."""
 
