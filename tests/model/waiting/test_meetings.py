@@ -6,7 +6,6 @@ Processes that exchange messages appear as threads here: the model does not dist
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterable
 
 import numpy as np
@@ -272,21 +271,6 @@ def test_waits_that_were_over_before_share_no_blame(held: list[list[tuple[int, i
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
     for name in ("row", "begin", "end"):
         assert getattr(found.pieces, name).tolist() == getattr(expected.pieces, name).tolist()
-
-
-def sharing_s(turns: int) -> float:
-    """Return the seconds of the processor in which the waiting of two threads that wait by turns is shared."""
-    timeline, work, graph = run_of([Row(thread, 2 * turn, 2) for thread in range(2) for turn in range(turns)])
-    by_turns = [[(turn % 2, 2 * turn, 2 * turn), (1 - turn % 2, 2 * turn, 2 * turn + 1)] for turn in range(turns)]
-    met = meetings(*by_turns)
-    began = time.thread_time()
-    share_meetings(timeline, work, graph, met)
-    return time.thread_time() - began
-
-
-def test_eight_times_as_many_meetings_take_about_eight_times_as_long() -> None:
-    few, many = (min(sharing_s(turns) for _ in range(3)) for turns in (3_000, 24_000))
-    assert many < 24 * few
 
 
 def test_the_path_goes_on_before_the_first_call_of_who_came_last_to_a_meeting() -> None:
