@@ -73,11 +73,11 @@ def ending_of(wait_status: int | None, *, timed_out: bool, cut: Why | None = Non
 
 
 def _name_of(number: int) -> str:
-    """Return the name of a signal; Python has none for most of the real-time ones."""
+    """Return the name of a signal, or its number if the C library uses it itself. Python lacks most real-time ones."""
     try:
         return signal.Signals(number).name
     except ValueError:
-        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}" if number >= signal.SIGRTMIN else str(number)
 
 
 def resolve_program(command: list[str]) -> Path:
