@@ -10,13 +10,18 @@
 
 #include "imports.h"
 #include "kernel.h"
+#include "signal_mask.h"
 
 /* Blocks more signals, or sets them all as they were before, if that is not asked for. */
 static int block_more(int how, const sigset_t *set, sigset_t *before)
 {
-    enum { BYTES = (NSIG - 1) / 8 };
-    const int what = before == NULL ? how : SIG_BLOCK;
-    return (int)ffm_kernel(SYS_rt_sigprocmask, (uint64_t)what, (uint64_t)set, (uint64_t)before, BYTES);
+    uint64_t mask;
+    memcpy(&mask, set, sizeof mask);
+    if (before != NULL) {
+        how = SIG_BLOCK;
+        mask &= ~FFM_SIGNALS_OURS;
+    }
+    return (int)ffm_kernel(SYS_rt_sigprocmask, (uint64_t)how, (uint64_t)&mask, (uint64_t)before, sizeof mask);
 }
 
 static void *instead(const char *name)
