@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent
-from ffm.results.places import Place
+from ffm.results.documents.analysis import Analysis, KeptWait
+from ffm.results.places import Place, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,12 @@ class KeptWaits:
     saving_s: float
     low_s: float
     high_s: float
+
+    @classmethod
+    def told(cls, analysis: Analysis, wait: KeptWait, **more: bool) -> Self:
+        """Return them as the document tells; `more` is what a kind of them has in addition."""
+        calls = analysis.sites[wait.site].count
+        return cls(place(analysis, wait.site), wait.occurrences, calls, wait.saving_s, wait.low_s, wait.high_s, **more)
 
     def sentence_saying(self, scale: Scale, why: str) -> str:
         """Return it in a sentence; `why` follows the number of calls."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ffm.report.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
-from ffm.results.places import place
 
 HEADING = "Waits that events could replace"
 ADVICE = (
@@ -29,14 +28,4 @@ class OrderingWaits(KeptWaits):
 
 def ordering_waits(analysis: Analysis) -> list[OrderingWaits]:
     """Return the sites whose waits only order streams, largest saving first."""
-    return [
-        OrderingWaits(
-            place(analysis, wait.site),
-            wait.occurrences,
-            analysis.sites[wait.site].count,
-            wait.saving_s,
-            wait.low_s,
-            wait.high_s,
-        )
-        for wait in analysis.ordering
-    ]
+    return [OrderingWaits.told(analysis, wait) for wait in analysis.ordering]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ffm.report.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
-from ffm.results.places import place
 
 HEADING = "Waits that may be needed: device memory is shared with another process"
 ADVICE = (
@@ -29,14 +28,4 @@ class SharingWaits(KeptWaits):
 
 def sharing_waits(analysis: Analysis) -> list[SharingWaits]:
     """Return the sites that wait only for what another process may use, largest saving first."""
-    return [
-        SharingWaits(
-            place(analysis, wait.site),
-            wait.occurrences,
-            analysis.sites[wait.site].count,
-            wait.saving_s,
-            wait.low_s,
-            wait.high_s,
-        )
-        for wait in analysis.sharing
-    ]
+    return [SharingWaits.told(analysis, wait) for wait in analysis.sharing]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ffm.report.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
-from ffm.results.places import place
 
 HEADING = "Waits for timing"
 ADVICE = (
@@ -29,15 +28,4 @@ class TimingWaits(KeptWaits):
 
 def timing_waits(analysis: Analysis) -> list[TimingWaits]:
     """Return the sites that wait only for timing, largest saving first."""
-    return [
-        TimingWaits(
-            place(analysis, wait.site),
-            wait.occurrences,
-            analysis.sites[wait.site].count,
-            wait.saving_s,
-            wait.low_s,
-            wait.high_s,
-            wait.certain,
-        )
-        for wait in analysis.timing
-    ]
+    return [TimingWaits.told(analysis, wait, certain=wait.certain) for wait in analysis.timing]
