@@ -15,7 +15,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
-from ffm.driver.device_code import CONTAINER_HEADER, CONTAINER_MAGIC, CUBIN, ENTRY, PTX
+from ffm.driver.containers import CUBIN, HEADER, MAGIC, PTX, SECTION, entries
 from ffm.regular_file import open_regular
 
 _WRAPPERS, _WRAPPER = ".nvFatBinSegment", struct.Struct("<IIQ")
@@ -24,14 +24,8 @@ _WRAPPERS, _WRAPPER = ".nvFatBinSegment", struct.Struct("<IIQ")
 _WRAPPER_BYTES = 24
 """With another address, which is of no use here."""
 
-_CONTAINERS = ".nv_fatbin"
-
 _ONE_CONTAINER = 1
 """The version of wrappers of code that is not linked with other code."""
-
-_ZSTANDARD, _LZ4 = 0x8000, 0x2000
-_VARIANT = 20
-"""From this bit on, the flags say that code is for one architecture or family of them alone."""
 
 _UNREADABLE = (OSError, ValueError, ELFError, struct.error, pyarrow.ArrowException)
 """What reading a file raises that is damaged, is gone, or is none of ours."""
@@ -65,7 +59,7 @@ def sources_of_file(path: Path) -> Iterator[str]:
     try:
         with open_regular(path) as file:
             elf = ELFFile(file)
-            wrappers, code = elf.get_section_by_name(_WRAPPERS), elf.get_section_by_name(_CONTAINERS)
+            wrappers, code = elf.get_section_by_name(_WRAPPERS), elf.get_section_by_name(SECTION)
             if wrappers is None or code is None or code["sh_size"] > _MOST_TO_UNPACK:
                 return
             first = wrappers["sh_addr"] - _first_address(elf)
@@ -118,9 +112,9 @@ def _relocated(elf: ELFFile, place: int, stored: int) -> int:
 
 def _read(file: BinaryIO, most_bytes: int) -> list[str] | None:
     """Return the sources of a container, or of PTX, that begins where a file is and ends before so many bytes."""
-    begin = file.read(min(CONTAINER_HEADER.size, most_bytes))
-    if int.from_bytes(begin[:4], "little") == CONTAINER_MAGIC:
-        _, _, header, size = CONTAINER_HEADER.unpack(begin)
+    begin = file.read(min(HEADER.size, most_bytes))
+    if int.from_bytes(begin[:4], "little") == MAGIC:
+        _, _, header, size = HEADER.unpack(begin)
         return _of_container(begin + file.read(min(header + size, most_bytes) - len(begin)))
     code = begin + file.read(most_bytes - len(begin))
     text = code[: code.find(b"\0")]
@@ -128,27 +122,13 @@ def _read(file: BinaryIO, most_bytes: int) -> list[str] | None:
 
 
 def _of_container(code: bytes) -> list[str] | None:
-    _, _, header, size = CONTAINER_HEADER.unpack_from(code)
-    place, end = header, header + size
+    _, _, header, size = HEADER.unpack_from(code)
     machine, portable = set[tuple[int, int]](), dict[tuple[int, int], str]()
-    while place + ENTRY.size <= end:
-        kind, header, size, packed, architecture, flags, plain = ENTRY.unpack_from(code, place)
-        variant = (architecture, flags >> _VARIANT)
-        if kind == CUBIN:
-            machine.add(variant)
-        elif kind == PTX:
-            text = _unpacked(code[place + header : place + header + size], packed, flags, plain)
-            portable[variant] = text.rstrip(b"\0").decode()
+    for entry in entries(code, header, header + size):
+        if entry.kind == CUBIN and entry.known:
+            machine.add(entry.variant)
+        elif entry.kind == PTX and entry.known:
+            portable[entry.variant] = entry.code(code).rstrip(b"\0").decode()
         else:
             return None
-        place += header + size
     return list(portable.values()) if portable and machine <= portable.keys() else None
-
-
-def _unpacked(text: bytes, packed: int, flags: int, plain: int) -> bytes:
-    if not flags & (_ZSTANDARD | _LZ4):
-        return text
-    if plain > _LARGEST:
-        raise ValueError
-    codec = pyarrow.Codec("zstd" if flags & _ZSTANDARD else "lz4_raw")
-    return bytes(codec.decompress(text[:packed], plain, asbytes=True))
