@@ -19,8 +19,8 @@ from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting.agreement import Places, agreement, places_of
 from ffm.model.waiting.graph import Threads
-from ffm.model.waiting.path import Places, agreement, places_of
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.analysis import UNPROVED, Analysis, Explained

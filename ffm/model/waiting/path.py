@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +23,11 @@ from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
-from ffm.model.waiting.graph import LATEST_LAUNCH_NS, WORTH_FOLLOWING_NS, Graph, Threads
+from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Threads
+from ffm.model.waiting.leads import leads_of_rows
 from ffm.model.waiting.meetings import Meetings
 
 Times = NDArray[np.int64]
-
-COMPARED_AT_ONCE = 1_000_000
-"""Of so many stretches of a path it is found at a time where others are meanwhile: all take much memory together."""
-
 
 USUAL_STRETCHES = 2
 """Most paths have no more stretches than that for each row."""
@@ -154,22 +150,6 @@ class Stretches:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where a path is: only the moments at which it moves."""
-
-    begin: NDArray[np.int64]
-    lane: NDArray[np.int32]
-    """As in `Path`."""
-    end: int
-    """When it is over."""
-
-    @property
-    def length(self) -> int:
-        """As in `Path`."""
-        return self.end - int(self.begin[0]) if len(self.begin) else 0
-
-
-@dataclass(frozen=True, slots=True)
 class Owners:
     """Who owns the parts of rows, each a number below `count`. Columns of length n."""
 
@@ -232,7 +212,7 @@ def find_stretches(
     related = Threads.unrelated(len(work.process_of_thread)) if threads is None else threads
     begins = _begins(timeline, work)
     end = timeline.start + timeline.duration
-    leading, leads, led = _all_leads(timeline, work, related, meetings, begins, end)
+    leading, leads, led = leads_of_rows(timeline, work, related, meetings, begins, end)
     jumps = np.concatenate((2 * leading, 2 * np.flatnonzero(graph.cause >= 0) + 1))
     if len(leading):
         jumps.sort()
@@ -286,30 +266,6 @@ def _walked(
     return path_kernels.Track(*(column[free:] for column in track)), moments[free:]
 
 
-def _all_leads(
-    timeline: Timeline,
-    work: DeviceWork,
-    threads: Threads,
-    meetings: Meetings | None,
-    begins: NDArray[np.int64],
-    end: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows before which their threads waited for other threads, ascending, and what led each, as `_leads`
-    does.
-    """
-    known = (threads.joined >= 0).any() or (threads.follows >= 0).any()
-    if not known and work.awaits is None and (meetings is None or not len(meetings.number)):
-        nothing = np.zeros(0, np.int64)
-        return nothing, nothing, nothing
-    leads, led = _leads(timeline, threads, begins, end)
-    if meetings is not None:
-        _lead_from_meetings(timeline, meetings, begins, leads, led)
-    if work.awaits is not None:
-        _lead_from_starts(timeline, work.awaits, leads, led)
-    leading = np.flatnonzero(leads >= 0)
-    return leading, leads[leading], led[leading]
-
-
 def path_on_threads(
     timeline: Timeline,
     work: DeviceWork,
@@ -350,114 +306,3 @@ def _threshold(work: DeviceWork) -> int:
 def _rows(timeline: Timeline, work: DeviceWork, graph: Graph, begins: NDArray[np.int64]) -> path_kernels.Rows:
     """Return what both passes are told of the rows."""
     return path_kernels.Rows(timeline.start, timeline.duration, timeline.wait, work.action, graph.cause, begins)
-
-
-def _leads(
-    timeline: Timeline, threads: Threads, begins: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each row, the row of another thread for whose end its thread waited before it, and that end; -1 if
-    there is none.
-
-    That is the last wait of the thread that it follows, if it ended within the gap before the row, or else the last row
-    of the thread that ended last of those that are joined there, if it ended in that gap.
-    """
-    leads = np.full(len(timeline), -1, np.int64)
-    known = np.flatnonzero((threads.joined >= 0) & (begins[1:] > begins[:-1]))
-    ended, joined = begins[known + 1] - 1, threads.joined[known]
-    order = np.argsort(end[ended], kind="stable")
-    follows_row = joined > begins[timeline.thread[joined]]  # else it is the first of its thread
-    order = order[(~follows_row | (end[ended] > end[joined - 1]))[order]]  # others had ended before they were joined
-    leads[joined[order]] = ended[order]  # the last assignment stays
-    for thread in np.flatnonzero(threads.follows >= 0).tolist():
-        rows = np.arange(begins[thread] + 1, begins[thread + 1])
-        leader = np.arange(*begins[threads.follows[thread] :][:2])
-        waits = leader[timeline.wait[leader] > WORTH_FOLLOWING_NS]
-        if not len(rows) or not len(waits):
-            continue
-        last = waits[(np.searchsorted(end[waits], timeline.start[rows], side="right") - 1).clip(0)]
-        within = (end[last] <= timeline.start[rows]) & (end[last] >= end[rows - 1])
-        within &= timeline.start[rows] - end[rows - 1] > WORTH_FOLLOWING_NS
-        leads[rows[within]] = last[within]
-    led = np.full(len(timeline), -1, np.int64)
-    led[leads >= 0] = end[leads[leads >= 0]]
-    return leads, led
-
-
-def _lead_from_meetings(
-    timeline: Timeline,
-    meetings: Meetings,
-    begins: NDArray[np.int64],
-    leads: NDArray[np.int64],
-    led: NDArray[np.int64],
-) -> None:
-    """Let the rows after meetings, for which their threads waited, be led by the last one that came, in place."""
-    last = meetings.last[meetings.number]
-    waiting = np.flatnonzero(meetings.waited > 0)
-    came = meetings.came[last[waiting]]
-    thread, leader = meetings.thread[waiting], meetings.thread[last[waiting]]
-    following, later = (_first_from(timeline, begins, of, came) for of in (thread, leader))
-    goes_on = following < begins[thread + 1]
-    has_led = goes_on & (later > begins[leader])
-    rows = following[has_led]  # of several entries of a row, the last one counts
-    leads[rows], led[rows] = later[has_led] - 1, came[has_led]
-    others = np.flatnonzero(goes_on & ~has_led & (begins[leader] < begins[leader + 1]))
-    columns = (following[others], begins[leader[others]], came[others])
-    by_first = {row: (first, end) for row, first, end in zip(*(column.tolist() for column in columns), strict=True)}
-    # The first row of a thread can lead if nothing leads it: there the path ends.
-    for row, (first, end) in by_first.items():
-        if leads[first] < 0 and first not in by_first:
-            leads[row], led[row] = first, end
-
-
-def _first_from(
-    timeline: Timeline, begins: NDArray[np.int64], thread: NDArray[np.int64], moment: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return, for each moment, the first row of a thread that begins then or later; where its rows end if none does."""
-    row = np.empty(len(thread), np.int64)
-    order = np.argsort(thread, kind="stable")
-    for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1):
-        if len(own):
-            begin, end = begins[thread[own[0]] : thread[own[0]] + 2]
-            row[own] = begin + np.searchsorted(timeline.start[begin:end], moment[own])
-    return row
-
-
-def _lead_from_starts(
-    timeline: Timeline, awaits: NDArray[np.int32], leads: NDArray[np.int64], led: NDArray[np.int64]
-) -> None:
-    """Let the rows that another thread's row started be led by its start, in place."""
-    started = np.flatnonzero((awaits >= 0) & (timeline.wait == 0))
-    started = started[timeline.start[awaits[started]] < timeline.start[started]]
-    started = started[timeline.thread[awaits[started]] != timeline.thread[started]]
-    leads[started] = awaits[started]
-    led[started] = timeline.start[leads[started]]
-
-
-def places_of(path: Path | Stretches) -> Places:
-    """Return where a path is at each time."""
-    moves = np.ones(len(path.lane), np.bool_)
-    np.not_equal(path.lane[1:], path.lane[:-1], out=moves[1:])
-    return Places(path.begin[moves], path.lane[moves].astype(np.int32), int(path.end[-1]) if len(path.end) else 0)
-
-
-def agreement(paths: Sequence[Places]) -> float:
-    """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
-    if not paths or paths[0].length == 0:
-        return 1.0
-    last = min(path.end for path in paths)
-    bounds = [moment for moment in paths[0].begin[::COMPARED_AT_ONCE].tolist() if moment < last]
-    same = sum(_same_between(paths, since, until) for since, until in pairwise([*bounds, last]))
-    return same / max(path.length for path in paths)
-
-
-def _same_between(paths: Sequence[Places], since: int, until: int) -> int:
-    """Return for how many nanoseconds between two moments all paths are at the same place."""
-    begins, lanes = [], []
-    for path in paths:
-        first = max(int(np.searchsorted(path.begin, since, side="right")) - 1, 0)
-        behind = max(int(np.searchsorted(path.begin, until)), first + 1)
-        begins.append(path.begin[first:behind].clip(since))
-        lanes.append(path.lane[first:behind])
-    offsets = np.cumsum([0, *(len(begin) for begin in begins)])
-    same = run(path_kernels.shared, int(offsets[-1]), np.concatenate(begins), np.concatenate(lanes), offsets, until)
-    return int(same)

@@ -10,17 +10,16 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
+from ffm.model.waiting.agreement import Places, places_of
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings, recorded_meetings
 from ffm.model.waiting.path import (
     Part,
     Path,
-    Places,
     Stretches,
     cut_path,
     find_stretches,
-    places_of,
     time_by_part,
 )
 from ffm.results.documents.analysis import PathShares

@@ -20,14 +20,13 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.searching import place_of
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels
+from ffm.model.waiting.agreement import agreement, places_of
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
 from ffm.model.waiting.path import (
     Owners,
     Part,
     Path,
-    agreement,
     find_stretches,
-    places_of,
     time_by_owner,
     time_by_part,
 )
@@ -368,7 +367,7 @@ def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: 
         whole = agreement(places)
         assert 0 <= whole <= 1
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("ffm.model.waiting.path.COMPARED_AT_ONCE", 2)
+            patch.setattr("ffm.model.waiting.agreement.COMPARED_AT_ONCE", 2)
             assert agreement(places) == whole
         assert agreement([places_of(one) for one in stretches]) == whole
         assert agreement([places[0], places[0]]) == 1

@@ -1,0 +1,63 @@
+"""On which share of a run's time several critical paths of it are at the same place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import run
+from ffm.model.waiting import path_kernels
+from ffm.model.waiting.path import Path, Stretches
+
+COMPARED_AT_ONCE = 1_000_000
+"""Of so many stretches of a path it is found at a time where others are meanwhile: all take much memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a path is: only the moments at which it moves."""
+
+    begin: NDArray[np.int64]
+    lane: NDArray[np.int32]
+    """As in `Path`."""
+    end: int
+    """When it is over."""
+
+    @property
+    def length(self) -> int:
+        """As in `Path`."""
+        return self.end - int(self.begin[0]) if len(self.begin) else 0
+
+
+def places_of(path: Path | Stretches) -> Places:
+    """Return where a path is at each time."""
+    moves = np.ones(len(path.lane), np.bool_)
+    np.not_equal(path.lane[1:], path.lane[:-1], out=moves[1:])
+    return Places(path.begin[moves], path.lane[moves].astype(np.int32), int(path.end[-1]) if len(path.end) else 0)
+
+
+def agreement(paths: Sequence[Places]) -> float:
+    """Return on which share of the time all paths are at the same place, 0 to 1; they are of the same run."""
+    if not paths or paths[0].length == 0:
+        return 1.0
+    last = min(path.end for path in paths)
+    bounds = [moment for moment in paths[0].begin[::COMPARED_AT_ONCE].tolist() if moment < last]
+    same = sum(_same_between(paths, since, until) for since, until in pairwise([*bounds, last]))
+    return same / max(path.length for path in paths)
+
+
+def _same_between(paths: Sequence[Places], since: int, until: int) -> int:
+    """Return for how many nanoseconds between two moments all paths are at the same place."""
+    begins, lanes = [], []
+    for path in paths:
+        first = max(int(np.searchsorted(path.begin, since, side="right")) - 1, 0)
+        behind = max(int(np.searchsorted(path.begin, until)), first + 1)
+        begins.append(path.begin[first:behind].clip(since))
+        lanes.append(path.lane[first:behind])
+    offsets = np.cumsum([0, *(len(begin) for begin in begins)])
+    same = run(path_kernels.shared, int(offsets[-1]), np.concatenate(begins), np.concatenate(lanes), offsets, until)
+    return int(same)
