@@ -28,8 +28,8 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     subprocess.run(
         [
             "gcc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fsanitize=undefined",
-            "-fno-sanitize-recover=all", *includes_of("watch/memory"), "-o", str(library),
-            str(NATIVE / "watch/memory/unsettled.c"),
+            "-fno-sanitize-recover=all", *includes_of("watch/ranges"), "-o", str(library),
+            str(NATIVE / "watch/ranges/unsettled.c"),
         ],
         check=True,
     )  # fmt: skip
