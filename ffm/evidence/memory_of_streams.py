@@ -5,6 +5,9 @@ device memory that its parameters lead to (`ffm/instrument/native/watch/reach/de
 code. What copies, sets, and allocations and frees of a pool use is known from their addresses. An address means the
 same memory however often it was freed and allocated again, and what leads to each other does so in all of the run.
 Wherever one of this is not known, the answer is that there may be memory in common.
+
+What a download reads does not matter if nobody uses what it brought: then it may come before or after anything that
+writes there. What it writes matters still, since it could come after what other work brings to the same place.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def streams_with_memory(
     contexts: NDArray[np.void],
     joined: NDArray[np.void],
     given: GivenMemory,
+    unread: NDArray[np.bool_],
 ) -> Streams:
     """Return the streams of a process with what their work uses, and which of them have no memory in common.
 
@@ -45,12 +49,13 @@ def streams_with_memory(
         contexts: `ffm_context` rows: the device of each context.
         joined: `ffm_joined` rows: which device memory leads to which.
         given: which device memory kernels are given.
+        unread: which operations are downloads that the CPU is known not to have touched.
     """
     context = operations.streams.context
     apart = contexts_apart(columns, operations, contexts)[np.ix_(context, context)]
     if len(context) < 2 or _reached_otherwise(columns, operations):
         return replace(operations.streams, apart=apart)
-    uses = _uses(columns, operations, joined, given)
+    uses = _uses(columns, operations, joined, given, unread)
     apart |= ~_together(uses, operations)
     return replace(
         operations.streams, apart=apart, used=None if apart.all() else uses.by_operation(len(operations.start))
@@ -125,7 +130,13 @@ class _Uses:
         )
 
 
-def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], given: GivenMemory) -> _Uses:
+def _uses(
+    columns: Columns,
+    operations: Operations,
+    joined: NDArray[np.void],
+    given: GivenMemory,
+    unread: NDArray[np.bool_],
+) -> _Uses:
     catalogue = load_catalogue()
     rows = np.flatnonzero(np.isin(operations.action, (Action.WORK, Action.HOLD)))
     functions, flags = columns["function"][rows], columns["flags"][rows]
@@ -161,7 +172,27 @@ def _uses(columns: Columns, operations: Operations, joined: NDArray[np.void], gi
     writes = np.repeat([part[2] for part in found], [len(part[0]) for part in found])
     known[row[memory < 0]] = False
     kept = known[row]
+    if known.all():
+        idle = unread[rows] & ~_read_on_device(row, memory, writes, 2 * device.count, pooled)
+        kept &= writes | ~idle[row]
     return _Uses(rows[row[kept]], memory[kept], writes[kept], rows[~known])
+
+
+def _read_on_device(
+    row: NDArray[np.int64],
+    memory: NDArray[np.int64],
+    writes: NDArray[np.bool_],
+    first_of_host: int,
+    pooled: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return which rows write host memory that work reads; and those that read memory of a pool, which may be gone
+    once it is free. Shape of `pooled`, which says which rows allocate or free memory of a pool.
+    """
+    host = memory >= first_of_host
+    found = np.zeros(len(pooled), np.bool_)
+    found[row[host & writes & np.isin(memory, memory[host & ~writes])]] = True
+    found[row[~writes & np.isin(memory, memory[pooled[row]])]] = True
+    return found
 
 
 def _of_followed_kernels(kernels: NDArray[np.int64], direct: KernelUses, device: _DeviceMemory) -> list[_Part]:

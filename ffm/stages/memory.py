@@ -34,7 +34,7 @@ from ffm.evidence.program_order import (
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.evidence.threads.handovers import handovers_of
-from ffm.evidence.transfers.downloads import followed_downloads
+from ffm.evidence.transfers.downloads import followed_downloads, unread_downloads
 from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
@@ -182,7 +182,8 @@ def _judged(
     uses = recorded_uses(part, recorded_accesses(recording, recordings), threads_of(recording))
     operations = operations_of(part)
     given = GivenMemory(recording.given, recording.kernels, recording.modules)
-    streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given)
+    unread = unread_downloads(part, recording)
+    streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given, unread)
     operations = replace(operations, streams=streams)
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
     necessity = needed_synchronizations(

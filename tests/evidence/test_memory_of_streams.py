@@ -79,6 +79,11 @@ def download(stream: int, device: int, host: int = HOST) -> dict[str, int]:
     return call("cuMemcpyDtoHAsync_v2", stream, source=device, destination=host, bytes=4096, flags=flags)
 
 
+def unread(stream: int, device: int, host: int = HOST) -> dict[str, int]:
+    """A download of which nothing is touched."""
+    return {**download(stream, device, host), "unread": 1}
+
+
 def load(bytes: int, code: int = CODE, made: int = KERNEL) -> list[dict[str, int]]:
     return [
         call("cuLibraryLoadData", destination=code, bytes=bytes),
@@ -113,11 +118,12 @@ def apart(*calls: dict[str, int], joined: tuple[tuple[int, int], ...] = (), vari
     columns = {name: np.array([row.get(name, 0) for row in rows]) for name in NAMES}
     for name in ("destination", "source", "stream", "handle", "bytes"):
         columns[name] = columns[name].astype(np.uint64)
+    unread = np.array([row.get("unread", 0) == 1 for row in rows])
     contexts = np.zeros(1, record_type("ffm_context"))
     operations = operations_of(columns)
     mine = [operations.stream[np.flatnonzero(columns["stream"] == handle)[-1]] for handle in STREAMS]
     pairs = np.array(list(joined), record_type("ffm_joined"))
-    found = streams_with_memory(columns, operations, contexts, pairs, given_memory()).apart
+    found = streams_with_memory(columns, operations, contexts, pairs, given_memory(), unread).apart
     assert (found == found.T).all()
     assert not found.diagonal().any()
     return bool(found[mine[0], mine[1]])
@@ -197,6 +203,27 @@ def test_memory_of_a_pool_is_used_where_it_is_allocated_and_freed() -> None:
 def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> None:
     again = [call("cuMemFree_v2", destination=FIRST), call("cuMemAlloc_v2", destination=FIRST - 64, bytes=128)]
     assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))
+
+
+def test_what_is_read_for_nobody_is_not_in_common_but_what_is_overwritten() -> None:
+    assert apart(kernel(0, FIRST), unread(1, FIRST))
+    assert apart(kernel(0, FIRST), unread(1, FIRST), joined=((FIRST, SECOND),))
+    assert not apart(kernel(0, FIRST), unread(1, FIRST), download(0, SECOND))
+    assert not apart(kernel(0, FIRST), unread(1, FIRST), unread(0, SECOND, HOST + 4095))
+    assert apart(kernel(0, FIRST), unread(1, FIRST), unread(0, SECOND, HOST + 4096))
+
+
+def test_what_work_reads_of_downloads_is_not_for_nobody() -> None:
+    assert not apart(kernel(0, FIRST), unread(1, FIRST), upload(1, SECOND, HOST + 4095))
+    assert apart(kernel(0, FIRST), unread(1, FIRST), upload(1, SECOND, HOST + 4096))
+    assert not apart(kernel(0, FIRST), unread(1, FIRST), {**call("cuGraphLaunch"), "stream": 0x333})
+
+
+def test_what_nobody_reads_of_a_pool_must_not_be_read_when_it_is_freed() -> None:
+    allocation = call("cuMemAllocAsync", 0, destination=0x30000, bytes=64)
+    freed = call("cuMemFreeAsync", 0, destination=0x30000)
+    assert not apart(allocation, unread(1, 0x30000), freed)
+    assert apart(allocation, unread(1, FIRST), freed, kernel(0, FIRST))
 
 
 ALL_JOINED = ((FIRST, SECOND), (FIRST, THIRD))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Direction, Kind, load_catalogue
 from ffm.evidence.program_order import access_rows
+from ffm.evidence.stretches import is_limited
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.results.columnar.columns import LONGEST, Column, Columns, Table, number_of, size
@@ -62,6 +63,15 @@ def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[
         "first": np.where(covered > 0, first, 0),
         "last": last,
     }
+
+
+def unread_downloads(columns: Columns, recording: Recording) -> NDArray[np.bool_]:
+    """Return which operations are downloads of which the CPU is known to have touched nothing in all of the run."""
+    unread = np.zeros(len(columns["start"]), np.bool_)
+    if not is_limited(recording) and not recording.finished:
+        rows, found = followed_downloads(columns, recording)
+        unread[rows[found["touched"] == 0]] = True
+    return unread
 
 
 def _covered(
