@@ -13,7 +13,7 @@
 #include "repeated_stacks.h"
 #include "stacks.h"
 
-enum { KINDS = 6, DEEPEST = 8, WAYS = 400, TURNS = 40000 };
+enum { KINDS = 6, PLAIN_KINDS = 4, DEEPEST = 8, WAYS = 400, TURNS = 40000, AT_ONCE = 64, FOR_EACH = 1024 };
 
 extern uint32_t generation;
 
@@ -141,6 +141,33 @@ static bool is_learned(const way *to)
     return !was_unwound;
 }
 
+static way random_plain_way(void)
+{
+    way made = {.depth = DEEPEST};
+    for (int i = 0; i < DEEPEST; i++) {
+        made.kinds[i] = (uint8_t)(rand() % PLAIN_KINDS);
+        made.rooms[i] = (uint8_t)(1 + rand() % 4);
+    }
+    return made;
+}
+
+/* Whether, of many stacks that occur three times, the first are learned, and then one for so many that are not known.
+ */
+static bool learns_on(void)
+{
+    int captured = 0, learned = 0;
+    known = (ffm_repeated_stacks){0};
+    while (captured < 4 * FOR_EACH) {
+        const way next = random_plain_way();
+        for (volatile int i = 0; i < 3; i++) {
+            go(&next, 0);
+            captured += was_unwound;
+        }
+        learned += !was_unwound;
+    }
+    return learned >= AT_ONCE + 3 && learned <= AT_ONCE + 4;
+}
+
 int main(void)
 {
     static way ways[WAYS];
@@ -158,6 +185,8 @@ int main(void)
         return complain("a stack is known though its addresses may have another meaning");
     if (!is_learned(&plain))
         return complain("a stack is not learned again");
+    if (!learns_on())
+        return complain("too many stacks are learned, or too few");
     for (int i = 0; i < WAYS; i++)
         ways[i] = random_way();
     uint64_t known_again = 0;

@@ -192,7 +192,7 @@ static void note(ffm_repeated_stacks *known, const uint64_t *frame, uint32_t num
 {
     known->captured++;
     if (known->changing || !met(known, frame, number) ||
-        (known->walked >= LEARNED_AT_ONCE && known->captured / CAPTURED_FOR_EACH < known->walked))
+        known->walked >= LEARNED_AT_ONCE + known->captured / CAPTURED_FOR_EACH)
         return;
     known->changing = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
