@@ -36,12 +36,26 @@ void ffm_extents_open(uint64_t fault_cost)
     /* Another rank may fetch downloaded data without a touch or system call of this one. */
     extents.open = ffm_sink_rank() < 0;
     extents.opened = ffm_now();
-    extents.cost = 2 * fault_cost; /* there and back, and the change of protection */
+    extents.cost = 2 * fault_cost; /* there and back */
 }
 
-static bool affordable(uint64_t faults)
+/* A touch has been handled since a time. */
+static void spend(uint64_t since)
 {
-    return extents.spent + faults * extents.cost <= BEGIN + (ffm_now() - extents.opened) / SHARE;
+    if (extents.cost != 0)
+        extents.spent += extents.cost + (ffm_now() - since);
+}
+
+/* Nanoseconds that may have been spent by now. */
+static uint64_t budget(void)
+{
+    return BEGIN + (ffm_now() - extents.opened) / SHARE;
+}
+
+/* Half of it is left to those that are being watched: what is not watched to its end has cost something for nothing. */
+static bool can_begin(uint64_t faults)
+{
+    return extents.spent + faults * extents.cost <= budget() / 2;
 }
 
 uint32_t ffm_extents_granule(const ffm_range *range)
@@ -54,7 +68,7 @@ uint32_t ffm_extents_granule(const ffm_range *range)
     uint64_t granule = FFM_RANGES_PAGE;
     while (box->width / granule >= GRANULES && granule < UINT32_MAX / 2)
         granule *= 2;
-    return affordable(box->width / granule + 1) ? (uint32_t)granule : 0;
+    return can_begin(box->width / granule + 1) ? (uint32_t)granule : 0;
 }
 
 void ffm_extents_begin(ffm_range *range)
@@ -125,7 +139,6 @@ void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end)
     record(&whole, FFM_EXTENT_TOUCHED, whole.start, first);
     record(&whole, FFM_EXTENT_TOUCHED, start, end);
     record(&whole, FFM_EXTENT_TOUCHED, last, whole.end);
-    extents.spent += extents.cost;
     if (ffm_ranges_rests() >= AT_ONCE || !keep(&whole, first, start) || !keep(&whole, end, last))
         record(&whole, FFM_EXTENT_LOST, whole.start, whole.end);
 }
@@ -133,15 +146,16 @@ void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end)
 void ffm_extents_touch(uint32_t place, uint64_t start, uint64_t end)
 {
     ffm_range *range = ffm_ranges_at(place);
+    const uint64_t since = ffm_now();
     widen(range, &start, &end);
-    extents.spent += extents.cost;
-    if (ffm_ranges_rests() >= 2 * AT_ONCE || !affordable(0)) {
+    if (ffm_ranges_rests() >= 2 * AT_ONCE || extents.spent > budget()) {
         ffm_extents_lose(range);
         ffm_ranges_remove(place);
-        return;
+    } else {
+        record(range, FFM_EXTENT_TOUCHED, start, end);
+        ffm_ranges_cut_at(place, start, end);
     }
-    record(range, FFM_EXTENT_TOUCHED, start, end);
-    ffm_ranges_cut_at(place, start, end);
+    spend(since);
 }
 
 void ffm_extents_used_by_gpu(uint64_t start, uint64_t end)
