@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ffm.model.device import Encounters, Role
 from ffm.model.thread_relations_kernels import OrderedEncounters
 from ffm.model.timeline import Timeline
+from ffm.model.visits import at
 
 
 def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[np.int64]:
@@ -26,7 +27,8 @@ def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[n
 def ordered_encounters(
     timeline: Timeline, encounters: Encounters | None, place: NDArray[np.integer]
 ) -> OrderedEncounters:
-    """Return the encounters that the replay lives through again; `place` is each row's position in its order.
+    """Return the encounters that the replay lives through again; `place` is each row's position in its order, as in
+    `ffm.model.visits`.
 
     A row that was over before another one came did not wait for all: the root of a broadcast, or a clock that is ahead.
     It then waits as long as before.
@@ -38,11 +40,11 @@ def ordered_encounters(
     comes, waits, follows = (_has(encounters, role) for role in Role)
     count = int(number.max()) + 1
     last, leader = np.full((2, count), -1, np.int64)
-    np.maximum.at(last, number[comes], place[row[comes]])
+    np.maximum.at(last, number[comes], at(place, row[comes]))
     leader[number[comes]] = row[comes]
     following = (row + 1).clip(max=len(timeline) - 1)
     ends = (following == row) | (timeline.thread[following] != timeline.thread[row])
-    goes_on = np.where(ends, len(timeline), place[following])
+    goes_on = np.where(ends, len(timeline), at(place, following))
     over = timeline.start + timeline.duration
     late = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(late, number[comes], timeline.start[row[comes]])
@@ -51,12 +53,12 @@ def ordered_encounters(
     overtaken[row[alone]] = True
     waits &= ~overtaken[row]
     led = follows & (leader[number] >= 0)
-    led[led] = place[leader[number[led]]] < place[row[led]]
+    led[led] = at(place, leader[number[led]]) < at(place, row[led])
     after = np.where(led, timeline.start[row] - timeline.start[leader[number].clip(0)], -1)
     kept = np.flatnonzero(comes | waits | led)
-    kept = kept[np.argsort(place[row[kept]], kind="stable")]
+    kept = kept[np.argsort(at(place, row[kept]), kind="stable")]
     return OrderedEncounters(
-        place[row[kept]].astype(np.int64), number[kept], comes[kept], waits[kept], after[kept], count
+        at(place, row[kept]).astype(np.int64), number[kept], comes[kept], waits[kept], after[kept], count
     )
 
 

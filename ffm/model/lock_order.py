@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ffm.model.device import LockWaits
 from ffm.model.thread_relations_kernels import Locks
 from ffm.model.timeline import Timeline
+from ffm.model.visits import at
 
 
 def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -21,7 +22,8 @@ def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64
 
 
 def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.integer]) -> Locks:
-    """Return the waits that the replay lives through again; `place` is each row's position in its order.
+    """Return the waits that the replay lives through again; `place` is each row's position in its order, as in
+    `ffm.model.visits`.
 
     Only a wait counts that is followed by a row of its thread, and whose release comes after an earlier row.
     """
@@ -36,11 +38,11 @@ def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.in
     counts = (waited > 0) & (following < len(timeline))
     following = following.clip(max=len(timeline) - 1)
     counts &= timeline.thread[following] == timeline.thread[locks.row]
-    counts &= place[locks.by] < place[following]
+    counts &= at(place, locks.by) < at(place, following)
     kept = np.flatnonzero(counts)
-    kept = kept[np.lexsort((released[kept], place[following[kept]]))]
+    kept = kept[np.lexsort((released[kept], at(place, following[kept])))]
     row, by = locks.row[kept], locks.by[kept]
-    goes_on, let_go = (place[rows].astype(np.int64) for rows in (following[kept], by))
+    goes_on, let_go = (at(place, rows).astype(np.int64) for rows in (following[kept], by))
     waited, released = waited[kept], released[kept]
     inside = np.bincount(row, weights=waited, minlength=len(timeline))[row]  # all waits of one gap together
     working = np.maximum(gap[row] - inside, 1)

@@ -21,6 +21,7 @@ from ffm.model.encounter_order import ordered_encounters
 from ffm.model.lock_order import lock_order
 from ffm.model.thread_leaders import find_leaders
 from ffm.model.timeline import Timeline
+from ffm.model.visits import at
 from ffm.model.waiting.graph import Threads
 
 
@@ -41,7 +42,7 @@ def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]
     locks = lock_order(timeline, work.locks, place)
     begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
     lived = np.flatnonzero(begins[1:] > begins[:-1])
-    forked[lived] = place[begins[lived]]
+    forked[lived] = at(place, begins[lived])
     for members in _by_process(work, lived):
         if len(members) > 1:
             _find_parents(timeline, begins, members, place, parent, joined)
@@ -77,18 +78,18 @@ def without_guesses(
 def related_threads(
     timeline: Timeline, work: DeviceWork, family: thread_relations_kernels.Family, order: NDArray[np.int64]
 ) -> Threads:
-    """Return a family as the path needs it."""
-    count = len(family.parent)
-    joined = np.where(family.joined >= 0, order[family.joined.clip(0)], -1) if len(order) else family.joined
+    """Return a family as the path needs it; `order` is that of the replay, as in `ffm.model.visits`."""
+    count, rows = len(family.parent), len(timeline)
+    joined = np.where(family.joined >= 0, at(order, family.joined.clip(0)), -1) if rows else family.joined
     started, born = joined.copy(), np.full(count, -1, np.int64)
-    if work.lives is not None and len(order):
+    if work.lives is not None and rows:
         begins = np.searchsorted(timeline.thread, np.arange(count + 1))
         known = np.flatnonzero((work.lives.before >= 0) & (family.parent >= 0))
         parent = family.parent[known]
         started[known] = np.clip(work.lives.started[known], begins[parent], begins[parent + 1])
         before = np.where(started[known] > begins[parent], started[known] - 1, -1)
         ended = np.where(before >= 0, (timeline.start + timeline.duration)[before], timeline.start.min())
-        first = timeline.start[begins[known].clip(max=len(order) - 1)]
+        first = timeline.start[begins[known].clip(max=rows - 1)]
         born[known] = np.maximum(first - work.lives.before[known], np.minimum(ended, first))
     return Threads(family.parent, joined, family.follows, started, born)
 
@@ -101,7 +102,7 @@ def _take_recorded(
     joined[known & (lives.parent != parent)] = -1
     parent[known] = lives.parent[known]
     ended = np.flatnonzero(known & (lives.joined >= 0))
-    joined[ended] = place[lives.joined[ended]]
+    joined[ended] = at(place, lives.joined[ended])
 
 
 def _let_joined_threads_be_alike(
@@ -155,7 +156,7 @@ def _find_parents(
     within = found >= 0
     inside = members[by_birth][within]
     parent[inside] = timeline.thread[found[within]]
-    joined[inside] = place[found[within] + 1]
+    joined[inside] = at(place, found[within] + 1)
 
 
 def sharing_sites(owner: NDArray[np.integer], site: NDArray[np.integer], owners: int) -> NDArray[np.int32]:

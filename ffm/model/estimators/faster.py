@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.simulation.state import Fix, Trace
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.visits import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def faster_run(
     place: NDArray[np.integer],
     faster: Faster,
 ) -> FasterRun:
-    """Prepare a replay; `place` contains each row's position in the trace's order."""
+    """Prepare a replay; `place` contains each row's position in the trace's order, as in `ffm.model.visits`."""
     gone = faster.gone
     call = np.where(gone, timeline.duration - timeline.wait, faster.call)
     following = timeline.thread[1:] == timeline.thread[:-1]
@@ -81,7 +82,8 @@ def faster_run(
         begins = np.flatnonzero(np.append(True, ~following))
         before[begins] += faster.first[timeline.thread[begins]]
     changed = (before > 0) | (call > 0) | (faster.gpu < 1)
-    members = np.sort(place[(changed & (timeline.kind != Kind.ALLOCATION)) | gone]).astype(np.int64)
+    rows = np.flatnonzero((changed & (timeline.kind != Kind.ALLOCATION)) | gone)
+    members = np.sort(at(place, rows)).astype(np.int64, copy=False)
     both = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER
     sets = gone & (work.action == Action.SET_AND_WAIT)  # the CPU does not set the memory instead
     shorter = trace._replace(

@@ -14,6 +14,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.member_kernels import members_by_group
 from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Problem, Timeline
+from ffm.model.visits import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Changing:
 
     @classmethod
     def of(cls, timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]) -> Changing:
-        """Return those of a run; `place` is that of each row, shape (n,)."""
+        """Return those of a run; `place` is that of each row, as in `ffm.model.visits`."""
         kind: type[np.integer[Any]] = np.uint32 if len(timeline) < 1 << 32 else np.int64
         rows = len(timeline)
 
@@ -42,8 +43,8 @@ class Changing:
         places = np.empty(len(fixed) + len(served), kind)
         of_fixed = places[: len(fixed)]
         for part in parts(len(fixed)):
-            of_fixed[part] = place[fixed[part]]
-        places[len(fixed) :] = place[served]
+            of_fixed[part] = at(place, fixed[part])
+        places[len(fixed) :] = at(place, served)
         labelled = np.concatenate([fixed, work.partner[served].astype(kind)]) if len(served) else fixed
         if (places[1:] < places[:-1]).any():
             order = np.argsort(places)

@@ -65,6 +65,7 @@ from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, without_guesses
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Problem, Timeline
+from ffm.model.visits import at, inverse
 from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
 
@@ -124,7 +125,7 @@ class Replay:
         self._known: dict[tuple[bytes, bool], Replayed] = {}
         told = work.encounters
         self._order = inference.order if told is None else order_of_encounters(timeline, told)
-        self._place = _inverse(self._order)
+        self._place = inverse(self._order)
         self._related = find_family(timeline, work, self._place)
         self._family = self._related if told is None else without_guesses(self._related, _who_meets(timeline, work))
         self._end = RunEnd(timeline, work, self._family)
@@ -195,7 +196,10 @@ class Replay:
     def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
         """Return the same for each of some groups of rows alone."""
         return self._replays(
-            [Fix(np.sort(self._place[rows]).astype(np.int64), fixes=True, needed=True, fences=True) for rows in groups]
+            [
+                Fix(np.sort(at(self._place, rows)).astype(np.int64), fixes=True, needed=True, fences=True)
+                for rows in groups
+            ]
         )
 
     def by_group(
@@ -275,7 +279,7 @@ class Replay:
         inference, duration = self.inference, self._timeline.duration
         touched = 0
         for part in parts(len(fix.members)):
-            rows = self._order[fix.members[part]]
+            rows = at(self._order, fix.members[part])
             work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
             touched += int((duration[rows] + work).sum())
         return touched / NANOSECONDS_IN_SECOND
@@ -424,12 +428,3 @@ def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
     if work.encounters is not None:
         told[timeline.thread[work.encounters.row]] = True
     return told
-
-
-def _inverse(order: NDArray[np.int64]) -> NDArray[np.integer]:
-    """Return the place of each row in an order, which is the same array if the rows are in order."""
-    if (order[1:] > order[:-1]).all():
-        return order
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place

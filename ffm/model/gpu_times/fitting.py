@@ -18,9 +18,11 @@ idle GPU takes 0.1 to 1 microseconds.)
 
 
 def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
-    """Return the rows by process, then start. Rows are sorted by thread, and threads by process."""
+    """Return the rows by process, then start, as in `ffm.model.visits`. They are sorted by thread, and threads by
+    process.
+    """
     if work.processes == len(work.process_of_thread):
-        return np.arange(len(timeline))
+        return np.empty(0, np.int64)
     return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
 
 

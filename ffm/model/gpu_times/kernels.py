@@ -34,6 +34,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
+from ffm.model.visits import row_at
 
 Columns = NDArray[Any]
 
@@ -48,7 +49,7 @@ class Trace(NamedTuple):
     """The run: the columns of `Timeline` and `DeviceWork` with the same names."""
 
     order: Columns
-    """The rows by process, then by start."""
+    """The rows by process, then by start, as in `ffm.model.visits`."""
     thread: Columns
     start: Columns
     duration: Columns
@@ -131,10 +132,10 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
     start, duration, wait = trace.start, trace.duration, trace.wait
     gpu, ready, latency, number = fitted.gpu, fitted.ready, fitted.latency, state.read_ahead
     scattered = len(process_of_thread) - len(trace.legacy) >= SCATTERED
-    for place in range(len(order)):
+    for place in range(len(thread)):
         if scattered and place % AHEAD == 0:
             number[0] = read_ahead(trace, fitted, state, place)
-        row = order[place]
+        row = row_at(order, place)
         process = process_of_thread[thread[row]]
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         ready[row] = latest_of(state, trace, process)
@@ -158,8 +159,8 @@ def read_ahead(trace: Trace, fitted: Fitted, state: State, place: int) -> int:
     Rows of many threads lie far apart in memory. Here, no read waits for another one, as they do in the simulation.
     """
     number = 0
-    for ahead in range(place, min(place + AHEAD, len(trace.order))):
-        row = trace.order[ahead]
+    for ahead in range(place, min(place + AHEAD, len(trace.thread))):
+        row = row_at(trace.order, ahead)
         number ^= trace.thread[row] ^ trace.start[row] ^ trace.duration[row] ^ trace.wait[row] ^ trace.site[row]
         number ^= trace.action[row] ^ trace.stream[row] ^ trace.event[row]
         number ^= fitted.gpu[row] ^ fitted.ready[row] ^ fitted.latency[row] ^ state.before[row] ^ state.begun[row]

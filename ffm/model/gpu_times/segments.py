@@ -24,6 +24,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
     WAIT_STREAM,
 )
+from ffm.model.visits import row_at
 
 Columns = NDArray[Any]
 
@@ -100,13 +101,13 @@ def find_segments(
     """
     pending = nothing_pending(trace)
     # What is not written to takes no memory.
-    rows = len(trace.order)
+    rows = len(trace.thread)
     found = Segments(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64), segment, room)
     start, duration, wait, order, action = trace.start, trace.duration, trace.wait, trace.order, trace.action
     waiting, idle_since = pending.number, pending.idle_since
     number = 0
     for place in range(rows):
-        row = order[place]
+        row = row_at(order, place)
         segment[row] = -1
         room[row] = -1
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
@@ -137,7 +138,7 @@ def find_segments(
 @inlined
 def nothing_pending(trace: Trace) -> Pending:
     """Return the state before the first call."""
-    gpus, rows = int(trace.first_gpu[len(trace.legacy)]), len(trace.order)
+    gpus, rows = int(trace.first_gpu[len(trace.legacy)]), len(trace.thread)
     first = np.zeros(gpus + 1, np.int64)
     for row in range(rows):
         if trace.action[row] in (ENQUEUE, ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE):

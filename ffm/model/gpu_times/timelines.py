@@ -56,9 +56,10 @@ class GuessedTotals:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The three timelines, and the order in which their rows are visited: by process, then by start."""
+    """The three timelines."""
 
     order: NDArray[np.int64]
+    """In which their rows are visited: by process, then by start, as in `ffm.model.visits`."""
     likely: GpuTimes
     slow: GpuTimes
     fast: GpuTimes

@@ -20,6 +20,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
     WAIT_STREAM,
 )
+from ffm.model.visits import row_at
 
 Columns = NDArray[Any]
 
@@ -51,9 +52,10 @@ def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int
     of_process = np.zeros(processes, np.int64)
     waits = np.zeros(processes, np.int64)
     recorded = np.full(events + 1, streams, np.int64)  # the stream on which each event was recorded last
-    free = np.zeros(len(order), np.bool_)  # whether nobody has waited for the row's work
+    free = np.zeros(len(rows.thread), np.bool_)  # whether nobody has waited for the row's work
     count, lasting = 0, 0
-    for row in order:
+    for place in range(len(rows.thread)):
+        row = row_at(order, place)
         thread = rows.thread[row]
         process = rows.process_of_thread[thread]
         action = rows.action[row] if rows.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT

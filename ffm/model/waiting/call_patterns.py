@@ -62,7 +62,7 @@ def offloads(timeline: Timeline, work: DeviceWork, graph: Graph) -> tuple[int, i
         work.process_of_thread,
         work.legacy,
     )
-    count, lasting = run(call_pattern_kernels.offloads, len(order), order, rows, work.streams, work.events)
+    count, lasting = run(call_pattern_kernels.offloads, len(timeline), order, rows, work.streams, work.events)
     return int(count), int(lasting)
 
 

@@ -21,6 +21,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
+from ffm.model.visits import at, inverse
 from ffm.model.waiting import graph_kernels
 
 LATEST_LAUNCH_NS = 100_000
@@ -140,8 +141,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
 
 def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> None:
     """Let work come after that of another stream of the device if that ended nearer to its start, in place."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    place = inverse(order)
     rows = np.flatnonzero(graph.works)
     gpu = work.gpu_of(rows, timeline.thread)
     for number in np.unique(gpu).tolist():
@@ -154,7 +154,7 @@ def _find_shared_engines(graph: Graph, timeline: Timeline, work: DeviceWork, ord
         after = graph.gpu_after[mine]
         called = np.minimum(timeline.start[mine] + timeline.duration[mine], graph.gpu_begin[mine])
         ready = np.where(after >= 0, graph.gpu_end[after], called)
-        closer = (before >= 0) & (graph.gpu_end[nearest] > ready) & (place[nearest] < place[mine])
+        closer = (before >= 0) & (graph.gpu_end[nearest] > ready) & (at(place, nearest) < at(place, mine))
         closer &= work.stream[nearest] != work.stream[mine]
         graph.gpu_after[mine[closer]] = nearest[closer]
         graph.gpu_reason[mine[closer]] = Reason.ENGINE

@@ -23,6 +23,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
+from ffm.model.visits import row_at
 
 Columns = NDArray[Any]
 
@@ -174,8 +175,8 @@ def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, 
         np.zeros(size, np.int64), np.full(size, -1, np.int64), np.zeros(streams + 1, np.uint8),
         streams + 1, gpus, ordered, ordered + processes,
     )  # fmt: skip
-    for place in range(len(order)):
-        row = order[place]
+    for place in range(len(calls.thread)):
+        row = row_at(order, place)
         does = calls.action[row] if calls.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         lane, event = calls.stream[row], calls.event[row]
         enqueues = lane >= 0 and calls.gpu[row] > 0

@@ -147,7 +147,7 @@ def test_no_fix_saves_more_than_the_run(calls: list[Call], data: st.DataObject) 
 
 def rounding(replay: Replay) -> float:
     """Seconds by which an estimate may contradict a law: a nanosecond for each row."""
-    return len(replay.inference.order) / SECOND
+    return len(replay.inference.likely.gpu) / SECOND
 
 
 @given(programs(streams=4, misplaced=True), st.data())

@@ -10,6 +10,7 @@ from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import Change, Columns, State, Trace
 from ffm.model.numbers import WAIT_THREAD
 from ffm.model.thread_relations_kernels import OrderedEncounters
+from ffm.model.visits import row_at
 
 
 @inner
@@ -17,7 +18,7 @@ def follow(state: State, trace: Trace, met: OrderedEncounters, entry: int, place
     """Return when the row at a place begins, whose first entry is this one if it has any: of what it follows, at the
     same distance, but not before its thread's row before is over. Otherwise at `begun`.
     """
-    row = trace.order[place]
+    row = row_at(trace.order, place)
     while entry < len(met.place) and met.place[entry] == place:
         if met.after[entry] >= 0:
             begun = int(state.came[met.number[entry]] + met.after[entry])
@@ -36,7 +37,7 @@ def come(
 
     A call that disappears does neither. `now` is when it is over if it waits for others as long as before.
     """
-    row = trace.order[place]
+    row = row_at(trace.order, place)
     thread = trace.thread[row]
     first = entry
     waits = False
@@ -64,7 +65,7 @@ def go_on_together(state: State, trace: Trace, met: OrderedEncounters, wait: Col
         return
     state.waiting.entry[thread] = -1
     place = met.place[entry]
-    row = trace.order[place]
+    row = row_at(trace.order, place)
     own = state.waiting.own[thread]
     over = state.waiting.alone[thread]
     while entry < len(met.place) and met.place[entry] == place:

@@ -27,6 +27,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
 )
 from ffm.model.thread_relations_kernels import Family
+from ffm.model.visits import row_at
 
 
 def replay_group(
@@ -39,6 +40,7 @@ def replay_group(
     `ffm.model.estimators.replay`.
     """
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
+    rows = len(trace.thread)
     probed, starts, waits = probes.time, probes.start, probes.wait
     timed, kept = len(probed) > 0, len(starts) > 0
     related = len(trace.process_of_thread) > len(trace.legacy)
@@ -48,9 +50,9 @@ def replay_group(
     place, fresh = int(reached[0]), reached[1] != 0
     if fresh:
         member = next_member(members, member, place)
-        place = members[member] if member < len(members) else len(order)
+        place = members[member] if member < len(members) else rows
     while place < until:
-        row = order[place]
+        row = row_at(order, place)
         thread = trace.thread[row]
         if encounters.total > 0:
             go_on_together(state, trace, encounters, waits, thread)
@@ -83,9 +85,9 @@ def replay_group(
         fresh = manner.jump and runs_as_measured(state, trace, times, row, place)
         if fresh:
             member = next_member(members, member, place)
-            place = max(place, members[member]) if member < len(members) else len(order)
+            place = max(place, members[member]) if member < len(members) else rows
     reached[0], reached[1] = min(place, until), fresh
-    if until == len(order):
+    if until == rows:
         for thread in range(len(early)):
             go_on_together(state, trace, encounters, waits, thread)
         wait_at_the_end(state)
@@ -161,9 +163,9 @@ def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: in
     """Return whether the process runs as measured from a place on, after this row, but for being early."""
     thread = trace.thread[row]
     process, early = trace.process_of_thread[thread], state.early[thread]
-    if state.moved_until[thread] >= 0 or place >= len(trace.order):
+    if state.moved_until[thread] >= 0 or place >= len(trace.thread):
         return False
-    following = trace.order[place]
+    following = row_at(trace.order, place)
     if trace.process_of_thread[trace.thread[following]] != process:
         return True
     # The GPU is early by as much, or as idle as before.

@@ -25,7 +25,7 @@ class Trace(NamedTuple):
     """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
 
     order: Columns
-    """The rows by process, then by start."""
+    """The rows by process, then by start, as in `ffm.model.visits`."""
     thread: Columns
     start: Columns
     duration: Columns

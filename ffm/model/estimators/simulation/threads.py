@@ -5,6 +5,7 @@ from __future__ import annotations
 from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import Columns, State, Trace
 from ffm.model.thread_relations_kernels import Family, Locks
+from ffm.model.visits import row_at
 
 
 @inner
@@ -13,7 +14,7 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
 
     Returns the next of the joined threads.
     """
-    row = trace.order[place]
+    row = row_at(trace.order, place)
     thread = trace.thread[row]
     early, ended = state.early, state.ended
     if family.forked[thread] == place and family.parent[thread] >= 0:
@@ -37,14 +38,14 @@ def go_on(state: State, trace: Trace, locks: Locks, place: int, wait: int, less:
 
     Its CPU work before the row takes `less` nanoseconds less. Returns the next of the waits, after `wait`.
     """
-    thread = trace.thread[trace.order[place]]
+    thread = trace.thread[row_at(trace.order, place)]
     first = wait
     while wait < len(locks.goes_on) and locks.goes_on[wait] <= place:
         wait += 1
     after = int(less * locks.work_after[wait - 1]) if wait > first else 0
     state.early[thread] += less - after
     for number in range(first, wait):
-        other = trace.thread[trace.order[locks.by[number]]]
+        other = trace.thread[row_at(trace.order, locks.by[number])]
         state.touched[thread] |= state.touched[other]
         state.early[thread] = min(state.early[thread] + locks.waited[number], state.let_go[number])
     state.early[thread] += after
@@ -61,7 +62,7 @@ def let_go_on(state: State, trace: Trace, locks: Locks, less: Columns, place: in
     while free < len(locks.let_go) and locks.by[locks.let_go[free]] <= place:
         number = locks.let_go[free]
         following = locks.following[number]
-        sooner = state.early[trace.thread[trace.order[place]]]
+        sooner = state.early[trace.thread[row_at(trace.order, place)]]
         if len(less) > 0 and following >= 0:
             sooner += int(less[following] * locks.work_before[number])
         state.let_go[number] = sooner

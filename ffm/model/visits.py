@@ -1,0 +1,34 @@
+"""In which order passes visit the rows of a run: by process, then by start.
+
+In runs with one thread a process, that is the order of the rows themselves. An order of rows, and its inverse, the
+places of rows in it, are columns; an empty one stands for the order of the rows, and takes no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import inner
+
+Columns = NDArray[Any]
+
+
+@inner
+def row_at(order: Columns, place: int) -> int:
+    """Return the row at a place of an order."""
+    return int(order[place]) if len(order) > 0 else place
+
+
+def at(column: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return the rows at some places of an order, or the places of some rows."""
+    return column[numbers] if len(column) else numbers
+
+
+def inverse(order: NDArray[np.int64]) -> NDArray[np.integer]:
+    """Return the place of each row in an order."""
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place

@@ -1,0 +1,25 @@
+"""Tests of orders of rows in which passes visit them."""
+
+from __future__ import annotations
+
+import numpy as np
+from timelines import Row, simple_device_work, timeline
+
+from ffm.model.gpu_times.fitting import visiting_order
+from ffm.model.visits import at, inverse, row_at
+
+
+def test_the_order_of_the_rows_takes_no_memory() -> None:
+    run = timeline([Row(), Row(), Row()])
+    order = visiting_order(run, simple_device_work(run))
+    assert not order.nbytes and not inverse(order).nbytes
+    assert [row_at(order, place) for place in range(3)] == [0, 1, 2]
+    assert at(order, np.array([2, 0])).tolist() == [2, 0]
+
+
+def test_rows_and_places_lead_to_each_other() -> None:
+    order = np.array([2, 0, 3, 1])
+    place = inverse(order)
+    rows = at(order, np.arange(4))
+    assert [row_at(order, each) for each in range(4)] == rows.tolist() == [2, 0, 3, 1]
+    assert at(place, rows).tolist() == [0, 1, 2, 3]
