@@ -1,4 +1,5 @@
-"""Which block of host memory contains an address: the collector's search tree against a plain list."""
+"""Which block of host memory contains an address: the collector's search tree against a plain list. And which blocks
+are remembered at all."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import pytest
 from tests.native.layers import NATIVE, includes_of
 from tests.native.loading import loaded_anew
 
+HERE = Path(__file__).parent
 RECORDED = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32)
 MALLOC = 0
 """An `FFM_ALLOCATOR_…`; which one makes no difference here."""
@@ -26,7 +28,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = [
         NATIVE / "collector" / "host_blocks.c",
         NATIVE / "base" / "intervals.c",
-        Path(__file__).with_name("host_blocks_records.c"),
+        HERE / "host_blocks_records.c",
     ]
     subprocess.run(
         [
@@ -148,3 +150,23 @@ def test_blocks_of_any_size_are_found_among_many_in_order(library: Path) -> None
         assert blocks.around(4096 * number + 2048) is None
     assert blocks.around((1 << 46) + (1 << 45) - 1) == 1
     assert blocks.around(0x7FFD_0000_0000) is None
+
+
+def test_memory_that_the_driver_allocates_is_not_the_programs(tmp_path: Path) -> None:
+    program = tmp_path / "driver_memory"
+    sources = [
+        *(NATIVE / "collector" / f"{part}.c" for part in ("allocators", "host_blocks")),
+        *(NATIVE / "base" / f"{part}.c" for part in ("instruments", "intervals")),
+        NATIVE / "watch" / "programs" / "foreign.c",
+        *(HERE / f"{part}.c" for part in ("host_blocks_records", "driver_memory")),
+    ]
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin",
+            "-fno-optimize-sibling-calls", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+            *includes_of("collector"), "-o", str(program), *map(str, sources), "-lunwind", "-lpthread",
+        ],
+        check=True,
+    )  # fmt: skip
+    run = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -25,7 +25,7 @@ static void grow(std::vector<int> &values)
     values.resize(bytes / sizeof(int)); /* allocates: vector */
 }
 
-int main()
+int main(int one, char **)
 {
     void *before_driver = std::malloc(bytes); /* allocates: malloc */
     std::vector<int> values;
@@ -40,6 +40,9 @@ int main()
     void *pages =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* allocates: mmap */
     static char fixed[bytes];
+    void *pinned = nullptr;
+    if (cudaMallocHost(&pinned, bytes) != cudaSuccess)
+        return 1;
     for (int turn = 0; turn < 2; ++turn) {
         upload(before_driver);
         upload(values.data());
@@ -49,6 +52,9 @@ int main()
         upload(pages);
         upload(fixed);
     }
+    const void *const both[] = {pinned, fixed};
+    for (int turn = 0; turn <= one; ++turn) /* so that the compiler does not make two calls of it */
+        upload(both[turn]);
     void *moved = std::realloc(zeros, 4 * bytes); /* frees: calloc */
     upload(moved);
     std::free(before_driver); /* frees: malloc */

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "detached.h"
+#include "foreign.h"
 #include "host_blocks.h"
 #include "instruments.h"
 #include "python_frames.h"
@@ -63,6 +64,14 @@ static __attribute__((noinline)) void note(void *start, size_t bytes, uint32_t a
     errno = error;
 }
 
+/* Transfers do use what the driver maps: pinned and managed memory. */
+static __attribute__((noinline)) void note_driver(void *start, size_t bytes)
+{
+    int error = errno;
+    ffm_host_blocks_mapped_by_driver((uint64_t)start, bytes);
+    errno = error;
+}
+
 static __attribute__((noinline)) void note_release(uint32_t number, uint32_t allocator)
 {
     int error = errno;
@@ -73,13 +82,20 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether to remember a call once it has succeeded. Not for calls of the instruments, nor of libunwind, which maps
+/* Whether a call that has succeeded may be remembered. Not for calls of the instruments, nor of libunwind, which maps
  * memory while it holds a lock that capturing a stack needs. Not in Python either, where nearly all memory comes from
  * the interpreter's own allocator, and its frames cannot always be read when that allocates. */
-static inline bool kept(size_t bytes, const void *caller)
+static inline bool seen(size_t bytes, const void *caller)
 {
     return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_detached() &&
            !ffm_python_is_readable() && !ffm_unwinding_here() && !ffm_instruments_hold((uint64_t)caller);
+}
+
+/* No transfer of the program uses the driver's own heap. What the program allocates in functions that the driver calls,
+ * on any thread, is the program's. */
+static inline bool kept(size_t bytes, const void *caller)
+{
+    return seen(bytes, caller) && !ffm_foreign_is_driver((uint64_t)caller);
 }
 
 /* Whether what is freed was remembered; then it no longer is, and sets its number. */
@@ -145,8 +161,13 @@ static void *wrap_mmap(void *wanted, size_t bytes, int protection, int flags, in
     inside++;
     void *start =
         ORIGINAL(mmap, void *, void *, size_t, int, int, int, off_t)(wanted, bytes, protection, flags, file, offset);
-    if (LARGE(bytes) && start != MAP_FAILED && !(flags & MAP_STACK))
-        note(start, bytes, FFM_ALLOCATOR_MMAP);
+    const void *caller = __builtin_return_address(0);
+    if (seen(bytes, caller) && start != MAP_FAILED && !(flags & MAP_STACK)) {
+        if (ffm_foreign_is_driver((uint64_t)caller))
+            note_driver(start, bytes);
+        else
+            note(start, bytes, FFM_ALLOCATOR_MMAP);
+    }
     inside--;
     return start;
 }

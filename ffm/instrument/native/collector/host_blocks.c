@@ -11,6 +11,8 @@
 
 enum { BLOCKS = 1 << 20, BINS = 1 << 16, REMEMBERED = 4, LONGEST = 64 };
 
+enum { DRIVER = UINT16_MAX }; /* in an allocator's place */
+
 /* Indices into `blocks` start at 1; 0 means none. A block is in a list by its start, and in the tree of the ranges. */
 typedef struct {
     uint64_t start, bytes;
@@ -94,6 +96,11 @@ static block *room(void)
     else if (host.made < BLOCKS)
         place = ++host.made;
     return place == 0 ? NULL : &host.blocks[place];
+}
+
+void ffm_host_blocks_mapped_by_driver(uint64_t start, uint64_t bytes)
+{
+    ffm_host_blocks_allocated(start, bytes, DRIVER, &(const uint64_t){0}, 0);
 }
 
 void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocator, const uint64_t *frames,
@@ -198,7 +205,7 @@ void ffm_host_blocks_used(uint64_t address, uint32_t stack)
     lock();
     uint32_t place = host.ranges.root == 0 ? 0 : ffm_intervals_around(&host.ranges, address);
     block *found = &host.blocks[place];
-    if (place == 0 || is_user(found, stack)) {
+    if (place == 0 || found->allocator == DRIVER || is_user(found, stack)) {
         unlock();
         return;
     }

@@ -58,6 +58,11 @@ bool ffm_foreign_holds(uint64_t address)
     return holds(address, false);
 }
 
+bool ffm_foreign_is_driver(uint64_t address)
+{
+    return holds(address, true);
+}
+
 bool ffm_foreign_knows_driver(void)
 {
     for (uint32_t i = 0; i < known(); i++)

@@ -11,6 +11,9 @@ void ffm_foreign_add(uint64_t start, uint64_t end, bool driver);
 /* Whether an address is in any of it. */
 bool ffm_foreign_holds(uint64_t address);
 
+/* Whether it is in the driver's. Takes no lock. */
+bool ffm_foreign_is_driver(uint64_t address);
+
 /* Whether any of the driver's code is known. */
 bool ffm_foreign_knows_driver(void);
 
