@@ -13,6 +13,7 @@ from ffm.report.notes import sentence
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural
 from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.portion import portion_sentence
+from ffm.report.python.fetching import FetchingWaits, fetching_waits
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
@@ -108,6 +109,10 @@ class Overview:
     """Sites whose waits only order streams."""
     ordering_hidden: int
     """How many more of these save less than the limit."""
+    fetching: list[FetchingWaits]
+    """Sites at which Python code fetches values again and again."""
+    fetching_hidden: int
+    """How many more of these save less than the limit."""
     unproved: list[UnprovedWaits]
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
@@ -139,6 +144,7 @@ def overview(
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
+    fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
     apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
     folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
     something = analysis.folds or analysis.sequences or analysis.points
@@ -172,6 +178,8 @@ def overview(
         sharing_hidden=sharing_hidden,
         ordering=ordering,
         ordering_hidden=ordering_hidden,
+        fetching=fetching,
+        fetching_hidden=fetching_hidden,
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Saving, Scale
-from ffm.report.words import WORDS
+from ffm.report.words import COVERED_BY_ITSELF, WORDS
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Verdict
 from ffm.results.places import Place, place
@@ -25,6 +25,8 @@ class Finding:
     of: int
     keep: Place | None
     first: Place | None
+    itself: bool = False
+    """Whether `keep` is the same site: a later call of it must stay, as the reason says."""
 
 
 def findings(analysis: Analysis, index: int) -> list[Finding]:
@@ -34,7 +36,9 @@ def findings(analysis: Analysis, index: int) -> list[Finding]:
     def finding(issue: str, verdict: Verdict) -> Finding:
         keep = None if verdict.keep is None else place(analysis, verdict.keep)
         first = None if verdict.first is None else place(analysis, verdict.first)
-        return Finding(issue, verdict.kind, WORDS[verdict.because], verdict.occurrences, site.count, keep, first)
+        itself = verdict.keep == index
+        reason = COVERED_BY_ITSELF if itself else WORDS[verdict.because]
+        return Finding(issue, verdict.kind, reason, verdict.occurrences, site.count, keep, first, itself)
 
     return [
         *(finding("synchronization", verdict) for verdict in site.synchronization),

@@ -47,3 +47,8 @@ WORDS = {
     Because.NEW_HASH: "its content had not been transferred before",
 }
 """Each in words, to follow `required, because` or `unnecessary:`."""
+
+COVERED_BY_ITSELF = (
+    "what it protects is first used after a later call here, which waits for it, too: the last of these calls must stay"
+)
+"""In place of `LATER_COVERS`, where the later synchronization is of the same site."""

@@ -53,6 +53,7 @@ from ffm.stages.notes import (
 )
 from ffm.stages.portions import require_same_portion
 from ffm.stages.problems import (
+    fetches_of,
     misplaced_synchronizations,
     only_order_streams,
     timeline_of_problems,
@@ -168,6 +169,7 @@ def _traced_findings(
         timing=waits_for_timing(joined.reason),
         sharing=joined.reason == Reason.SHARED_MEMORY,
         ordering=only_order_streams(joined.reason, traced),
+        fetching=fetches_of(joined.reason, joined.keep, traced, named.stacks),
         work=work,
         wait_latency=tracing.wait_latency,
         marked=rows_of_marked(tracing.marked, columns, traced.thread),

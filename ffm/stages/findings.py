@@ -40,6 +40,16 @@ class SiteDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetching:
+    """Waits of Python code for values that the CPU uses, or may use: one entry for each row of the timeline."""
+
+    site: NDArray[np.int32]
+    """The site at which values are fetched, if the row waits for that; otherwise -1."""
+    watched: NDArray[np.bool_]
+    """Whether the CPU was seen to use what the row waits for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Everything that the analysis document is built from.
 
@@ -78,6 +88,8 @@ class Findings:
     """For each row of the timeline, whether it is a synchronization on which only later work of other streams relies.
     None if it is unknown.
     """
+    fetching: Fetching | None = None
+    """Where Python code fetches values again and again. None if it is unknown."""
     unproved: NDArray[np.bool_] | None = None
     """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
     that is unknown. None for measured runs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.necessity.program import Comparison
 from ffm.model.timeline import Kind, Timeline
-from ffm.results.documents.analysis import KeptWait, TimingWait
+from ffm.results.documents.analysis import FetchingWait, KeptWait, TimingWait
 from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.variation import Variation
@@ -55,8 +56,28 @@ def waits_kept(timeline: Timeline, kept: NDArray[Any] | None, estimates: Estimat
     return [] if kept is None else _kept(timeline, (kept > 0) & (timeline.wait > 0), estimates)
 
 
+def fetching_waits(findings: Findings, timeline: Timeline, estimates: Estimates) -> list[FetchingWait]:
+    """Return the sites that fetch values, with what it saves not to wait for them."""
+    if findings.fetching is None:
+        return []
+    site, watched = findings.fetching.site, findings.fetching.watched
+    own = np.bincount(timeline.site[site == timeline.site], minlength=int(site.max(initial=-1)) + 1)
+    kept = _kept(replace(timeline, site=np.where(site >= 0, site, timeline.site)), site >= 0, estimates)
+    return [
+        FetchingWait(
+            site=wait.site,
+            occurrences=int(own[wait.site]),
+            watched=bool(watched[timeline.site == wait.site].any()),
+            saving_s=wait.saving_s,
+            low_s=wait.low_s,
+            high_s=wait.high_s,
+        )
+        for wait in kept
+    ]
+
+
 def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimates) -> list[KeptWait]:
-    """Return the sites with such rows, with what it would save not to wait there, largest saving first."""
+    """Return the timeline's sites with such rows, with what it would save not to wait there, largest saving first."""
     if kept is None or not kept.any():
         return []
     # An explicit synchronization is left out as a whole.

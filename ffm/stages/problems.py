@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,8 @@ from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
+from ffm.results.documents.stacks import Stack
+from ffm.stages.findings import Fetching
 from ffm.stages.joined import Joined
 from ffm.stages.timelines import traced_timeline
 
@@ -75,6 +78,32 @@ def only_order_streams(reason: NDArray[np.uint8], timeline: Timeline) -> NDArray
     """Return which rows are synchronizations that only order streams, by their reasons."""
     found: NDArray[np.bool_] = (timeline.kind == Kind.SYNCHRONIZATION) & (reason == Reason.ORDERS_STREAMS)
     return found
+
+
+def fetches_of(
+    reason: NDArray[np.uint8], keep: NDArray[np.int32], timeline: Timeline, stacks: Sequence[Stack]
+) -> Fetching:
+    """Find, by the reasons of waits, where Python code fetches values more than once.
+
+    The wait for them may have another before it, in the same line of the program, that it covers (`keep`): a copy to
+    pageable memory waits, and so does what follows it.
+    """
+    watched = reason == Reason.RESULT_USED
+    used = (watched | (reason == Reason.NOT_WATCHED)) & (timeline.problem == 0)
+    often = np.flatnonzero(np.bincount(timeline.site[used], minlength=1) > 1).tolist()
+    lines = {site: _python_line(stacks[site]) for site in often}
+    fetching = [site for site, line in lines.items() if line is not None]
+    found = np.where(used & np.isin(timeline.site, fetching), timeline.site, np.int32(-1))
+    covered = (reason == Reason.LATER_COVERS) & np.isin(keep, fetching)
+    for first, last in set(zip(timeline.site[covered].tolist(), keep[covered].tolist(), strict=True)):
+        if _python_line(stacks[first]) == lines[last]:
+            found[covered & (timeline.site == first) & (keep == last)] = last
+    return Fetching(found, watched)
+
+
+def _python_line(stack: Stack) -> tuple[str, int] | None:
+    """Return the innermost line of Python code on a stack; None if there is none."""
+    return next(((frame.file, frame.line) for frame in stack.frames if frame.python), None)
 
 
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:

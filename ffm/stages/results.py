@@ -37,7 +37,7 @@ from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.findings import Findings
 from ffm.stages.groups import everything_of, folds_of, points_of, sequences_of
-from ffm.stages.kept_waits import timing_waits, unproved_waits, waits_kept
+from ffm.stages.kept_waits import fetching_waits, timing_waits, unproved_waits, waits_kept
 from ffm.stages.sequence_parts import with_parts
 from ffm.stages.sites import described_sites, places_of_sites
 
@@ -225,6 +225,7 @@ def _without_path(
         timing=timing_waits(findings, waits_kept(timeline, findings.timing, estimates)),
         sharing=waits_kept(timeline, findings.sharing, estimates),
         ordering=waits_kept(timeline, findings.ordering, estimates),
+        fetching=fetching_waits(findings, timeline, estimates),
         unproved=unproved_waits(findings, copy_time, variation, inference, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,

@@ -27,7 +27,7 @@ STANDARD = "-std=c++17"
 """Reading the precompiled header takes most of a program's compile time: 90 ms of the processor with the C++ library,
 20 ms without. By the next standard it is half as large again.
 """
-NEWER_STANDARD, NEWER_HEADERS = "-std=c++20", {"<barrier>", "<latch>", "<semaphore>"}
+NEWER_STANDARD, NEWER_HEADERS = "-std=c++20", {"<barrier>", "<coroutine>", "<latch>", "<semaphore>"}
 """For the few programs that include one of these, which read the header itself."""
 
 LINKER = ("-fuse-ld=gold",) if shutil.which("ld.gold") else ()

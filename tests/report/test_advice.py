@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from ffm.report.python.frameworks import CUPY, PYTHON, TORCH, Framework
 from ffm.report.remedies.advice import (
     MemoryLink,
     PartialDownload,
@@ -15,7 +16,6 @@ from ffm.report.remedies.advice import (
     RemedyKind,
     identify_remedies,
 )
-from ffm.report.remedies.frameworks import CUPY, PYTHON, TORCH, Framework
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.results.documents.site import Verdict
 from ffm.results.vocabulary import Because

@@ -7,10 +7,22 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from ffm.report.python.fetching import FetchingWaits, advice
+from ffm.report.python.frameworks import (
+    CUPY,
+    JAX,
+    NUMBA,
+    PYCUDA,
+    PYTHON,
+    TORCH,
+    Framework,
+    framework_of,
+    framework_of_site,
+    in_copy,
+)
 from ffm.report.remedies.advice import identify_remedies
-from ffm.report.remedies.frameworks import CUPY, JAX, NUMBA, PYCUDA, PYTHON, TORCH, Framework, framework_of
-from ffm.report.remedies.problem_sites import _framework, _in_copy
 from ffm.results.documents.stacks import Frame, Module, Stack
+from ffm.results.places import place
 from tests.report.sample_analysis import sample_analysis
 from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER
 
@@ -74,6 +86,17 @@ def test_memory_is_kept_in_the_packages_words(framework: Framework) -> None:
     assert "cudaMallocAsync" not in framework.memory
 
 
+def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package() -> None:
+    """Each package once, however many sites it fetches at."""
+    where = place(sample_analysis(), 0)
+    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON]
+    waits = [FetchingWaits(where, 400, 400, 1.0, 0.0, 2.0, True, package) for package in (*packages, TORCH)]
+    said = advice(waits)
+    for package in packages:
+        assert said.count(f"In {package.name or 'Python'}: {package.kept_there}") == 1
+    assert CUPY.kept_there not in advice(waits[:1])
+
+
 def test_python_has_no_const() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, repeat=9, framework=TORCH)])
     assert not any("const" in step for step in remedy.steps)
@@ -91,7 +114,7 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
         stacks=[Stack(key="0" * 32, frames=[*frames, script]), Stack(key="1" * 32, frames=frames)],
     )
     sites = [msgspec.structs.replace(analysis.sites[0], stack=stack) for stack in (0, 1)]
-    assert [_framework(changed, site) for site in sites] == [TORCH, None]
+    assert [framework_of_site(changed, site) for site in sites] == [TORCH, None]
 
 
 @pytest.mark.parametrize(("library", "function", "made_by_copy"), [
@@ -114,7 +137,7 @@ def test_a_wait_in_a_copy_is_that_of_a_packages_own_code(library: str, function:
         modules=[Module(path=path, build_id="") for path in ("/usr/lib/libcudart.so.13", library)],
         stacks=[msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks],
     )
-    assert _in_copy(changed, changed.sites[0]) is made_by_copy
+    assert in_copy(changed, changed.sites[0]) is made_by_copy
 
 
 @pytest.mark.parametrize("keep", [(), (9,)])
@@ -123,3 +146,14 @@ def test_a_copy_that_need_not_wait_is_made_asynchronous_in_the_packages_words(ke
     assert remedy.steps[1] == TORCH.asynchronous
     assert not any("Remove" in step for step in remedy.steps)
     assert ("stays" in remedy.steps[0]) == bool(keep)
+
+
+def test_waits_that_a_later_call_of_the_same_site_covers_are_left_out_but_for_the_last() -> None:
+    for framework in (TORCH, None):
+        explicit = replace(EXPLICIT, keep=(EXPLICIT.site,), framework=framework)
+        assert "but wait once where the results are used" in identify_remedies([explicit])[0].steps[0]
+        assert "named below" not in " ".join(identify_remedies([explicit])[0].steps)
+    copy = replace(EXPLICIT, keep=(EXPLICIT.site,), framework=CUPY, in_copy=True)
+    assert (
+        "nothing relied on that in any run, as long as the last of them stays." in identify_remedies([copy])[0].steps[0]
+    )

@@ -18,10 +18,12 @@ from ffm.report.terminal.fold import render_fold
 from ffm.report.terminal.overview import render_first_screen, render_overview
 from ffm.report.terminal.remedies import render_remedies
 from ffm.report.terminal.site import render_site
-from ffm.results.documents.analysis import Group, KeptWait, TimingWait
+from ffm.results.documents.analysis import FetchingWait, Group, KeptWait, TimingWait
 from ffm.results.documents.benefit import Benefit
-from ffm.results.documents.stacks import Frame, Stack
+from ffm.results.documents.site import Verdict
+from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.places import frame_place, told_apart
+from ffm.results.vocabulary import Because
 
 
 def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() -> None:
@@ -57,6 +59,52 @@ def test_waits_that_only_order_streams_are_shown_with_what_events_would_save() -
         assert "calls only order streams; not to wait saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
     assert "calls only order streams" in page
     assert "events could replace" not in text_of(render_overview(overview(analysis)))
+
+
+def test_values_that_are_fetched_again_and_again_are_shown_with_what_is_proved_and_what_is_not() -> None:
+    analysis = sample_analysis()
+    waits = [FetchingWait(site=2, occurrences=3, watched=True, saving_s=1.5, low_s=0.25, high_s=1.75)]
+    fetching = msgspec.structs.replace(analysis, fetching=waits)
+    view = overview(fetching)
+    for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(fetching))):
+        shown = " ".join(text_of(screen).split())
+        assert "Values that the CPU fetches again and again" in shown
+        assert "calls wait for what the CPU then uses; not to wait saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
+        assert "It is not shown what it does with the values." in shown
+    assert "Where <code>if</code> or <code>while</code> decides by a value" in html(fetching, "carry", None)
+    assert "again and again" not in text_of(render_overview(overview(analysis)))
+
+
+@pytest.mark.parametrize(("function", "listed"), [("at::native::_local_scalar_dense_cuda", True), ("wait", False)])
+def test_values_whose_use_was_not_watched_are_fetched_by_copies(function: str, listed: bool) -> None:
+    analysis = sample_analysis()
+    frames = [
+        Frame(module=0, offset=1, function="cudaStreamSynchronize"),
+        Frame(module=1, offset=1, function=function),
+        Frame(module=0, offset=0, function="step", file="/home/me/train.py", line=7, python=True),
+    ]
+    paths = ("/usr/lib/libcudart.so.13", "/env/site-packages/torch/lib/libtorch_cuda.so")
+    changed = msgspec.structs.replace(
+        analysis,
+        fetching=[FetchingWait(site=0, occurrences=3, watched=False, saving_s=1.5, low_s=0.25, high_s=1.75)],
+        modules=[Module(path=path, build_id="") for path in paths],
+        stacks=[msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks],
+    )
+    shown = " ".join(text_of(render_overview(overview(changed))).split())
+    assert ("calls wait for values whose use could not be watched; not to wait saves 1.500 s" in shown) is listed
+    assert ("In PyTorch: total += loss.detach()" in shown) is listed
+
+
+def test_a_wait_covered_by_a_later_call_of_the_same_site_is_not_conditional_on_itself() -> None:
+    analysis = sample_analysis()
+    sites = list(analysis.sites)
+    covered = Verdict(kind="conditionally unnecessary", occurrences=3, because=Because.LATER_COVERS, keep=0)
+    sites[0] = msgspec.structs.replace(sites[0], synchronization=[covered])
+    changed = msgspec.structs.replace(analysis, sites=sites)
+    page = html(changed, "carry", None)
+    for shown in (" ".join(text_of(render_site(site(changed, 1))).split()), " ".join(page.split())):
+        assert "is first used after a later call here, which waits for it, too: the last of these calls must" in shown
+    assert "as long as this stays" not in text_of(render_site(site(changed, 1)))
 
 
 def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:

@@ -29,12 +29,13 @@ from ffm.results.documents.analysis import Group, PinnedMemory, StageCost
 from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.documents.notes import SeveralProcesses
 from ffm.results.documents.site import Verdict
+from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.estimates import Estimates
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.variation import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.vocabulary import Because
 from ffm.stages.findings import Findings
-from ffm.stages.problems import only_order_streams
+from ffm.stages.problems import fetches_of, only_order_streams
 from ffm.stages.results import analyse, write_results
 from ffm.stages.timelines import longer_by
 from tests.examples import examples
@@ -366,6 +367,50 @@ def test_waits_that_only_order_streams_are_listed_with_what_events_save(tmp_path
     [wait] = open_results(tmp_path).document.ordering
     assert (wait.site, wait.occurrences) == (1, 2)
     assert wait.saving_s == pytest.approx(0.01, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("reason", "python"), [(Reason.RESULT_USED, True), (Reason.NOT_WATCHED, True), (Reason.RESULT_USED, False)]
+)
+def test_needed_waits_of_python_code_are_listed_with_what_not_to_wait_saves(
+    tmp_path: Path, reason: Reason, python: bool
+) -> None:
+    """Site 1 waits twice for what the CPU uses, and site 2 once. Who wrote C++ knows what a download is."""
+    findings = two_streams()
+    findings.timeline.problem[:] = 0
+    waits = findings.timeline.kind == Kind.SYNCHRONIZATION
+    reasons = np.where(waits, reason, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
+    fetching = fetches_of(reasons, np.full(5, -1, np.int32), findings.timeline, lines_of(7, 7, 7, python=python))
+    write_results(dataclasses.replace(findings, fetching=fetching), tmp_path)
+    found = [(wait.site, wait.occurrences, wait.watched) for wait in open_results(tmp_path).document.fetching]
+    assert found == ([(1, 2, reason == Reason.RESULT_USED)] if python else [])
+
+
+@pytest.mark.parametrize(("line", "saved_s"), [(7, 0.02), (8, 0.0)])
+def test_a_fetch_is_done_without_its_whole_line_of_the_program(tmp_path: Path, line: int, saved_s: float) -> None:
+    """In `float(array[0])`, the copy of CuPy waits (site 1), and so does what follows it (2), for nothing any more."""
+    findings = two_streams()
+    findings.timeline.problem[:] = 0
+    findings.timeline.site[:] = [0, 1, 2, 1, 2]
+    covers, used = Reason.LATER_COVERS, Reason.RESULT_USED
+    reasons = np.array([0, covers, used, covers, used], np.uint8)
+    fetching = fetches_of(reasons, np.array([-1, 2, -1, 2, -1], np.int32), findings.timeline, lines_of(6, line, 7))
+    write_results(dataclasses.replace(findings, fetching=fetching), tmp_path)
+    [wait] = open_results(tmp_path).document.fetching
+    assert (wait.site, wait.occurrences) == (2, 2)
+    assert wait.saving_s == pytest.approx(saved_s, abs=0.001)
+
+
+def lines_of(*lines: int, python: bool = True) -> list[Stack]:
+    """Return the stacks of sites that are called from these lines."""
+    native = Frame(module=0, offset=1)
+    return [
+        Stack(
+            key=f"{line:032x}",
+            frames=[native, Frame(module=0, offset=0, function="step", file="a.py", line=line, python=python)],
+        )
+        for line in lines
+    ]
 
 
 def test_many_questions_about_corrections_are_answered_by_compiled_passes(

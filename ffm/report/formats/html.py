@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
@@ -35,6 +34,7 @@ from ffm.report.numbers import (
     size,
 )
 from ffm.report.overview import Overview, overview
+from ffm.report.python import fetching
 from ffm.report.remedies.view import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
@@ -134,12 +134,13 @@ def html(
     )
 
 
-def _costly_waits(view: Overview) -> list[tuple[ModuleType, Sequence[KeptWaits], int]]:
-    """Return waits that are no problems but cost time: what describes their section, those shown, how many are not."""
+def _costly_waits(view: Overview) -> list[tuple[str, Sequence[KeptWaits], int, str]]:
+    """Return waits that are no problems but cost time: the heading, those shown, how many are not, and the advice."""
     return [
-        (ordering, view.ordering, view.ordering_hidden),
-        (timing, view.timing, view.timing_hidden),
-        (sharing, view.sharing, view.sharing_hidden),
+        (ordering.HEADING, view.ordering, view.ordering_hidden, ordering.ADVICE),
+        (fetching.HEADING, view.fetching, view.fetching_hidden, fetching.advice(view.fetching)),
+        (timing.HEADING, view.timing, view.timing_hidden, timing.ADVICE),
+        (sharing.HEADING, view.sharing, view.sharing_hidden, sharing.ADVICE),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ffm.report.remedies.frameworks import Framework
+from ffm.report.python.frameworks import Framework
 
 
 class RemedyKind(StrEnum):
@@ -87,7 +87,7 @@ class ProblemSite:
     changed: int
     """Transfers of other bytes than those that are repeated, or of the same to another place."""
     keep: tuple[int, ...]
-    """Synchronizations that must stay."""
+    """Synchronizations that must stay; the site itself where a later call of it must."""
     memory: tuple[MemoryLink, ...]
     benefit_s: float
     """By the estimator used for sorting."""
@@ -392,13 +392,19 @@ def _kept(problem: ProblemSite) -> list[str]:
     return steps
 
 
+def _as_long_as(problem: ProblemSite) -> str:
+    """Return the condition under which nothing relies on waits, to follow that; empty for none."""
+    if set(problem.keep) == {problem.site}:
+        return ", as long as the last of them stays"
+    return ", as long as the synchronization named below stays" if problem.keep else ""
+
+
 def _unnecessary(problem: ProblemSite) -> Remedy:
+    kept = _as_long_as(problem)
     if problem.in_copy and problem.framework is not None:
-        kept = ", as long as the synchronization named below stays" if problem.keep else ""
         steps = [f"The copy need not wait: nothing relied on that in any run{kept}.", problem.framework.asynchronous]
         return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
     if problem.kind == "other":
-        kept = ", as long as the synchronization named below stays" if problem.keep else ""
         steps = [
             f"Nothing relied in any run on the wait in {problem.call}{kept}: make the call where the GPU has no work, "
             "or leave it out."
@@ -408,7 +414,9 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
     if problem.framework is not None:
         what, order = f"Leave out {problem.framework.waits}", problem.framework.order
     steps = [f"{what}: nothing relied on it in any run."]
-    if problem.keep:
+    if set(problem.keep) == {problem.site}:
+        steps = [f"{what}, but wait once where the results are used: nothing relied on the earlier calls."]
+    elif problem.keep:
         steps = [f"{what}, and keep the synchronization named below."]
     steps.append(f"If its purpose is to order work on several streams, use {order} instead.")
     return _made(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)

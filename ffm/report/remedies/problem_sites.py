@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from ffm.remedy.selection import SETS
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
+from ffm.report.python.frameworks import framework_of_site, in_copy
 from ffm.report.remedies.advice import MemoryLink, PartialDownload, ProblemSite
-from ffm.report.remedies.frameworks import PYTHON, Framework, framework_of
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.vocabulary import Because
@@ -65,8 +63,8 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 benefit_s=site_saving(analysis, index).seconds(estimator),
                 downloads=site.download is not None,
                 download=partial,
-                framework=_framework(analysis, site),
-                in_copy=_in_copy(analysis, site),
+                framework=framework_of_site(analysis, site),
+                in_copy=in_copy(analysis, site),
             )
         )
     return found
@@ -83,35 +81,3 @@ def _changed(index: int, site: Site) -> int:
     repeated = [verdict for verdict in again if verdict.kind != "copy"]
     others = site.count - sum(verdict.occurrences for verdict in repeated)
     return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
-
-
-def _in_copy(analysis: Analysis, site: Site) -> bool:
-    """Return whether a copy of a Python package makes a site's call: between it and the Python code, a function says
-    so.
-    """
-    frames = analysis.stacks[site.stack].frames
-    native = list(takewhile(lambda frame: not frame.python, frames))
-    framework = _framework(analysis, site)
-    if framework is None or framework is PYTHON:
-        return False
-    return any(_copies(each.function, framework) for each in native[1:])
-
-
-def _copies(function: str, framework: Framework) -> bool:
-    """Return whether a compiled function of a package copies, by its name."""
-    name = function.partition("(")[0].replace("::", ".").rpartition(".")[2]
-    return "copy" in function.lower() or name in framework.fetching
-
-
-def _framework(analysis: Analysis, site: Site) -> Framework | None:
-    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
-    frames = analysis.stacks[site.stack].frames
-    if not any(frame.python for frame in frames):
-        return None
-    modules = [module.path for module in analysis.modules]
-    # A tensor's own methods are no Python functions: there only the library shows the framework.
-    files = (
-        frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
-        for frame in frames
-    )
-    return framework_of(files) or PYTHON

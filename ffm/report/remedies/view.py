@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ffm.remedy.fitness import fitness
+from ffm.remedy.fitness import Fitness, fitness
 from ffm.report.kept_waits import worth_telling
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.places import site_saving
+from ffm.report.python.fetching import FetchingWaits, fetching_waits
 from ffm.report.remedies.advice import Remedy, RemedyKind, identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.uncorrected import why_not
@@ -81,6 +82,10 @@ class RemediesView:
     """Waits that are no problems, but only order streams, which events could do."""
     ordering_hidden: int = 0
     """How many more of these save less than the limit."""
+    fetching: list[FetchingWaits] = field(default_factory=list)
+    """Waits that are no problems, but for values that could stay on the GPU for longer."""
+    fetching_hidden: int = 0
+    """How many more of these save less than the limit."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -107,29 +112,14 @@ def remedies_view(
     shown = [(remedy, saving) for remedy, saving in with_savings if show_all or scale.shows(saving, chosen)]
     apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
     sources = SourceLines(own=own)
-    views = []
-    for number, (remedy, saving) in enumerate(shown, 1):
-        fit = fitting.get(remedy.site)
-        views.append(
-            RemedyView(
-                number=number,
-                kind=remedy.kind,
-                where=place(analysis, remedy.site),
-                reached=apart.get(remedy.site, ""),
-                occurrences=remedy.occurrences,
-                of=remedy.of,
-                saving=saving,
-                steps=list(remedy.steps),
-                places=_places(analysis, remedy, sources),
-                keep=[place(analysis, kept) for kept in remedy.keep],
-                stack=stack_frames(analysis, remedy.site),
-                automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
-                not_automatic=why_not(fit.why_not) if fit is not None and fit.why_not is not None else "",
-            )
-        )
+    views = [
+        _remedy_view(analysis, number, remedy, saving, fitting.get(remedy.site), apart.get(remedy.site, ""), sources)
+        for number, (remedy, saving) in enumerate(shown, 1)
+    ]
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
+    fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
     return RemediesView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -143,7 +133,36 @@ def remedies_view(
         sharing_hidden=sharing_hidden,
         ordering=ordering,
         ordering_hidden=ordering_hidden,
+        fetching=fetching,
+        fetching_hidden=fetching_hidden,
         nothing=why_nothing(analysis),
+    )
+
+
+def _remedy_view(
+    analysis: Analysis,
+    number: int,
+    remedy: Remedy,
+    saving: Saving,
+    fit: Fitness | None,
+    reached: str,
+    sources: SourceLines,
+) -> RemedyView:
+    """Lay out one remedy; `fit` is what can be done automatically, and `reached` tells its place from others."""
+    return RemedyView(
+        number=number,
+        kind=remedy.kind,
+        where=place(analysis, remedy.site),
+        reached=reached,
+        occurrences=remedy.occurrences,
+        of=remedy.of,
+        saving=saving,
+        steps=list(remedy.steps),
+        places=_places(analysis, remedy, sources),
+        keep=[place(analysis, kept) for kept in remedy.keep],
+        stack=stack_frames(analysis, remedy.site),
+        automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
+        not_automatic=why_not(fit.why_not) if fit is not None and fit.why_not is not None else "",
     )
 
 

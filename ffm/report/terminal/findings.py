@@ -17,7 +17,7 @@ def finding_text(finding: Finding) -> str:
         f"{finding.verdict} {finding.issue} ({count(finding.occurrences)} of {count(finding.of)} occurrences)"
         f": {finding.reason}"
     )
-    if finding.keep is not None:
+    if finding.keep is not None and not finding.itself:
         text += f"; as long as this stays: {finding.keep}"
     if finding.first is not None:
         text += f"; first transferred by {finding.first}"

@@ -17,6 +17,7 @@ NEEDED = (
     "The program needs these waits as it is written. If it read what they protect later, or ordered streams by events, "
     "removing them would save:"
 )
+SOME_NEEDED = "The program needs some of these waits as it is written. Removing all of them would save:"
 NOT_MEASURED = "this site was left out, so it is not known whether the program needs it."
 UNPROVED = "If they prove unnecessary, doing without all of them saves:"
 
@@ -56,7 +57,8 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     else:
         parts.append(paragraph("No problem was found at this site."))
     if view.without is not None:
-        parts += [paragraph(UNPROVED if view.unproved else NEEDED), bullet(_without(scale, view.without))]
+        needed = SOME_NEEDED if view.problem_count else NEEDED
+        parts += [paragraph(UNPROVED if view.unproved else needed), bullet(_without(scale, view.without))]
     if view.download is not None:
         parts += [heading("Use of the downloads"), paragraph(view.download.text)]
     if view.hint:

@@ -88,6 +88,15 @@ class TimingWait(KeptWait, frozen=True, kw_only=True):
     """Whether the program itself reads a clock afterwards; otherwise a library or another thread does."""
 
 
+class FetchingWait(KeptWait, frozen=True, kw_only=True):
+    """Python code waits there more than once for what the CPU then uses, or may use. Where it need not have each value
+    at once, the values can stay on the GPU.
+    """
+
+    watched: bool
+    """Whether the CPU was seen to use the values; otherwise their use could not be watched."""
+
+
 class AllocationLink(Record, frozen=True, kw_only=True):
     """The memory of a site: what it frees, or transfers from or to, and where that memory is allocated and freed."""
 
@@ -267,6 +276,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """Likewise, the most expensive synchronizations that only let work of one stream come after that of another: events
     could do that, and the savings are those with events.
     """
+    fetching: list[FetchingWait] = msgspec.field(default_factory=list)
+    """Likewise, the most expensive sites at which Python code fetches values, or may do so, more than once."""
     unproved: list[KeptWait] = msgspec.field(default_factory=list)
     """The most expensive waits of a profiler's trace, which does not show who relies on them; in quick mode, all sites
     that wait or transfer. `high_s` is what doing without them saves at most.
@@ -317,6 +328,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a wait for timing names site", (wait.site for wait in self.timing), sites
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
         yield "a wait for order names site", (wait.site for wait in self.ordering), sites
+        yield "a wait for values names site", (wait.site for wait in self.fetching), sites
         yield "a staged copy names site", self.staged, sites
         yield "what was not measured names site", self.not_measured, sites
         if self.matching is not None:

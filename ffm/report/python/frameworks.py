@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import PurePath
+
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Framework:
     """What the package calls an explicit synchronization."""
     order: str
     """How to order the work of several streams without waiting on the CPU."""
+    kept_there: str
+    """How to keep on the GPU what a loop would fetch in each turn."""
     fetching: tuple[str, ...] = ()
     """Names of its compiled functions, without their scope, that copy to the host and wait as a part of that, but do
     not say so in the name.
@@ -43,6 +49,8 @@ TORCH = Framework(
     "PyTorch gives it back before it tries again: make the work need less.",
     "torch.cuda.synchronize(), or the synchronize() of a stream or an event",
     "stream.wait_stream(other), or stream.wait_event(event)",
+    "total += loss.detach() adds up there, and losses.append(loss.detach()) keeps each value there; call .item(), "
+    ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th turn.",
     ("_local_scalar_dense_cuda",),
 )
 CUPY = Framework(
@@ -53,6 +61,8 @@ CUPY = Framework(
     "(cupy.cuda.set_allocator).",
     "the synchronize() of a device, a stream or an event",
     "stream.wait_event(event)",
+    "total += values.sum() adds up there, and history.append(values.copy()) keeps each there; call .get(), float() or "
+    "cupy.asnumpy() after the loop, as in cupy.stack(history).get(), or in every k-th turn.",
     ("get",),
 )
 NUMBA = Framework(
@@ -63,6 +73,8 @@ NUMBA = Framework(
     "Numba gives arrays back in batches, and each waits: put the loop into `with cuda.defer_cleanup():`.",
     "cuda.synchronize(), or the synchronize() of a stream or an event",
     "event.record(stream) and event.wait(other)",
+    "let the kernel add to an element of a device array (cuda.atomic.add), or write each value to the next element of "
+    "one; call copy_to_host() after the loop, or in every k-th turn.",
 )
 JAX = Framework(
     "JAX",
@@ -71,6 +83,8 @@ JAX = Framework(
     "Do not set XLA_PYTHON_CLIENT_ALLOCATOR=platform: otherwise JAX keeps freed memory by itself.",
     "block_until_ready()",
     "no wait at all: JAX orders work by the arrays that it uses",
+    "total = total + loss adds up there, and losses.append(loss) keeps each value there; call float(), .item() or "
+    "jax.device_get(losses) after the loop, or in every k-th turn.",
 )
 PYCUDA = Framework(
     "PyCUDA",
@@ -80,6 +94,8 @@ PYCUDA = Framework(
     "end of the last reference to the memory, waits.",
     "the synchronize() of a context, a stream or an event",
     "event.record(stream) and other.wait_for_event(event)",
+    "total += value adds up in a GPUArray, and a kernel can write each value to the next element of one; call .get() "
+    "or memcpy_dtoh() after the loop, or in every k-th turn.",
 )
 PYTHON = Framework(
     "",
@@ -90,6 +106,8 @@ PYTHON = Framework(
     "with cuMemFreeAsync on the stream that uses the buffer.",
     "the call that waits",
     "an event that one stream records and another waits for",
+    "let a kernel add the values up, or write each to the next place of a buffer, and copy them after the loop, or in "
+    "every k-th turn.",
 )
 """For programs that call the driver from Python without one of these packages."""
 
@@ -113,3 +131,35 @@ def framework_of(files: Iterable[str]) -> Framework | None:
             if part in _PACKAGES:
                 return _PACKAGES[part]
     return None
+
+
+def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
+    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
+    frames = analysis.stacks[site.stack].frames
+    if not any(frame.python for frame in frames):
+        return None
+    modules = [module.path for module in analysis.modules]
+    # A tensor's own methods are no Python functions: there only the library shows the framework.
+    files = (
+        frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
+        for frame in frames
+    )
+    return framework_of(files) or PYTHON
+
+
+def in_copy(analysis: Analysis, site: Site) -> bool:
+    """Return whether a copy of a Python package makes a site's call: between it and the Python code, a function says
+    so.
+    """
+    frames = analysis.stacks[site.stack].frames
+    native = list(takewhile(lambda frame: not frame.python, frames))
+    framework = framework_of_site(analysis, site)
+    if framework is None or framework is PYTHON:
+        return False
+    return any(_copies(each.function, framework) for each in native[1:])
+
+
+def _copies(function: str, framework: Framework) -> bool:
+    """Return whether a compiled function of a package copies, by its name."""
+    name = function.partition("(")[0].replace("::", ".").rpartition(".")[2]
+    return "copy" in function.lower() or name in framework.fetching

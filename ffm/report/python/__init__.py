@@ -1,0 +1,1 @@
+"""What users of Python packages are told in these packages' words."""

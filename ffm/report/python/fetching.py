@@ -1,0 +1,58 @@
+"""Values that Python code fetches from the GPU again and again, for the screens: needed as written, often avoidable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ffm.report.kept_waits import KeptWaits
+from ffm.report.numbers import Scale
+from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy
+from ffm.results.documents.analysis import Analysis
+
+HEADING = "Values that the CPU fetches again and again"
+SHOWN = (
+    "The program needs them as it is written. It is not shown what it does with the values. Where `if` or `while` "
+    "decides by a value, it is needed in each turn. Where values are only summed up, averaged, logged or plotted, they "
+    "can stay on the GPU until they are read together."
+)
+SAVED = (
+    "Reading in every k-th turn leaves about one in k of these waits. These savings are not in the lists of problems, "
+    "and do not add up; what the GPU does instead, such as adding up, is not taken off."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchingWaits(KeptWaits):
+    """A site that waits for values that the CPU uses."""
+
+    watched: bool = True
+    """Whether the CPU was seen to use them."""
+    framework: Framework = PYTHON
+    """The package that fetches them."""
+
+    def sentence(self, scale: Scale) -> str:
+        """Return it in a sentence."""
+        used = "what the CPU then uses" if self.watched else "values whose use could not be watched"
+        return self.sentence_saying(scale, f"wait for {used}")
+
+
+def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
+    """Return the sites at which Python code fetches values more than once, largest saving first.
+
+    Where their use could not be watched, only a copy of the package is known to fetch any.
+    """
+    return [
+        replace(
+            FetchingWaits.told(analysis, wait, watched=wait.watched),
+            framework=framework_of_site(analysis, analysis.sites[wait.site]) or PYTHON,
+        )
+        for wait in analysis.fetching
+        if wait.watched or in_copy(analysis, analysis.sites[wait.site])
+    ]
+
+
+def advice(waits: list[FetchingWaits]) -> str:
+    """Return what to do about such sites, in the words of the packages that fetch."""
+    frameworks = {wait.framework.name: wait.framework for wait in waits}
+    steps = [f"In {name or 'Python'}: {one.kept_there}" for name, one in frameworks.items()]
+    return " ".join((SHOWN, *steps, SAVED))
