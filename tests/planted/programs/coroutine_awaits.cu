@@ -1,3 +1,4 @@
+// Coroutines wait for events of their own streams, and are resumed by a loop; they read what came, or drop it.
 // variants: reads, drops
 #include "planted.h"
 #include <coroutine>

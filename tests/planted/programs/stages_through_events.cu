@@ -19,8 +19,7 @@ void program()
         check(cudaEventRecord(done[0], streams[0]));
         if (variant("events"))
             check(cudaStreamWaitEvent(streams[1], done[0], 0));
-        WAIT(first, cudaStreamSynchronize(
-                        streams[0])); // sync: events unnecessary or conditionally unnecessary, missing required
+        WAIT(first, cudaStreamSynchronize(streams[0])); // sync: events unnecessary, missing required
         add_slowly(images[1], images[0], count, streams[1]);
         check(cudaEventRecord(done[1], streams[1]));
         check(cudaStreamWaitEvent(streams[2], done[1], 0));
