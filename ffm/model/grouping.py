@@ -29,11 +29,12 @@ SAMPLED_BESIDE = 50
 Integers = NDArray[Any]
 
 
-def parts(rows: int) -> Iterator[slice]:
-    """Return slices that divide so many rows into parts. A column computed part by part from others takes no memory for
-    temporary ones that grows with the run.
+def parts(rows: int, least: int = 0) -> Iterator[slice]:
+    """Return slices that divide so many rows into parts, of at least so many rows. A column computed part by part from
+    others takes no memory for temporary ones that grows with the run.
     """
-    return (slice(begin, begin + PART_ROWS) for begin in range(0, rows, PART_ROWS))
+    size = max(PART_ROWS, least)
+    return (slice(begin, begin + size) for begin in range(0, rows, size))
 
 
 def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -309,7 +309,8 @@ class Estimates:
     def of_rows(self, selected: NDArray[np.bool_], bound_s: float | None = None) -> Benefit:
         """Return what fixing the problems of the selected rows together saves; `bound_s` as for `of_groups`."""
         # Of the type of sites: for others, the passes are compiled once more.
-        label = selected.astype(np.int32) - np.int32(1)
+        label = selected.astype(np.int32)
+        label -= 1
         return self.of_groups(label, np.zeros(1, np.int32), 1, None if bound_s is None else np.array([bound_s]))[0]
 
     def without(self, selected: NDArray[np.bool_]) -> Replayed | None:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -151,6 +152,8 @@ def _traced_findings(
     add_downloads(sites, columns, tracing, memory, folder)
     columns.release()
     name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
+    pinning = _pinning(columns, traced, tracing)
+    columns.release()
     stages = (baseline, tracing, memory, sync_use)
     return Findings(
         runs=on,
@@ -165,10 +168,10 @@ def _traced_findings(
         costs=[_cost(document, baseline) for document in stages],
         matching=matching(columns, joined, traced),
         allocations=links,
-        pinning=_pinning(columns, traced, tracing),
-        timing=waits_for_timing(joined.reason),
-        sharing=joined.reason == Reason.SHARED_MEMORY,
-        ordering=only_order_streams(joined.reason, traced),
+        pinning=pinning,
+        timing=_unless_empty(waits_for_timing(joined.reason)),
+        sharing=_unless_empty(joined.reason == Reason.SHARED_MEMORY),
+        ordering=_unless_empty(only_order_streams(joined.reason, traced)),
         fetching=fetches_of(joined.reason, joined.keep, traced, named.stacks),
         work=work,
         wait_latency=tracing.wait_latency,
@@ -186,6 +189,11 @@ def _traced_findings(
         + ordinary_memory_notes(memory)
         + _notes_of_calls(tracing, columns, wall_s),
     )
+
+
+def _unless_empty(found: NDArray[Any]) -> NDArray[Any] | None:
+    """Return what was found of each row; None if that is nothing of any, which then takes no memory."""
+    return found if found.any() else None
 
 
 def _timeline_and_work(

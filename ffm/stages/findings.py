@@ -78,15 +78,15 @@ class Findings:
     """What the operations do on the GPU; None if no trace shows it."""
     timing: NDArray[np.uint8] | None = None
     """For each row of the timeline, if its wait serves only timing, how surely: a `Comparison` of
-    `ffm.model.necessity.rules`; otherwise 0. None if it is unknown.
+    `ffm.model.necessity.rules`; otherwise 0. None if none does, or it is unknown.
     """
     sharing: NDArray[np.bool_] | None = None
     """For each row of the timeline, whether nothing relies on its wait but, possibly, another process that shares
-    device memory. None if it is unknown.
+    device memory. None if there is none, or it is unknown.
     """
     ordering: NDArray[np.bool_] | None = None
     """For each row of the timeline, whether it is a synchronization on which only later work of other streams relies.
-    None if it is unknown.
+    None if there is none, or it is unknown.
     """
     fetching: Fetching | None = None
     """Where Python code fetches values again and again. None if it is unknown."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.grouping import RADIX_GROUPS, numbered, ranks_within, sorted_within
+from ffm.model.grouping import PART_ROWS, RADIX_GROUPS, numbered, parts, ranks_within, sorted_within
 
 WIDE = [0, 1, 5, 2**40, 2**63 + 1]
 
@@ -78,3 +78,11 @@ def test_values_at_ranks_are_those_of_sorting_however_often_they_occur(most: int
     whole = sorted_within(number, value.copy(), 3)
     for rank in ranks:
         assert found[first + rank].tolist() == whole[first + rank].tolist()
+
+
+@pytest.mark.parametrize("least", [0, 3 * PART_ROWS + 1])
+def test_parts_are_all_rows_once(least: int) -> None:
+    rows = 5 * PART_ROWS + 7
+    found = list(parts(rows, least))
+    assert np.concatenate([np.arange(rows)[part] for part in found]).tolist() == list(range(rows))
+    assert all(part.stop - part.start >= max(least, PART_ROWS) for part in found)

@@ -40,6 +40,8 @@ class Changing:
         served = _rows_where(takes_over, rows, kind)
         served = served[(timeline.problem[work.partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
         fixed = _rows_where(lambda part: (timeline.problem[part] != 0) & ~takes_over(part), rows, kind)
+        if not len(place) and not len(served):
+            return cls(fixed, fixed)
         places = np.empty(len(fixed) + len(served), kind)
         of_fixed = places[: len(fixed)]
         for part in parts(len(fixed)):

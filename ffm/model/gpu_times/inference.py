@@ -238,8 +238,10 @@ def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> ND
     longer than it did between events, which also delay what follows.
     """
     sites = int(timeline.site.max(initial=-1)) + 1
-    waited = latency >= 0
-    late = np.bincount(timeline.site[waited & (latency > most)], minlength=sites)
-    all_of = np.bincount(timeline.site[waited], minlength=sites)
+    late, all_of = np.zeros((2, sites), np.int64)
+    for part in parts(len(latency), sites):  # columns of all rows take much memory
+        waited, site = latency[part] >= 0, timeline.site[part]
+        late += np.bincount(site[waited & (latency[part] > most)], minlength=sites)
+        all_of += np.bincount(site[waited], minlength=sites)
     often: NDArray[np.bool_] = (late > OFTEN_LATE * all_of) & (late >= OFTEN)
     return often

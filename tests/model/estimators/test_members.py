@@ -38,3 +38,10 @@ def test_rows_with_problems_and_those_that_take_over_memory_change(
             labels[int(place[row])] = int(partner[row])
     assert found.place.tolist() == sorted(labels)
     assert found.labelled.tolist() == [labels[each] for each in sorted(labels)]
+
+
+def test_rows_visited_as_they_come_take_memory_once() -> None:
+    run = timeline([Row(problem=Problem.UNNECESSARY_SYNCHRONIZATION), Row(), Row(problem=Problem.UNNECESSARY_TRANSFER)])
+    found = Changing.of(run, simple_device_work(run), np.empty(0, np.int64))
+    assert found.place.tolist() == [0, 2]
+    assert np.shares_memory(found.place, found.labelled)
