@@ -89,7 +89,7 @@ class Findings:
     None if there is none, or it is unknown.
     """
     fetching: Fetching | None = None
-    """Where Python code fetches values again and again. None if it is unknown."""
+    """Where Python code fetches values again and again. None if it does nowhere, or it is unknown."""
     unproved: NDArray[np.bool_] | None = None
     """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
     that is unknown. None for measured runs.

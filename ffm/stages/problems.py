@@ -82,8 +82,8 @@ def only_order_streams(reason: NDArray[np.uint8], timeline: Timeline) -> NDArray
 
 def fetches_of(
     reason: NDArray[np.uint8], keep: NDArray[np.int32], timeline: Timeline, stacks: Sequence[Stack]
-) -> Fetching:
-    """Find, by the reasons of waits, where Python code fetches values more than once.
+) -> Fetching | None:
+    """Find, by the reasons of waits, where Python code fetches values more than once; None if it does nowhere.
 
     The wait for them may have another before it, in the same line of the program, that it covers (`keep`): a copy to
     pageable memory waits, and so does what follows it.
@@ -93,6 +93,8 @@ def fetches_of(
     often = np.flatnonzero(np.bincount(timeline.site[used], minlength=1) > 1).tolist()
     lines = {site: _python_line(stacks[site]) for site in often}
     fetching = [site for site, line in lines.items() if line is not None]
+    if not fetching:
+        return None
     found = np.where(used & np.isin(timeline.site, fetching), timeline.site, np.int32(-1))
     covered = (reason == Reason.LATER_COVERS) & np.isin(keep, fetching)
     for first, last in set(zip(timeline.site[covered].tolist(), keep[covered].tolist(), strict=True)):

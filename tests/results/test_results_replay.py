@@ -381,6 +381,7 @@ def test_needed_waits_of_python_code_are_listed_with_what_not_to_wait_saves(
     waits = findings.timeline.kind == Kind.SYNCHRONIZATION
     reasons = np.where(waits, reason, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
     fetching = fetches_of(reasons, np.full(5, -1, np.int32), findings.timeline, lines_of(7, 7, 7, python=python))
+    assert (fetching is not None) == python  # a column takes memory throughout the analysis
     write_results(dataclasses.replace(findings, fetching=fetching), tmp_path)
     found = [(wait.site, wait.occurrences, wait.watched) for wait in open_results(tmp_path).document.fetching]
     assert found == ([(1, 2, reason == Reason.RESULT_USED)] if python else [])
