@@ -51,7 +51,7 @@ _LABEL = re.compile(r"(\.L_x_\w+):")
 _REGISTER = re.compile(r"\bU?R\d+\b")
 _PREDICATE = re.compile(r"!?U?P(\d|T|R)")
 _DESTINATION = re.compile(r"U?R(\d+|Z)")
-_IN_BANK = re.compile(r"c\[0x0\]\s?\[(0x[0-9a-f]+)\]")
+_IN_BANK = re.compile(r"c\[0x0\]\s?\[(U?R\d+\+)?(0x[0-9a-f]+)\]")
 
 ACCESSES = {"LD", "LDG", "ST", "STG", "RED", "REDG", "ATOM", "ATOMG"}
 STORES_OWN = {"STS", "STL"}
@@ -91,6 +91,7 @@ class Effect:
 
     reads_all: bool
     reads: range
+    indexed: bool
     leads: tuple[int, int]
     overwritten: frozenset[str]
     used: frozenset[str]
@@ -151,12 +152,12 @@ def effects(program: Path, asked: list[Instruction]) -> list[Effect]:
     found = []
     for line in answer:
         reads_all, read, leads, overwritten, used, passed = line.split(";")
-        begin, length = map(int, read.split())
+        begin, length, indexed = map(int, read.split())
         branch, meeting = map(int, leads.split())
         pairs = frozenset((one.split(">")[0], one.split(">")[1]) for one in passed.split())
         found.append(
-            Effect(reads_all == "1", range(begin, begin + length), (branch, meeting), frozenset(overwritten.split()),
-                   frozenset(used.split()), pairs)
+            Effect(reads_all == "1", range(begin, begin + length), indexed == 1, (branch, meeting),
+                   frozenset(overwritten.split()), frozenset(used.split()), pairs)
         )  # fmt: skip
     return found
 
@@ -164,9 +165,9 @@ def effects(program: Path, asked: list[Instruction]) -> list[Effect]:
 def differences(one: Instruction, effect: Effect) -> Iterator[str]:
     """Yield what of an instruction is not as the disassembler shows."""
     base, operands = one.name.split(".")[0], one.operands
-    for place in _IN_BANK.findall(one.text):
-        if int(place, 16) not in effect.reads:
-            yield f"reads {place}"
+    for index, place in _IN_BANK.findall(one.text):
+        if int(place, 16) not in effect.reads or bool(index) != effect.indexed:
+            yield f"reads {index}{place}"
     leads = effect.leads[base == "BSSY"]
     if one.target is not None and base in ("BRA", "CALL", "BSSY") and one.target != leads:
         yield f"leads to {one.target:#x}, not {leads:#x}"

@@ -2,9 +2,9 @@
  *
  * A line has the architecture (10 * major + minor), the two words of the instruction, its offset in the code and the
  * code's bytes, all but the first in hexadecimal. The answer has, between semicolons: 1 if it may read any parameter;
- * where it begins to read constant bank 0, and how many bytes; where it leads to, and where threads meet that part
- * there, negative if nowhere; the registers that it overwrites with something else; those of whose values it makes use;
- * and those that it passes on, each with where. */
+ * where it begins to read constant bank 0, how many bytes, and 1 if so far behind a register; where it leads to, and
+ * where threads meet that part there, negative if nowhere; the registers that it overwrites with something else; those
+ * of whose values it makes use; and those that it passes on, each with where. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ int main(void)
                    &offset, &bytes) != 5)
             return 1;
         const ffm_bank_read reads = ffm_instruction_reads(architecture, word, offset, bytes);
-        printf("%d;%u %u;%" PRId64 " %" PRId64, reads.all, reads.begin, reads.bytes,
+        printf("%d;%u %u %d;%" PRId64 " %" PRId64, reads.all, reads.begin, reads.bytes, reads.indexed,
                ffm_branch_target(architecture, word, offset, bytes), ffm_meeting_target(word, offset, bytes));
         for (const char *what = "oup"; *what != 0; what++) {
             putchar(';');

@@ -123,6 +123,7 @@ def test_a_member_that_no_code_of_the_kernel_reads(
 POINTER, UNSET, COUNT = (
     load(FIRST_PARAMETER + place, width, to=to) for place, width, to in ((0, 8, 2), (8, 8, 6), (16, 4, 5))
 )
+PICKED = load(FIRST_PARAMETER, 8, index=4, to=6)
 STORE, MULTIPLY_HIGH, SHIFT = store(2, 5), 0x027, 0x019
 
 
@@ -135,7 +136,8 @@ STORE, MULTIPLY_HIGH, SHIFT = store(2, 5), 0x027, 0x019
         ("stores_it", [POINTER, UNSET, COUNT, STORE, store(2, 7), EXIT], "required"),
         ("multiplies", [POINTER, UNSET, COUNT, calculate(MULTIPLY_HIGH, 5, 5, 7, 5), STORE, EXIT], "unnecessary"),
         ("shifts", [POINTER, UNSET, COUNT, calculate(SHIFT, 5, 5, 7, 5), STORE, EXIT], "unnecessary"),
-        ("somewhere", [POINTER, COUNT, load(FIRST_PARAMETER, 4, index=2), STORE, EXIT], "required"),
+        ("somewhere", [POINTER, COUNT, PICKED, store(6, 5), EXIT], "required"),
+        ("factor", [POINTER, COUNT, PICKED, calculate(MULTIPLY_HIGH, 5, 5, 7, 5), STORE, EXIT], "unnecessary"),
     ],
 )
 def test_a_member_that_machine_code_does_not_use_as_an_address(

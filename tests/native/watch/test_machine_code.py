@@ -68,10 +68,15 @@ def test_other_banks_are_no_parameters(reader: Path, tmp_path: Path) -> None:
     assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
 
 
+def test_behind_an_index_any_parameter_may_be_read(reader: Path, tmp_path: Path) -> None:
+    for place in (FIRST_PARAMETER + 8, FIRST_PARAMETER - 8):  # compilers put a part of the index there
+        indexed = load(place, 8, index=2)
+        assert read(reader, tmp_path, cubin("kernel", GIVEN, [indexed, EXIT])) == f"kernel {'r' * 24}"
+
+
 @pytest.mark.parametrize(
     "instruction",
     [
-        load(FIRST_PARAMETER, 4, index=2),  # at a place that is known when it runs
         load(0x198, 8),  # the address of the bank, from which code may load
         (0x7B60, 0),  # a texture, whose handle may be a parameter
         (0x0000000003447943, 0),  # a call of what is elsewhere

@@ -99,6 +99,37 @@ def test_an_address_is_a_base_and_an_offset(flow: Path, body: Code, expected: bo
     assert used(flow, [WORD, *body, EXIT]) is expected
 
 
+@pytest.mark.parametrize(
+    ("width", "register", "expected"),
+    [(4, 6, True), (8, 7, True), (8, 6, False)],  # the word may be any, the upper half of one is in an odd place
+)
+def test_with_an_index_a_load_is_of_any_word(flow: Path, width: int, register: int, expected: bool) -> None:
+    indexed = load(FIRST_PARAMETER + 64, width, index=3, to=6)
+    assert used(flow, [indexed, store(2, register), EXIT]) is expected
+    assert not used(flow, [indexed, calculate(MULTIPLY_ADD, 11, register, 5, 255), store(2, 11), EXIT])
+    assert not used(flow, [load(FIRST_PARAMETER + 64, width, index=3, bank=4, to=6), store(2, register), EXIT])
+
+
+def test_uniform_loads_have_indexes_of_their_own(flow: Path) -> None:
+    indexed = 0x00010C00040A7ABB, 0x000FE20008000A00  # nvdisasm: ULDC.64 UR10, c[0x0][UR4+0x430]
+    from_uniform = 0x7C02 | 6 << 16 | 11 << 32, 0x000FE20008000F00  # nvdisasm: MOV R6, UR11
+    assert used(flow, [indexed, from_uniform, store(2, 6), EXIT])
+    assert not used(flow, [indexed, (from_uniform[0] - (1 << 32), from_uniform[1]), store(2, 6), EXIT])
+
+
+def test_predicates_are_no_addresses(flow: Path) -> None:
+    # nvdisasm: P2R R8, PR, RZ, 0x8 and R2P PR, R7, 0x8
+    assert not used(flow, [WORD, (0x00000008FF087803, 0), store(2, 8), EXIT])
+    assert used(flow, [WORD, (0x0000000807087803, 0), store(2, 8), EXIT])
+    assert not used(flow, [WORD, (0x0000000807007804, 0), EXIT])
+
+
+def test_a_product_of_halves_is_no_address(flow: Path) -> None:
+    halves = calculate(0x035, 11, 7, 7, 255)  # IADD.64 on Blackwell, HFMA2.MMA before
+    assert not used(flow, [WORD, halves, store(2, 11), EXIT])
+    assert used(flow, [WORD, halves, store(2, 11), EXIT], BLACKWELL)
+
+
 def test_what_is_overwritten_under_a_condition_may_remain(flow: Path) -> None:
     word, more = calculate(ADD, 7, 4, 5, 255)
     assert used(flow, [WORD, (word & ~ALWAYS | IF_P0, more), store(6, 4), EXIT])

@@ -135,6 +135,10 @@ static bool follow(const image *of, const Elf64_Shdr *text, uint8_t *read, uint3
         uint64_t word[2];
         memcpy(word, of->code + text->sh_offset + offset, sizeof word);
         const ffm_bank_read one = ffm_instruction_reads(of->architecture, word, offset, text->sh_size);
+        if (one.indexed) { /* an array among the parameters. What is added to the index can lie before them. */
+            memset(read, 0xff, (parameters + 7) / 8);
+            continue;
+        }
         if (one.all ||
             (one.bytes != 0 && one.begin < first && !ffm_harmless_before_parameters(of->architecture, one.begin)))
             return false;

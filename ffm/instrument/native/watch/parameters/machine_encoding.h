@@ -36,8 +36,8 @@ enum {
     FFM_RETURN = 0x950
 };
 
-/* Bits 0 to 11 of loads from a constant bank. */
-enum { FFM_LOAD_UNIFORM_BLACKWELL = 0x7ac, FFM_LOAD_UNIFORM = 0xab9, FFM_LOAD = 0xb82 };
+/* Bits 0 to 11 of loads from a constant bank. Blackwell has one for uniform registers, with and without an index. */
+enum { FFM_LOAD_UNIFORM_BLACKWELL = 0x7ac, FFM_LOAD_UNIFORM = 0xab9, FFM_LOAD_UNIFORM_INDEX = 0xabb, FFM_LOAD = 0xb82 };
 
 static inline uint32_t ffm_field(uint64_t word, uint32_t first, uint32_t bits)
 {
@@ -71,6 +71,19 @@ static inline uint32_t ffm_moved_bytes(const uint64_t word[2])
 {
     static const uint8_t bytes[8] = {1, 1, 2, 2, 4, 8, 16, 0};
     return bytes[ffm_field(word[1], 73 - 64, 3)];
+}
+
+static inline bool ffm_loads_constant(uint32_t kind)
+{
+    return kind == FFM_LOAD || kind == FFM_LOAD_UNIFORM || kind == FFM_LOAD_UNIFORM_INDEX ||
+           kind == FFM_LOAD_UNIFORM_BLACKWELL;
+}
+
+/* Whether a load from a constant bank adds a register to the place that it names. */
+static inline bool ffm_has_index(const uint64_t word[2])
+{
+    const uint32_t kind = ffm_kind(word), none = 0xff;
+    return kind == FFM_LOAD_UNIFORM_INDEX || (kind != FFM_LOAD_UNIFORM && ffm_field(word[0], 24, 8) != none);
 }
 
 /* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */

@@ -14,8 +14,8 @@ static const uint16_t
     consuming[] = {0x00a, 0x020, 0x021, 0x023, 0x028, 0x029, 0x02b, 0x030, 0x031, 0x032, 0x033, 0x03e,
                    0x045, 0x100, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0x111, 0x112, 0x113},
     /* Moves it, chooses it, adds to it, or operates on its bits. */
-    passing[] = {0x002, 0x007, 0x008, 0x009, 0x00f, 0x010, 0x011, 0x012, 0x013, 0x016, 0x017, 0x01b, 0x01a, 0x036,
-                 0x046, 0x048, 0x04a, 0x076, 0x082, 0x087, 0x090, 0x091, 0x092, 0x096, 0x097, 0x09b, 0x101},
+    passing[] = {0x002, 0x007, 0x008, 0x009, 0x00f, 0x010, 0x011, 0x012, 0x013, 0x016, 0x017, 0x01b, 0x01a, 0x035,
+                 0x036, 0x046, 0x048, 0x04a, 0x076, 0x082, 0x087, 0x090, 0x091, 0x092, 0x096, 0x097, 0x09b, 0x101},
     /* The same, with b as the number of places to shift by. */
     shifting[] = {0x019, 0x099},
     /* Adds c to the product of a and b. */
@@ -33,12 +33,19 @@ static const uint16_t
     /* The same for what stores. */
     storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
     /* Write a general or a uniform register with what no register carries, or with what is in another kind of them. */
-    writing[] = {0x803, 0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
+    writing[] = {0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
     /* Exchange registers between threads. */
-    exchanging[] = {0x389, 0x589, 0x989, 0xf89};
+    exchanging[] = {0x389, 0x589, 0x989, 0xf89},
+    /* Puts predicates among the bits of a register. */
+    with_predicates[] = {0x803},
+    /* Makes predicates of the bits of one. */
+    to_predicates[] = {0x804};
 
 /* A function gets its arguments in registers below this one, and on the stack. */
 enum { FIRST_KEPT = 16, MULTIPLY = 0x024 };
+
+/* A sum of pairs of registers on Blackwell, a product of halves of floating-point numbers before. */
+enum { SUM_OR_HALVES = 0x035 };
 
 #define HOLDS(list, wanted) holds(list, sizeof list / sizeof *list, wanted)
 
@@ -199,14 +206,24 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
     return has(general, a, MOST) || has(general, b, MOST) || has(general, c, MOST);
 }
 
+/* Whether the register so many bytes behind the first one that a load writes may get some of the half. An index leads
+ * to any place that is a multiple of the bytes that are loaded, as memory is accessed. */
+static bool loads_half(const instruction *one, uint32_t behind)
+{
+    const uint32_t bytes = ffm_moved_bytes(one->word), own = bytes < HALF ? bytes : HALF;
+    const uint32_t place = ffm_place_in_bank(one->word) + behind;
+    if (ffm_bank(one->word) != 0)
+        return false;
+    if (ffm_has_index(one->word))
+        return (one->half + bytes - behind + own - 1) % bytes < HALF + own - 1;
+    return place < one->half + HALF && one->half < place + own;
+}
+
 static void load_constant(const instruction *one)
 {
-    const uint32_t begin = ffm_place_in_bank(one->word), end = begin + ffm_moved_bytes(one->word);
     operand to = register_at(one, one->word[0], 16);
-    for (uint32_t place = begin; place < end; place += HALF, to.place++) {
-        const uint32_t behind = place + HALF < end ? place + HALF : end;
-        write(one, to, 1, ffm_bank(one->word) == 0 && place < one->half + HALF && one->half < behind);
-    }
+    for (uint32_t behind = 0; behind < ffm_moved_bytes(one->word); behind += HALF, to.place++)
+        write(one, to, 1, loads_half(one, behind));
 }
 
 static bool is_uniform(uint32_t kind, uint32_t base)
@@ -221,19 +238,22 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
     const operand to = register_at(&one, word[0], 16);
     if (kind == FFM_CALL_ELSEWHERE)
         return has(carriers->general, 0, FIRST_KEPT);
-    if (kind == FFM_LOAD || kind == FFM_LOAD_UNIFORM || kind == FFM_LOAD_UNIFORM_BLACKWELL) {
+    if (ffm_loads_constant(kind)) {
         load_constant(&one);
     } else if (HOLDS(to_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1,
               carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
-    } else if (HOLDS(exchanging, kind)) { /* with other threads, of which operands b and c tell which */
+    } else if (HOLDS(exchanging, kind) || HOLDS(with_predicates, kind)) {
+        /* Operands b and c tell which other threads, or which predicates. */
         write(&one, to, 1, carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
+    } else if (base == SUM_OR_HALVES && architecture < FFM_BLACKWELL) {
+        write(&one, to, 1, false);
     } else if (HOLDS(passing, base) || HOLDS(shifting, base) || HOLDS(multiplying, base)) {
         calculate(&one, base);
     } else if (HOLDS(consuming, base)) {
         write(&one, to, 1, false);
-    } else if (!HOLDS(comparing, base) && !HOLDS(without_sources, kind) && !HOLDS(loading_own, kind) &&
-               reads_carrier(&one, kind)) {
+    } else if (!HOLDS(comparing, base) && !HOLDS(without_sources, kind) && !HOLDS(to_predicates, kind) &&
+               !HOLDS(loading_own, kind) && reads_carrier(&one, kind)) {
         return true;
     } else if (HOLDS(writing_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1, false);

@@ -78,17 +78,17 @@ static ffm_bank_read read_of(const uint64_t word[2], uint32_t bytes)
     return (ffm_bank_read){.begin = ffm_place_in_bank(word), .bytes = bytes};
 }
 
-/* With an index, the place is not known, but the bank is. */
-static ffm_bank_read of_load(uint32_t kind, const uint64_t word[2])
+static ffm_bank_read of_load(const uint64_t word[2])
 {
-    const uint32_t index = ffm_field(word[0], 24, 8), width = ffm_moved_bytes(word);
-    const uint32_t none = kind == FFM_LOAD_UNIFORM ? 0 : 0xff;
+    const uint32_t kind = ffm_kind(word), width = ffm_moved_bytes(word);
     const bool mode = ffm_field(word[1], 78 - 64, 2) != 0;
-    if (mode || width == 0 || ffm_names_uniform(word) != (kind == FFM_LOAD_UNIFORM_BLACKWELL))
+    const bool names_uniform = kind == FFM_LOAD_UNIFORM_BLACKWELL || kind == FFM_LOAD_UNIFORM_INDEX;
+    const bool unused = kind == FFM_LOAD_UNIFORM && ffm_field(word[0], 24, 8) != 0;
+    if (mode || unused || width == 0 || ffm_names_uniform(word) != names_uniform)
         return everything;
-    if (index == none)
-        return read_of(word, width);
-    return kind == FFM_LOAD && ffm_bank(word) != 0 ? nothing : everything;
+    ffm_bank_read read = read_of(word, width);
+    read.indexed = read.bytes != 0 && ffm_has_index(word);
+    return read;
 }
 
 static int64_t within(uint64_t offset, int64_t distance, uint64_t bytes)
@@ -137,9 +137,9 @@ ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2
     const uint16_t kind = (uint16_t)ffm_kind(word), base = (uint16_t)ffm_base(word);
     if (kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL)
         return ffm_branch_target(architecture, word, offset, bytes) < 0 ? everything : nothing;
-    if (kind == FFM_LOAD || (kind == FFM_LOAD_UNIFORM && architecture <= FFM_HOPPER) ||
-        (kind == FFM_LOAD_UNIFORM_BLACKWELL && architecture >= FFM_BLACKWELL))
-        return of_load(kind, word);
+    if (ffm_loads_constant(kind) &&
+        (kind == FFM_LOAD || (kind == FFM_LOAD_UNIFORM_BLACKWELL) == (architecture >= FFM_BLACKWELL)))
+        return of_load(word);
     if (holds(others, sizeof others / sizeof *others, kind))
         return nothing;
     if (holds(arithmetic, sizeof arithmetic / sizeof *arithmetic, base))
