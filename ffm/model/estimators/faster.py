@@ -86,8 +86,10 @@ def faster_run(
     members = np.sort(at(place, rows)).astype(np.int64, copy=False)
     both = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.UNNECESSARY_TRANSFER
     sets = gone & (work.action == Action.SET_AND_WAIT)  # the CPU does not set the memory instead
+    shortened = np.where(ending, 0, call)
     shorter = trace._replace(
-        duration=timeline.duration - np.where(ending, 0, call),
+        duration=timeline.duration - shortened,
+        shortened=shortened,
         problem=gone.astype(timeline.problem.dtype) * timeline.problem.dtype.type(both),
         action=np.where(sets, work.action.dtype.type(Action.ENQUEUE_AND_WAIT), work.action),
     )

@@ -11,7 +11,8 @@ What a fix does to a row:
 - **Unnecessary synchronization**: its wait disappears; an explicit one disappears entirely. So does the latency that
   ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the lower end of
   the interval, it waits for as long as that latency again: what of it was the GPU's, and what was falling asleep and
-  waking, cannot be seen.
+  waking, cannot be seen. Waits of other threads take part only if they began after it: others show themselves when the
+  work was done.
 - **Free**: the memory is kept for the next allocation at its place that it is large enough for
   (`ffm.model.estimators.hoisting`), and both calls disappear. If no such allocation follows, the free comes later: its
   wait disappears, and so does its own time if the memory is left to the process's end.
@@ -26,6 +27,10 @@ lower end of the interval assumes neither: there, each thread keeps its pace. Wh
 until another one let it go (`ffm.model.lock_order`), it goes on when that one does, in the same order as before. Where
 a profiler told who can wait for whom (`ffm.model.encounter_order`), they wait for each other anew, and nothing is
 inferred of these threads.
+
+Calls of several threads overlap, and are simulated one after the other, in the order in which they acted on the GPU.
+So a wait may meet work that another call enqueued after the wait began. That does not delay it: what a fix leaves comes
+no later than it did, and no wait of such a run ends later.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
@@ -156,6 +161,7 @@ class Replay:
             gpu_of_stream=gpus.of_stream,
             first_gpu=gpus.first,
             events=work.events,
+            shortened=_NO_ROWS,
         )
         self._stretches = Stretches(
             timeline.start,

@@ -120,6 +120,7 @@ def _rest(state: State) -> list[NDArray[Any]]:
         removed.waking,
         removed.scope,
         removed.latency,
+        removed.ended,
     ]
 
 

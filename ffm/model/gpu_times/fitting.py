@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
-from ffm.model.device import DeviceWork
+from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
+from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 
 WAITED_NS = 2_000
@@ -18,12 +19,19 @@ idle GPU takes 0.1 to 1 microseconds.)
 
 
 def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
-    """Return the rows by process, then start, as in `ffm.model.visits`. They are sorted by thread, and threads by
-    process.
+    """Return the rows by process, then by when each acts on the GPU, as in `ffm.model.visits`. Rows are sorted by
+    thread, and threads by process.
+
+    A call enqueues at its end, but for its wait: what another thread begins to wait for meanwhile is not this work. A
+    wait is for what was enqueued before it began.
     """
     if work.processes == len(work.process_of_thread):
         return np.empty(0, np.int64)
-    return np.lexsort((timeline.start, work.process_of_thread[timeline.thread]))
+    acts = timeline.start + timeline.duration
+    for part in parts(len(acts)):
+        waits = (work.action[part] >= Action.WAIT_AND_ENQUEUE) & (work.action[part] <= Action.WAIT_EVENT)
+        acts[part] = np.where(waits, timeline.start[part], acts[part] - timeline.wait[part])
+    return np.lexsort((acts, work.process_of_thread[timeline.thread]))
 
 
 def fit_times(

@@ -49,7 +49,7 @@ class Trace(NamedTuple):
     """The run: the columns of `Timeline` and `DeviceWork` with the same names."""
 
     order: Columns
-    """The rows by process, then by start, as in `ffm.model.visits`."""
+    """The rows by process, then by when each acts on the GPU, as in `ffm.model.visits`."""
     thread: Columns
     start: Columns
     duration: Columns

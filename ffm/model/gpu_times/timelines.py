@@ -59,7 +59,7 @@ class Inference:
     """The three timelines."""
 
     order: NDArray[np.int64]
-    """In which their rows are visited: by process, then by start, as in `ffm.model.visits`."""
+    """In which their rows are visited: by process, then by when each acts on the GPU, as in `ffm.model.visits`."""
     likely: GpuTimes
     slow: GpuTimes
     fast: GpuTimes

@@ -172,4 +172,4 @@ def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: in
     start, ready = trace.start[following], times.ready[following]
     idle = state.latest[process] + times.pause <= start - early and ready + times.pause <= start
     alike = idle or ready - state.latest[process] == early
-    return bool(alike and state.removed.over[process] <= start - early)
+    return bool(alike and state.removed.over[thread] <= start - early)

@@ -25,7 +25,7 @@ class Trace(NamedTuple):
     """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
 
     order: Columns
-    """The rows by process, then by start, as in `ffm.model.visits`."""
+    """The rows by process, then by when each acts on the GPU, as in `ffm.model.visits`."""
     thread: Columns
     start: Columns
     duration: Columns
@@ -47,6 +47,8 @@ class Trace(NamedTuple):
     """The columns of `ffm.model.device.Gpus`."""
     first_gpu: Columns
     events: int
+    shortened: Columns
+    """By how much shorter `duration` is than it was; empty if it is not."""
 
 
 class Gpu(NamedTuple):
@@ -107,7 +109,7 @@ class Manner(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """Of the last wait that was removed in each process."""
+    """Of the last wait that was removed in each thread; columns of shape (threads,)."""
 
     target: Columns
     """When its work should be over."""
@@ -118,6 +120,8 @@ class Removed(NamedTuple):
     scope: Columns
     """What it waited for."""
     latency: Columns
+    ended: Columns
+    """When it was over in the run as measured."""
 
 
 class Waiting(NamedTuple):
@@ -152,6 +156,8 @@ class State(NamedTuple):
     ordered: Columns
     """When the work of each process is done for which later work waits on the GPU, as the CPU does not wait for it."""
     removed: Removed
+    removed_last: Columns
+    """The thread of each process whose removed wait is over last; -1 if there is none."""
     moved_until: Columns
     """When each thread waits for what moved waits have left to it, or -1; in the time of the run as measured."""
     moved_for: Columns
@@ -196,12 +202,14 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
         ordered=np.zeros(processes, np.int64),
         removed=Removed(
-            target=np.zeros(processes, np.int64),
-            over=np.full(processes, -1, np.int64),
-            waking=np.zeros(processes, np.int64),
-            scope=np.zeros(processes, np.int64),
-            latency=np.zeros(processes, np.int64),
+            target=np.zeros(threads, np.int64),
+            over=np.full(threads, -1, np.int64),
+            waking=np.zeros(threads, np.int64),
+            scope=np.zeros(threads, np.int64),
+            latency=np.zeros(threads, np.int64),
+            ended=np.zeros(threads, np.int64),
         ),
+        removed_last=np.full(processes, -1, np.int64),
         moved_until=np.full(threads, -1, np.int64),
         moved_for=np.zeros(threads, np.int64),
         touched=np.zeros(threads, np.uint8),

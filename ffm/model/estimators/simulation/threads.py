@@ -7,6 +7,9 @@ from ffm.model.estimators.simulation.state import Columns, State, Trace
 from ffm.model.thread_relations_kernels import Family, Locks
 from ffm.model.visits import row_at
 
+NEVER = -(1 << 62)
+"""Nanoseconds by which something is earlier that is never over."""
+
 
 @inner
 def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place: int, child: int) -> int:
@@ -19,11 +22,11 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
     early, ended = state.early, state.ended
     if family.forked[thread] == place and family.parent[thread] >= 0:
         early[thread] = early[family.parent[thread]]
-    gain = joined_gain(state, family, strict, place, child)
+    if child < len(family.children) and family.joined[family.children[child]] <= place:
+        early[thread] = max(early[thread], joined_gain(state, family, strict, place, child))
     while child < len(family.children) and family.joined[family.children[child]] <= place:
         state.touched[thread] |= state.touched[family.children[child]]
         child += 1
-    early[thread] = max(early[thread], gain)
     leader = family.follows[thread]
     if leader >= 0 and state.touched[leader] and not strict and ended[thread] > 0:
         room = trace.start[row] - ended[thread]  # it cannot have waited longer than it did nothing
@@ -72,13 +75,13 @@ def let_go_on(state: State, trace: Trace, locks: Locks, less: Columns, place: in
 
 @inner
 def joined_gain(state: State, family: Family, strict: bool, place: int, child: int) -> int:
-    """Return by how much the threads joined at a place, from `child` on, end earlier; -1 if there are none.
+    """Return by how much the threads joined at a place, `child` and those after it, end earlier; less than 0 if later.
 
     Those that run the same code are over when the last of them is.
     """
     early, ended = state.early, state.ended
-    gain = -1
-    least = -1
+    least = int(early[family.children[child]])
+    gain = NEVER
     alike = -1
     last = 0
     sooner = 0
@@ -92,8 +95,7 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
             sooner = int(ended[other] - early[other])
         last = max(last, int(ended[other]))
         sooner = max(sooner, int(ended[other] - early[other]))
-        if least < 0 or early[other] < least:
-            least = int(early[other])
+        least = min(least, int(early[other]))
         child += 1
         following = family.children[child] if child < len(family.children) else -1
         if following < 0 or family.joined[following] > place or family.alike[following] != alike:

@@ -13,6 +13,9 @@ from ffm.model.numbers import (
     WAIT_EVENT,
 )
 
+NEVER_OVER = 1 << 62
+"""Nanoseconds."""
+
 
 @inner
 def wait_for_gpu(
@@ -41,7 +44,8 @@ def wait_for_gpu(
             state.ordered[process] = max(state.ordered[process], target)
         remove_wait(state, trace, manner, row, now, target, scope, latency)
     else:
-        now = wait_again(state, trace, manner, row, now, target, scope, latency)
+        until = wait_again(state, trace, manner, row, now, target, scope, latency)
+        now = max(now, min(until, latest_end(trace, row, now) - late))
     if late > 0:
         stand_still(state, trace, row, now, scope, late)
     return now + late
@@ -65,26 +69,49 @@ def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late
 
 
 @inner
+def latest_end(trace: Trace, row: int, arrived: int) -> int:
+    """Return until when a wait lasts at most if several threads call the driver: as in the run as measured, or later by
+    as much as its thread is that comes to it at `arrived`. All that it waits for came no later there.
+
+    Calls of threads overlap, and are simulated one after the other: without this, threads would be late by what others
+    do meanwhile, and then delay these. A single thread is not late, and `ffm.model.estimators.stretches` compares parts
+    of its runs however early they are.
+    """
+    if len(trace.process_of_thread) == 1:
+        return NEVER_OVER
+    end = trace.start[row] + trace.wait[row]
+    if trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
+        shortened = trace.shortened[row] if len(trace.shortened) > 0 else 0
+        end = trace.start[row] + trace.duration[row] + shortened
+    return int(max(end, arrived + trace.wait[row]))
+
+
+@inner
 def remove_wait(
     state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> None:
     """Remember what a removed wait had to wait for, for the next one that covers it."""
-    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
+    removed, thread = state.removed, trace.thread[row]
     # A negative latency: it waited for work that was thought to be done.
     beyond = latency if latency >= 0 else -1 - latency
     waking = 0 if manner.recurs else min(beyond, manner.waking)
     done = (target if latency >= 0 else max(now, target)) + beyond - waking
-    if done > now and removed.over[process] <= now:  # no earlier one would still last
-        removed.latency[process] = 0
-    if done > now and done >= removed.over[process]:
+    if done > now and removed.over[thread] <= now:  # no earlier one would still last
+        removed.latency[thread] = 0
+    if done > now and done >= removed.over[thread]:
         # One that waited for nothing more after an earlier one does not tell how long waking takes; that one does.
-        if latency < 0 and not manner.recurs and removed.over[process] > now:
-            waking = max(waking, removed.waking[process])
-        removed.target[process] = target
-        removed.over[process] = done
-        removed.waking[process] = waking
-        removed.scope[process] = last_of(state, trace, row, target, scope)
-        removed.latency[process] = max(removed.latency[process], min(beyond, trace.wait[row]))
+        if latency < 0 and not manner.recurs and removed.over[thread] > now:
+            waking = max(waking, removed.waking[thread])
+        removed.target[thread] = target
+        removed.over[thread] = done
+        removed.waking[thread] = waking
+        removed.scope[thread] = last_of(state, trace, row, target, scope)
+        removed.latency[thread] = max(removed.latency[thread], min(beyond, trace.wait[row]))
+        removed.ended[thread] = trace.start[row] + trace.duration[row]
+        process = trace.process_of_thread[thread]
+        last = state.removed_last[process]
+        if last < 0 or done >= removed.over[last]:
+            state.removed_last[process] = thread
 
 
 @inner
@@ -92,8 +119,7 @@ def wait_again(
     state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> int:
     """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
-    removed, process = state.removed, trace.process_of_thread[trace.thread[row]]
-    arrived = now
+    arrived, thread = now, trace.thread[row]
     # Its own work was done quickly; the time until the CPU continues stays the same.
     if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
         now = max(now, target) - 1 - latency
@@ -101,13 +127,27 @@ def wait_again(
         now = max(now - 1 - latency, target)
     elif target > now:
         now = target + latency
-    # What a removed wait had to wait for, the next one that covers it waits for: it wakes as late.
-    same = is_covered(removed.scope[process], scope, trace, row)
-    if same and target >= removed.target[process] and removed.over[process] > arrived:
-        now = max(now, int(removed.over[process] + removed.waking[process]))
-        if manner.recurs:
-            now = max(now, max(arrived, target) + int(removed.latency[process]))
+    now = max(now, take_up(state, trace, manner, row, thread, arrived, target, scope))
+    # A wait that began before another thread's was over has itself shown when the work was done.
+    other = state.removed_last[trace.process_of_thread[thread]]
+    if other >= 0 and other != thread and trace.start[row] >= state.removed.ended[other]:
+        now = max(now, take_up(state, trace, manner, row, other, arrived, target, scope))
     return now
+
+
+@inner
+def take_up(
+    state: State, trace: Trace, manner: Manner, row: int, thread: int, arrived: int, target: int, scope: int
+) -> int:
+    """Return until when a wait lasts at least that covers what the last removed wait of a thread had to wait for: it
+    wakes as late as that. `arrived` if it does not.
+    """
+    removed = state.removed
+    same = is_covered(removed.scope[thread], scope, trace, row)
+    if not same or target < removed.target[thread] or removed.over[thread] <= arrived:
+        return arrived
+    until = int(removed.over[thread] + removed.waking[thread])
+    return max(until, max(arrived, target) + int(removed.latency[thread])) if manner.recurs else until
 
 
 @inner
