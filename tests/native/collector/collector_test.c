@@ -340,6 +340,7 @@ int main(int count, char **arguments)
     watch_results(down);
     ffm_test_sources_sent_again();
     ffm_test_viewed_memory();
+    ffm_test_rows_counted_from_one();
     launch_often(sync);
     read_managed_variable(sync);
     ffm_test_memory_freed_during_a_launch();

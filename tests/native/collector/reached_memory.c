@@ -78,3 +78,30 @@ void ffm_test_viewed_memory(void)
     ffm_device_writes_before(&start, none, &(ffm_operation){0});
     assert(ffm_device_writes_last(&viewed) != 0 && ffm_device_writes_last(&other) == 0);
 }
+
+/* What a kernel that is given an address leads to. */
+static uint64_t led_to(uint64_t address)
+{
+    const ffm_function start = {.kind = FFM_KIND_LAUNCH, .parameters = 9, .extra = 10, .stream = -1, .source = -1};
+    size_t bytes = sizeof address;
+    void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &address, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                      CU_LAUNCH_PARAM_END};
+    const uint64_t arguments[FFM_LARGEST_ARITY] = {[10] = (uint64_t)packed};
+    ffm_operation operation = {0};
+    ffm_device_writes_before(&start, arguments, &operation);
+    return operation.destination;
+}
+
+/* An address of a row before an array leads to it if it is in no other memory. */
+void ffm_test_rows_counted_from_one(void)
+{
+    enum { BEHIND_NOTHING = 0x100000, BYTES = 0x4000, ROW = 0x1000, NEXT = BEHIND_NOTHING + BYTES };
+    const ffm_function plain = {.kind = FFM_KIND_ALLOCATION, .memory = FFM_MEMORY_DEVICE};
+    ffm_device_writes_after(&plain, &(ffm_operation){.destination = BEHIND_NOTHING, .bytes = BYTES});
+    ffm_device_writes_after(&plain, &(ffm_operation){.destination = NEXT, .bytes = BYTES});
+    assert(led_to(BEHIND_NOTHING - ROW) == BEHIND_NOTHING);
+    assert(led_to(BEHIND_NOTHING - BYTES) == BEHIND_NOTHING);
+    assert(led_to(BEHIND_NOTHING - BYTES - 64) == FFM_LEADS_NOWHERE);
+    assert(led_to(NEXT - ROW) == BEHIND_NOTHING);
+    assert(led_to(NEXT + BYTES + 64) == FFM_LEADS_NOWHERE);
+}

@@ -4,5 +4,6 @@
 
 void ffm_test_memory_freed_during_a_launch(void);
 void ffm_test_viewed_memory(void);
+void ffm_test_rows_counted_from_one(void);
 
 #endif

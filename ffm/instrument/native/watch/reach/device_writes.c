@@ -94,8 +94,9 @@ static void add(uint64_t start, uint64_t bytes)
     device.members[group] = 1;
     device.written[group] = 0;
     __atomic_store_n(&device.added, device.added + 1, __ATOMIC_RELEASE);
-    if (start - FFM_LARGEST_ELEMENT < device.low)
-        device.low = start - FFM_LARGEST_ELEMENT;
+    const uint64_t before = bytes > FFM_LARGEST_ELEMENT ? bytes : FFM_LARGEST_ELEMENT;
+    if (start - before < device.low)
+        device.low = start - before;
     if (start + bytes > device.high)
         device.high = start + bytes;
 }
@@ -142,16 +143,29 @@ static void join_numbers(uint32_t one, uint32_t other)
         join(second, first);
 }
 
-/* Join what an address leads to; returns it, or 0. The end of an allocation, where no other begins, leads to it as
- * well. */
-static uint32_t follow(uint64_t address, bool any, uint32_t known)
+/* The allocation that an address is in, or at the end of, where no other begins; 0 if there is none. */
+static uint32_t reached(uint64_t address)
 {
-    uint32_t found = find(address);
-    if (found == 0)
-        found = find(address - 1);
-    if (found != 0 && any)
+    const uint32_t found = find(address);
+    return found != 0 ? found : find(address - 1);
+}
+
+/* The allocation that an address comes before: by an element, or in no other allocation and by rows of it, as that of
+ * an array whose rows count from one; 0 if there is none. */
+static uint32_t ahead(uint64_t address)
+{
+    uint32_t found = reached(address + FFM_LARGEST_ELEMENT);
+    if (found != 0 || device.group == NULL || reached(address) != 0)
+        return found;
+    found = ffm_intervals_from(&device.tree, address);
+    const ffm_interval *next = &device.tree.nodes[found];
+    return found != 0 && next->start - address <= next->end - next->start ? found : 0;
+}
+
+static void join_found(uint32_t found, uint32_t known)
+{
+    if (found != 0)
         join_numbers(known, found);
-    return found;
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -176,6 +190,8 @@ static void give(ffm_given_words *given, ffm_given_word word)
 
 static void lead(led *to, uint32_t found, uint64_t offset)
 {
+    if (to->any)
+        join_numbers(to->number, found);
     to->any = true;
     to->number = found;
     to->start = device.tree.nodes[found].start;
@@ -186,10 +202,9 @@ static void parameter(uint64_t word, uint64_t offset, void *opaque)
 {
     led *to = opaque;
     pthread_mutex_lock(&device.lock);
-    const uint32_t found = follow(word, to->any, to->number);
+    const uint32_t found = reached(word), counted = ahead(word);
     if (found != 0)
         lead(to, found, offset);
-    const uint32_t counted = follow(word + FFM_LARGEST_ELEMENT, to->any, to->number);
     if (counted != 0 && counted != found)
         lead(to, counted, offset);
     pthread_mutex_unlock(&device.lock);
@@ -266,8 +281,8 @@ static void receive(uint64_t destination, uint64_t word)
         return;
     pthread_mutex_lock(&device.lock);
     const uint32_t into = find(destination);
-    follow(word, true, into);
-    follow(word + FFM_LARGEST_ELEMENT, true, into);
+    join_found(reached(word), into);
+    join_found(ahead(word), into);
     pthread_mutex_unlock(&device.lock);
 }
 
