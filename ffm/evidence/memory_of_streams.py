@@ -55,7 +55,7 @@ def streams_with_memory(
     apart = contexts_apart(columns, operations, contexts)[np.ix_(context, context)]
     if len(context) < 2 or _reached_otherwise(columns, operations):
         return replace(operations.streams, apart=apart)
-    uses = _uses(columns, operations, joined, given, unread)
+    uses = _uses(columns, operations, joined, given, unread).shared(operations.stream)
     apart |= ~_together(uses, operations)
     return replace(
         operations.streams, apart=apart, used=None if apart.all() else uses.by_operation(len(operations.start))
@@ -116,6 +116,18 @@ class _Uses:
     writes: NDArray[np.bool_]
     anything: NDArray[np.int64]
     """Rows of work that may use any memory."""
+
+    def shared(self, stream: NDArray[np.int64]) -> _Uses:
+        """Return only the uses of memory that work on several streams uses, and some of it writes; given the stream of
+        each operation.
+        """
+        number, first = numbered(self.memory)
+        mine = stream[self.operation]
+        several, written = np.zeros(len(first), np.bool_), np.zeros(len(first), np.bool_)
+        several[number[mine != mine[first][number]]] = True
+        written[number[self.writes]] = True
+        kept = (several & written)[number]
+        return _Uses(self.operation[kept], self.memory[kept], self.writes[kept], self.anything)
 
     def by_operation(self, operations: int) -> UsedMemory:
         """Return the same by operations, of which there are so many, and memory numbered without gaps."""

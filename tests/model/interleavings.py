@@ -16,7 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.necessity.program import Action, Handovers, Operations, Role, Scope, StreamKind, Streams, Uses
+from ffm.model.necessity.program import (
+    Action,
+    Handovers,
+    Operations,
+    Role,
+    Scope,
+    StreamKind,
+    Streams,
+    UsedMemory,
+    Uses,
+)
 
 STREAMS, FLAGS, STEP_NS = 2, 3, 10
 
@@ -138,10 +148,11 @@ def run_of(program: Program, seed: int) -> list[Place] | None:
         at[thread] += 1
 
 
-def operations_of_run(program: Program, run: list[Place], *, shared: bool = False) -> Operations:
+def operations_of_run(program: Program, run: list[Place], *, shared: bool = False, told: bool = False) -> Operations:
     """Return the steps of a run as operations; those that call no driver do nothing.
 
-    Each thread launches on a stream of its own, or all on one that is `shared`.
+    Each thread launches on a stream of its own, or all on one that is `shared`. If it is `told` what they use, each
+    copy writes memory of its own, which launches read.
     """
     steps = [program[thread][number] for thread, number in run]
     count, streams = len(run), STREAMS + len(program)
@@ -161,7 +172,29 @@ def operations_of_run(program: Program, run: list[Place], *, shared: bool = Fals
         action=np.array(
             [Action.WORK if step.what in ("copy", "launch") else Action.NOTHING for step in steps], np.uint8
         ),
-        streams=Streams(np.full(streams, StreamKind.INDEPENDENT, np.uint8), np.zeros(streams, np.int64)),
+        streams=Streams(
+            np.full(streams, StreamKind.INDEPENDENT, np.uint8),
+            np.zeros(streams, np.int64),
+            used=_used_memory(program, run) if told else None,
+        ),
+    )
+
+
+def _used_memory(program: Program, run: list[Place]) -> UsedMemory:
+    """Return what copies write and launches read."""
+    copies = places(program, "copy")
+    what = [program[thread][number].what for thread, number in run]
+    memory = [
+        copies.index(place) if one == "copy" else program[place[0]][place[1]].which
+        for place, one in zip(run, what, strict=True)
+        if one in ("copy", "launch")
+    ]
+    working = np.array([one in ("copy", "launch") for one in what], np.bool_)
+    return UsedMemory(
+        np.cumsum([0, *working]),
+        np.array(memory, np.int64),
+        np.array([one == "copy" for one in what], np.bool_)[working],
+        np.zeros(len(run), np.bool_),
     )
 
 

@@ -71,6 +71,7 @@ def end_wait(
         waited.latest[mine, one] = count
         push(waited.top, covers, count, mine)
         waited.most[mine, one] = max(waited.most[mine, one], upto)
+        waited.most_of_all[one] = max(waited.most_of_all[one], upto)
         if program.judged[row]:
             waited.most_judged[mine, one] = max(waited.most_judged[mine, one], upto)
         if stays:
@@ -203,6 +204,7 @@ def nothing_waited_for(threads: int, streams: int) -> Waited:
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
         np.full((threads, streams), -1, np.int64),
+        np.zeros(streams, np.int64),
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
         np.full(threads, -1, np.int64),

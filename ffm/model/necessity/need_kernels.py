@@ -15,6 +15,7 @@ from ffm.model.necessity.order_kernels import (
     put_surely_behind,
     shares_until,
     work_waited_for,
+    work_waited_for_by_any,
 )
 from ffm.model.necessity.reliance_kernels import note_need, rely, rely_on_any, rely_on_own, rely_on_threads
 from ffm.model.necessity.state import (
@@ -56,7 +57,8 @@ def need_for_order(
 
     Where it has no memory in common with the work of another stream, it does not matter what comes first. What its
     thread's own waits certainly cover, it needs no wait of others for. But others that share its stream may come later
-    in another run, unless they are known to come before.
+    in another run, unless they are known to come before. What its work shares with that of another stream tells only if
+    no other thread may change which of it comes first.
     """
     own, mine = program.stream[row], program.thread[row]
     first, alone = credited.covers_at[mine, own], order.alone[own] == mine
@@ -65,13 +67,18 @@ def need_for_order(
         if program.apart[own, one]:
             continue
         known = certainly_behind(order, program, reliance, row, own, one)
-        if len(program.memory_first) > 0 and shares_until(order, program, row, one) <= known:
-            complete = complete and work_waited_for(order, waited, mine, one) <= known
+        told = alone and len(program.memory_first) > 0 and program.in_order[own, one]
+        if told and shares_until(order, program, row, one) <= known:
+            complete = complete and work_waited_for_by_any(order, waited, one) <= known
             continue
+        since = first
+        if told:
+            since = max(first, credited.covers_between[own, one])
+            credited.covers_between[own, one] = cover_count
         own_until, count = rely_on_own(needs, count, covers, order, waited, NEED_ORDER, mine, one, known, time)
         over, count = rely_on_threads(
             needs, count, covers, order, waited, program, reliance, NEED_ORDER, row, mine, one, own_until,
-            own_until if alone else known, first, time,
+            own_until if alone else known, since, time,
         )  # fmt: skip
         put_surely_behind(order, program, row, one, over)
         for number in program.callers:

@@ -228,6 +228,12 @@ def work_waited_for(order: Order, waited: Waited, thread: int, stream: int) -> i
 
 
 @inner
+def work_waited_for_by_any(order: Order, waited: Waited, stream: int) -> int:
+    """Return the last real work of a stream that some thread has waited for."""
+    return int(order.last_work[order.before_stream[stream] + waited.most_of_all[stream]])
+
+
+@inner
 def hold_back(held: Held, order: Order, stream: int, row: int) -> None:
     """Note an operation that the CPU may hold back."""
     if held.since[stream] == 0:
@@ -253,3 +259,41 @@ def held_apart(held: Held, stream: int) -> int:
         if held.since[one] != 0:
             least = min(least, held.behind[one, stream])
     return int(least)
+
+
+def streams_in_order(program: Program, reliance: Reliance) -> Integers:
+    """Return, of shape (streams, streams), whether all work of both that shares memory comes in one order, however
+    threads are scheduled.
+
+    Work of one thread does. If some work of two threads does not, nothing is said of the one's stream and any of the
+    other thread's.
+    """
+    threads, streams = program.threads, len(program.stream_kind)
+    ordered, uses = np.ones((streams, streams), np.bool_), np.zeros((threads, streams), np.bool_)
+    used = np.full((program.memories, threads), -1, np.int64)
+    written = np.full((program.memories, threads), -1, np.int64)
+    used_anything, worked = np.full(threads, -1, np.int64), np.full(threads, -1, np.int64)
+    for row in range(len(program.action)):
+        if program.action[row] not in (WORK, HOLD):
+            continue
+        own, mine = program.stream[row], program.thread[row]
+        uses[mine, own] = True
+        for thread in program.callers:
+            if thread == mine:
+                continue
+            last = worked[thread] if program.any_memory[row] else used_anything[thread]
+            for place in range(program.memory_first[row], program.memory_first[row + 1]):
+                before = used if program.memory_writes[place] else written
+                last = max(last, before[program.memory[place], thread])
+            if last >= 0 and not comes_after(program, reliance, row, last):
+                for one in range(streams):
+                    if uses[thread, one]:
+                        ordered[own, one] = ordered[one, own] = False
+        worked[mine] = row
+        if program.any_memory[row]:
+            used_anything[mine] = row
+        for place in range(program.memory_first[row], program.memory_first[row + 1]):
+            used[program.memory[place], mine] = row
+            if program.memory_writes[place]:
+                written[program.memory[place], mine] = row
+    return ordered

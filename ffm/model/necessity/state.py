@@ -103,6 +103,10 @@ class Program(NamedTuple):
     memory_writes: Integers
     any_memory: Integers
     memories: int
+    in_order: Integers
+    """Shape (streams, streams): whether all work of both that shares memory comes in one order, however threads are
+    scheduled.
+    """
     judged: Integers
     callers: Integers
     """The threads that wait, or put something on the GPU: a program may have many others."""
@@ -200,6 +204,8 @@ class Waited(NamedTuple):
     """The latest cover, or -1."""
     stayer: Integers
     """The cover that set `stays`, or -1."""
+    most_of_all: Integers
+    """Shape (streams,): by all waits of all threads so far."""
     most_judged: Integers
     """By all waits so far that get a verdict."""
     certain: Integers
@@ -238,6 +244,8 @@ class Credited(NamedTuple):
     """
     covers_at: Integers
     """How many covers there were at that time."""
+    covers_between: Integers
+    """Shape (streams, streams): how many there were when a stream's work was last ordered after that of another."""
     released: Integers
     """Shape (threads, streams): the work that each thread's releases have been credited for."""
     covers_at_release: Integers

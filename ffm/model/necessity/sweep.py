@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.necessity import state
+from ffm.model.necessity.order_kernels import streams_in_order
 from ffm.model.necessity.program import (
     UNKNOWN_THREAD,
     Action,
@@ -21,7 +22,7 @@ from ffm.model.necessity.program import (
 from ffm.model.necessity.sweep_kernels import sweep
 
 MOST_PLACES = 1 << 22
-"""Most pairs of memory and stream for which it is noted what used it last; each takes 16 bytes."""
+"""Most pairs of memory and stream, or thread, for which it is noted what used it last; each takes 16 bytes."""
 
 _AT_ANY_TIME = (Role.UNWATCHED, Role.HOST_FUNCTION, Role.SHARED)
 
@@ -122,14 +123,10 @@ class Sweep:
     def _used_memory(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], int]:
-        """Return the columns of `UsedMemory` and how much memory there is; nothing where streams only are told apart.
-
-        With several threads, an operation may come after others' waits in one run and before them in the next, so that
-        all of its stream's work counts.
-        """
+        """Return the columns of `UsedMemory` and how much memory there is; nothing if only streams are told apart."""
         used = self._operations.streams.used
         memories = 0 if used is None else int(used.memory.max(initial=-1)) + 1
-        if used is None or len(self._callers) > 1 or memories * self.streams > MOST_PLACES:
+        if used is None or memories * max(self.streams, self.threads) > MOST_PLACES:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.bool_), 0
         return used.first, used.memory, used.writes, used.anything, memories
@@ -146,9 +143,13 @@ class Sweep:
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
             operations.event, operations.action, streams.kind, streams.context, legacy_of, apart,
-            *self._used_memory(), operations.judged, self._callers, self.threads,
+            *self._used_memory(), np.ones_like(apart), operations.judged, self._callers, self.threads,
             int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
+        if needs_of == state.OF_ORDER and len(program.memory_first) > 0 and len(self._callers) > 1:
+            # An operation may come after others' waits in one run and before them in the next.
+            ordered = run(streams_in_order, len(operations.start), program, self._reliance)
+            program = program._replace(in_order=ordered)
         looked_at = len(self._events.kind) * max(len(self._callers), 1)
         needs, covers = run(sweep, looked_at, self._events, program, self._reliance, required, needs_of)
         # The kernel numbers what is always used after the uses and clocks that it was given.

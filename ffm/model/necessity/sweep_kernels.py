@@ -133,6 +133,7 @@ def initial_state(program: Program, reliance: Reliance) -> tuple[Order, Waited, 
     credited = Credited(
         np.zeros((threads, streams), np.int64),
         np.zeros((threads, streams), np.int64),
+        np.zeros((streams, streams), np.int64),
         np.zeros((threads, streams), np.int64),
         np.zeros(threads, np.int64),
         np.zeros((2 * threads, streams), np.int64),

@@ -56,9 +56,11 @@ LAUNCHED_TWICE: Program = [
 ]
 
 
-def needed_in(program: Program, run: list[Place], seen: set[int], *, shared: bool = False) -> list[Place]:
+def needed_in(
+    program: Program, run: list[Place], seen: set[int], *, shared: bool = False, told: bool = False
+) -> list[Place]:
     verdicts = needed_synchronizations(
-        operations_of_run(program, run, shared=shared),
+        operations_of_run(program, run, shared=shared, told=told),
         uses_of_run(program, run),
         handovers=handovers_of_run(program, run, seen),
     )
@@ -68,22 +70,23 @@ def needed_in(program: Program, run: list[Place], seen: set[int], *, shared: boo
 @settings(
     max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
-@given(programs, st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)), st.booleans())
-@example(EARLY_BY_CHANCE, 0, set(), False)
-@example(EARLY_BY_CHANCE, 1, {1}, False)
-@example(HANDED_OVER_BETWEEN_WAITS, 0, set(), False)
-@example(TOLD_BY_EITHER, 0, {0}, False)
-@example(TOLD_BY_EITHER, 1, {0, 1}, False)
-@example(LAUNCHED_AFTER_CHANCE, 1, set(), False)
-@example(LAUNCHED_AFTER_CHANCE, 5, {1}, True)
-@example(LAUNCHED_TWICE, 1, set(), False)
+@given(programs, st.integers(0, 1000), st.sets(st.integers(0, FLAGS - 1)), st.booleans(), st.booleans())
+@example(EARLY_BY_CHANCE, 0, set(), False, False)
+@example(EARLY_BY_CHANCE, 1, {1}, False, False)
+@example(HANDED_OVER_BETWEEN_WAITS, 0, set(), False, False)
+@example(TOLD_BY_EITHER, 0, {0}, False, False)
+@example(TOLD_BY_EITHER, 1, {0, 1}, False, False)
+@example(LAUNCHED_AFTER_CHANCE, 1, set(), False, False)
+@example(LAUNCHED_AFTER_CHANCE, 5, {1}, True, False)
+@example(LAUNCHED_TWICE, 1, set(), False, False)
+@example(LAUNCHED_TWICE, 1, {1}, False, True)
 def test_what_is_spare_is_spare_however_threads_are_scheduled(
-    program: Program, seed: int, seen: set[int], shared: bool
+    program: Program, seed: int, seen: set[int], shared: bool, told: bool
 ) -> None:
     run = run_of(program, seed)
     assume(run is not None and places(program, "read", "launch"))
     assert run is not None
-    needed = needed_in(program, run, seen, shared=shared)
+    needed = needed_in(program, run, seen, shared=shared, told=told)
     note(f"order {run}, needed {needed}")
     assert wrong_reads(program, needed) == []
 

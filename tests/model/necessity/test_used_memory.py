@@ -10,7 +10,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.necessity.program import Action, Operations, Scope, StreamKind, Streams, UsedMemory, Uses
+from ffm.model.necessity.program import Action, Handovers, Operations, Scope, StreamKind, Streams, UsedMemory, Uses
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import needed_synchronizations
 from tests.examples import examples
@@ -44,8 +44,8 @@ steps = st.one_of(
 )
 
 
-def operations_of(rows: list[Step]) -> Operations:
-    """The steps of one thread, and what they use."""
+def operations_of(rows: list[Step], threads: list[int] | None = None) -> Operations:
+    """The steps, of one thread or as `threads` says, and what they use."""
     each = [[*((one, True) for one in row.writes), *((one, False) for one in row.reads or ())] for row in rows]
     pairs = [pair for row in each for pair in row]
     memory = UsedMemory(
@@ -59,7 +59,7 @@ def operations_of(rows: list[Step]) -> Operations:
     return Operations(
         start=start,
         end=start + 5,
-        thread=np.zeros(len(rows), np.int64),
+        thread=np.array(threads or [0] * len(rows), np.int64),
         scope=np.array([SCOPES.get(name, Scope.NONE) for name in what], np.uint8),
         judged=np.array([name in SCOPES for name in what], np.bool_),
         stream=np.array([row.stream for row in rows], np.int64),
@@ -167,6 +167,58 @@ def test_a_wait_is_needed_for_work_behind_an_event_of_work_that_shares_nothing()
         Step("work", BLOCKING, reads=SHARED),
     ]
     assert Reason(needed_synchronizations(operations_of(rows), NO_USES).reason[1]) is Reason.ORDERS_STREAMS
+
+
+ALTERNATING = [
+    Step("work", FIRST, writes=SHARED),
+    Step("stream", FIRST),
+    Step("work", SECOND, writes=SHARED),
+    Step("stream", SECOND),
+    Step("work", FIRST, writes=OTHER),
+]
+TAKING_TURNS = [0, 0, 1, 1, 0]
+
+
+def test_a_wait_between_threads_is_needed_if_their_work_may_come_in_another_order() -> None:
+    """In another run, the first thread's work with the memory comes after the second thread's wait."""
+    found = needed_synchronizations(operations_of(ALTERNATING, TAKING_TURNS), NO_USES)
+    assert Reason(found.reason[3]) is Reason.ORDERS_STREAMS
+
+
+def test_a_wait_between_threads_is_spare_if_work_that_shares_memory_comes_in_one_order() -> None:
+    handed = Handovers(np.array([1]), np.array([18]), np.array([[16, 0]]))
+    operations = operations_of(ALTERNATING, TAKING_TURNS)
+    found = needed_synchronizations(operations, NO_USES, handovers=handed)
+    assert Reason(found.reason[1]) is Reason.ORDERS_STREAMS
+    assert Reason(found.reason[3]) is Reason.NOTHING_RELIES
+
+
+@pytest.mark.parametrize(("later", "needed"), [(SHARED, True), (OTHER, False)])
+def test_a_wait_between_streams_of_one_thread_is_needed_only_for_what_they_share(
+    later: frozenset[int], needed: bool
+) -> None:
+    rows = [
+        Step("work", FIRST, writes=SHARED),
+        Step("stream", FIRST),
+        Step("work", SECOND, writes=OTHER),
+        Step("work", BLOCKING, writes=frozenset({2})),
+        Step("work", SECOND, reads=later),
+        Step("work", FIRST, reads=OTHER),
+    ]
+    found = needed_synchronizations(operations_of(rows, [0, 0, 0, 1, 0, 0]), NO_USES)
+    assert Reason(found.reason[1]) is (Reason.ORDERS_STREAMS if needed else Reason.NOTHING_RELIES)
+
+
+def test_a_wait_of_another_thread_is_asked_for_again_after_work_that_does_not_need_it() -> None:
+    rows = [
+        Step("work", FIRST, writes=SHARED),
+        Step("stream", FIRST),
+        Step("work", SECOND, writes=OTHER),
+        Step("work", SECOND, reads=SHARED),
+    ]
+    handed = Handovers(np.array([1]), np.array([18]), np.array([[16, 0]]))
+    found = needed_synchronizations(operations_of(rows, [0, 0, 1, 1]), NO_USES, handovers=handed)
+    assert Reason(found.reason[1]) is Reason.ORDERS_STREAMS
 
 
 def test_a_long_run_gets_the_same_answers_from_compiled_passes() -> None:
