@@ -98,3 +98,9 @@ def test_threads_are_watched_at_once(build: Callable[[str], Path], tmp_path: Pat
         constant(f"FFM_ACCESS_{kind}") for kind in ("WRITE", "SYSTEM_CALL", "RELEASED")
     }
     assert len(np.unique(recording.accesses["operation_thread"])) == THREADS
+
+
+def test_large_memory_is_read_in_place_by_one_thread(build: Callable[[str], Path], tmp_path: Path) -> None:
+    """It is open meanwhile, to no handler of the program, and closed afterwards; it is copied where another thread
+    may run code of the program."""
+    assert len(recorded(build("peek_test"), tmp_path / "recordings", "").accesses) == 0

@@ -110,30 +110,28 @@ typedef struct {
 static void hash_parts(void *opaque)
 {
     hashing *wanted = opaque;
-    wanted->hash = ffm_hash_box(&wanted->box, wanted->parts == NULL ? NULL : record_part, wanted->parts);
+    wanted->hash =
+        ffm_hash_box_through(&wanted->box, ffm_peek_piece, wanted->parts == NULL ? NULL : record_part, wanted->parts);
 }
 
-static bool hash_readable(const ffm_box *box, part_context *parts, ffm_hash *hash)
+static bool without_gaps(const ffm_box *box)
 {
-    hashing wanted = {.box = *box, .parts = parts};
-    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
-    *hash = wanted.hash;
-    return whole;
+    return box->height == 1 && box->depth == 1;
 }
 
 /* Hash a box of host memory; this does not count as touching what is watched there. False if not all of it can be read:
  * the program gives a size that is too large, which the driver refuses. */
 static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
 {
-    const ffm_box readable = ffm_peek(box);
-    const bool whole = hash_readable(&readable, parts, hash);
+    hashing wanted = {.box = *box, .parts = parts};
+    if (without_gaps(box))
+        ffm_peek_begin(box);
+    else
+        wanted.box = ffm_peek(box);
+    const bool whole = ffm_guarded(hash_parts, &wanted, wanted.box.address, ffm_box_end(&wanted.box));
     ffm_peek_over();
+    *hash = wanted.hash;
     return whole;
-}
-
-static bool without_gaps(const ffm_box *box)
-{
-    return box->height == 1 && box->depth == 1;
 }
 
 /* Whether these bytes were the last ones sent to the destination, whose addresses are then noted as of `addresses`;
@@ -227,11 +225,8 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
                            .destination = destination->address,
                            .shape = ffm_hash_shape(destination)};
     ffm_hash hash;
-    ffm_copy readable = {ffm_peek(source), *destination};
-    parts.scanned = noted ? &readable : NULL;
-    const bool whole = hash_readable(&readable.source, without_gaps(destination) ? &parts : NULL, &hash);
-    ffm_peek_over();
-    if (!whole)
+    parts.scanned = noted ? copy : NULL;
+    if (!hash_host(source, without_gaps(destination) ? &parts : NULL, &hash))
         return;
     content.hash[0] = hash.low;
     content.hash[1] = hash.high;

@@ -55,6 +55,8 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
 {
     ffm_thread_memory_runs();
     ffm_keys_expel(); /* of a call that was cancelled */
+    if (function->kind == FFM_KIND_HOST_FUNCTION)
+        ffm_threads_lend_functions();
     ffm_keys_enter(); /* in a handler of the program, where the driver's system calls would fail */
     /* The driver frees it, and waits itself. Unregistered memory remains the program's. */
     if (function->kind == FFM_KIND_FREE && operation->destination != 0) {

@@ -14,6 +14,7 @@
 #include "guarded.h"
 #include "handlers.h"
 #include "keys.h"
+#include "peek.h"
 #include "protection.h"
 #include "questions.h"
 #include "quick_calls.h"
@@ -219,7 +220,7 @@ static void spare_stack(const ucontext_t *context, uint64_t time)
     const uint64_t first = (stack - STACK_BELOW) & ~(uint64_t)(PAGE - 1), end = (stack | (PAGE - 1)) + 1;
     ffm_thread_memory_note((uint64_t)__builtin_thread_pointer(), first, end);
     ffm_ranges_lock_in_handler();
-    ffm_access_give_up(&(ffm_page){.start = first, .bytes = (uint32_t)(end - first)}, time);
+    ffm_access_give_up(&(ffm_page){.start = first, .bytes = end - first}, time);
     ffm_ranges_unlock_in_handler();
 }
 
@@ -248,6 +249,8 @@ static bool handle(siginfo_t *info, ucontext_t *context, uint64_t time)
     bool writing = context->uc_mcontext.gregs[REG_ERR] & WRITE_FAULT;
     if (info->si_code <= 0) /* sent by a process, not by the CPU */
         return false;
+    if (ffm_peek_lift_again(address))
+        return true;
     fault found = {.info = info, .touched = ffm_touched_by(address, writing, context), .time = time};
     ffm_ranges_lock_in_handler();
     bool ours = forbidden(&found.touched);

@@ -9,6 +9,15 @@
 ffm_box ffm_peek(const ffm_box *box);
 void ffm_peek_over(void);
 
+/* The same piece by piece, for boxes that may be large: pieces that are open are read where they are, and the copies of
+ * others stay in the cache. Each is readable until the next one, or until ffm_peek_over. */
+void ffm_peek_begin(const ffm_box *box);
+const void *ffm_peek_piece(uint64_t start, uint64_t bytes);
+
+/* In the handler of a fault: whether the calling thread reads there after ffm_peek_begin, and the page that another
+ * thread has closed meanwhile is open again. */
+bool ffm_peek_lift_again(uint64_t address);
+
 /* In a forked child, whose memory is different. */
 void ffm_peek_after_fork(void);
 

@@ -77,16 +77,16 @@ bool ffm_ranges_changed(uint32_t version);
 /* Take the lock in a forked child, where a thread that no longer exists may have held it. */
 void ffm_ranges_lock_after_fork(void);
 
+/* A page, or some in a row. */
 typedef struct {
-    uint64_t start;
-    uint32_t bytes;
+    uint64_t start, bytes;
 } ffm_page;
 
 /* The page around an address on which some range is closed to the calling thread. False if none is. */
 bool ffm_ranges_page_of(uint64_t address, ffm_page *page);
 
-/* Open it to all threads for one instruction. False if the kernel refuses. Closing protects it as the ranges need at
- * that time. */
+/* Open it to all threads for one instruction, or where there is one thread, for a while. False if the kernel refuses.
+ * Closing protects it as the ranges need at that time. */
 bool ffm_ranges_open_page(const ffm_page *page);
 void ffm_ranges_close_page(const ffm_page *page);
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "new_pages.h"
+#include "threads.h"
 
 enum { FACTS = 1 << 16, DEEPEST = 32 };
 
@@ -87,6 +88,7 @@ static void add(owner of, ffm_graph_kind kind, const ffm_box *box)
 
 static void add_unknown(owner of)
 {
+    ffm_threads_lend_functions();
     add(of, FFM_GRAPH_UNKNOWN, NULL);
 }
 

@@ -7,10 +7,19 @@
 
 enum { HALF = 4 }; /* bytes: on the device, addresses are aligned to that */
 
-static void scan(uint64_t destination, uint64_t start, uint64_t end)
+static void scan(uint64_t destination, const void *source, uint64_t bytes)
 {
-    ffm_blocks_scan((const void *)start, end - start);
-    ffm_device_writes_upload(destination, (const void *)start, end - start);
+    ffm_blocks_scan(source, bytes);
+    ffm_device_writes_upload(destination, source, bytes);
+}
+
+static void scan_parts(void *opaque)
+{
+    const ffm_copy *copy = opaque;
+    const uint64_t start = copy->source.address, bytes = copy->source.width;
+    for (uint64_t at = 0; at < bytes; at += FFM_PART_BYTES)
+        ffm_uploaded_addresses_part(copy, start + at,
+                                    start + (bytes - at < FFM_PART_BYTES ? bytes : at + FFM_PART_BYTES));
 }
 
 static void scan_rows(void *opaque)
@@ -20,14 +29,20 @@ static void scan_rows(void *opaque)
     for (uint64_t slice = 0; slice < box->depth; slice++)
         for (uint64_t row = 0; row < box->height; row++) {
             const uint64_t start = box->address + slice * box->slice + row * box->pitch;
-            scan(copy->destination.address, start, start + box->width);
+            scan(copy->destination.address, (const void *)start, box->width);
         }
 }
 
 void ffm_uploaded_addresses_in(const ffm_copy *copy)
 {
-    ffm_copy readable = {ffm_peek(&copy->source), copy->destination};
-    if (!ffm_guarded(scan_rows, &readable, readable.source.address, ffm_box_end(&readable.source)))
+    ffm_copy readable = *copy;
+    const bool in_parts = copy->source.height == 1 && copy->source.depth == 1;
+    if (in_parts)
+        ffm_peek_begin(&copy->source);
+    else
+        readable.source = ffm_peek(&copy->source);
+    if (!ffm_guarded(in_parts ? scan_parts : scan_rows, &readable, readable.source.address,
+                     ffm_box_end(&readable.source)))
         ffm_device_writes_unknown();
     ffm_peek_over();
 }
@@ -35,7 +50,8 @@ void ffm_uploaded_addresses_in(const ffm_copy *copy)
 void ffm_uploaded_addresses_part(const ffm_copy *copy, uint64_t start, uint64_t end)
 {
     const uint64_t into = start - copy->source.address, before = into > 2 * HALF ? 2 * HALF : 0;
-    scan(copy->destination.address + into - before, start - before, end);
+    start -= before;
+    scan(copy->destination.address + into - before, ffm_peek_piece(start, end - start), end - start);
 }
 
 uint64_t ffm_uploaded_addresses_changes(void)

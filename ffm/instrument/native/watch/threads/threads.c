@@ -35,6 +35,7 @@ static struct {
     uint32_t vain;                 /* attempts that found a thread that cannot be asked now */
     bool complete;                 /* all have joined, and the threads that they start are seen */
     bool lost;
+    bool functions_lent;
 } threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .running = 1};
 
 /* Calls `each` for every thread of the process. */
@@ -203,6 +204,16 @@ void ffm_threads_lose(void)
 bool ffm_threads_lost(void)
 {
     return __atomic_load_n(&threads.lost, __ATOMIC_RELAXED);
+}
+
+void ffm_threads_lend_functions(void)
+{
+    __atomic_store_n(&threads.functions_lent, true, __ATOMIC_RELAXED);
+}
+
+bool ffm_threads_functions_lent(void)
+{
+    return __atomic_load_n(&threads.functions_lent, __ATOMIC_RELAXED);
 }
 
 bool ffm_threads_several(void)

@@ -34,6 +34,11 @@ bool ffm_threads_lost(void);
 /* Whether the program may have more than one thread. */
 bool ffm_threads_several(void);
 
+/* From now on, the driver may run functions of the program on its own threads, which are not counted; and whether it
+ * may. */
+void ffm_threads_lend_functions(void);
+bool ffm_threads_functions_lent(void);
+
 /* The calling thread is one of those that are counted; the driver's own threads are not. */
 void ffm_threads_join(void);
 
