@@ -48,7 +48,7 @@ class Blocks:
         self._native = loaded_anew(library)
         self._by_number: dict[int, int] = {}
         self._used: list[int] = []
-        self._users = 0
+        self._users = 1
         on_block, on_use = RECORDED(self._record_block), RECORDED(self._record_use)
         self._kept = (on_block, on_use)
         for name, function in zip(("block_is_recorded", "use_is_recorded"), self._kept, strict=True):
@@ -70,8 +70,12 @@ class Blocks:
 
     def around(self, address: int) -> int | None:
         """Return the stack of the block that a transfer from a new place uses."""
-        self._used.clear()
         self._users += 1
+        return self.newly_used(address)
+
+    def newly_used(self, address: int) -> int | None:
+        """Return that of one from the last place; `None` also if it was recorded before."""
+        self._used.clear()
         self._native.ffm_host_blocks_used(ctypes.c_uint64(address), self._users)
         assert len(self._used) <= 1
         return self._used[0] if self._used else None
@@ -150,6 +154,16 @@ def test_blocks_of_any_size_are_found_among_many_in_order(library: Path) -> None
         assert blocks.around(4096 * number + 2048) is None
     assert blocks.around((1 << 46) + (1 << 45) - 1) == 1
     assert blocks.around(0x7FFD_0000_0000) is None
+
+
+def test_a_place_is_recorded_once_with_each_block_that_it_uses(library: Path) -> None:
+    blocks = Blocks(library)
+    for stack in (1, 2):
+        blocks.allocate(1 << 20, 4096, stack)
+        assert blocks.newly_used((1 << 20) + 64) == stack
+        assert [blocks.newly_used((1 << 20) + place) for place in (64, 128, 64)] == [None] * 3
+        blocks.free(1 << 20)
+        assert blocks.newly_used((1 << 20) + 64) is None
 
 
 def test_memory_that_the_driver_allocates_is_not_the_programs(tmp_path: Path) -> None:

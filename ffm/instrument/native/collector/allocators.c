@@ -101,7 +101,8 @@ static inline bool kept(size_t bytes, const void *caller)
 /* Whether what is freed was remembered; then it no longer is, and sets its number. */
 static inline bool was_kept(uint64_t start, uint32_t *number)
 {
-    return inside == 1 && !ffm_detached() && !ffm_unwinding_here() && ffm_host_blocks_forget(start, number);
+    return inside == 1 && __builtin_expect(ffm_host_blocks_may_hold(start), 0) && !ffm_detached() &&
+           !ffm_unwinding_here() && ffm_host_blocks_forget(start, number);
 }
 
 #define LARGE(bytes) kept(bytes, __builtin_return_address(0))

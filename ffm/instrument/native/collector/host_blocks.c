@@ -9,7 +9,7 @@
 #include "sink.h"
 #include "stacks.h"
 
-enum { BLOCKS = 1 << 20, BINS = 1 << 16, REMEMBERED = 4, LONGEST = 64 };
+enum { BLOCKS = 1 << 20, BINS = 1 << 16, REMEMBERED = 4, LONGEST = 64, USES_KNOWN = 4 };
 
 enum { DRIVER = UINT16_MAX }; /* in an allocator's place */
 
@@ -30,8 +30,13 @@ static struct {
     uint32_t by_start[BINS];
     ffm_intervals ranges; /* of the blocks, by their indices */
     uint32_t recorded;
+    uint32_t changes; /* how often a block came or went */
     ffm_stream records, releases, uses;
 } host;
+
+/* The calling thread's last uses, the latest first. Each is a hash of its address and stack, and of `changes`: two that
+ * differ have the same once in 2^64. */
+static __thread uint64_t uses_known[USES_KNOWN] __attribute__((tls_model("initial-exec")));
 
 /* A lock that needs nothing from the C library, because allocators run at any time. */
 static void lock(void)
@@ -45,14 +50,23 @@ static void unlock(void)
     __atomic_clear(&host.locked, __ATOMIC_RELEASE);
 }
 
+/* Hardly ever do two blocks start within as many bytes as the smallest has. And what is freed near other memory is
+ * looked up where that was, in a line of the cache that is there already. */
 static uint32_t *bin_of_start(uint64_t start)
 {
-    return &host.by_start[(start >> 4) * 0x9E3779B97F4A7C15u >> 48];
+    return &host.by_start[start / FFM_HOST_BLOCK_LEAST * 0x9E3779B97F4A7C15u >> 48];
+}
+
+/* Locked. */
+static void change(void)
+{
+    __atomic_store_n(&host.changes, host.changes + 1, __ATOMIC_RELAXED);
 }
 
 /* Locked. */
 static void take_out(block *gone)
 {
+    change();
     uint32_t place = (uint32_t)(gone - host.blocks), *link = bin_of_start(gone->start);
     while (*link != place)
         link = &host.blocks[*link].next;
@@ -110,6 +124,7 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
     take_out_stale(start, bytes);
     block *fresh = room();
     if (fresh != NULL) {
+        change();
         uint32_t place = (uint32_t)(fresh - host.blocks);
         uint32_t *by_start = bin_of_start(start);
         if (depth > FFM_HOST_BLOCK_FRAMES)
@@ -130,7 +145,7 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
 
 /* Without the lock, because nearly all freed memory was never remembered. A block in the list stays there until its
  * owner, the caller, frees it. Another block that moves meanwhile can hide it; then its release remains unknown. */
-static bool may_be_known(uint64_t start)
+bool ffm_host_blocks_may_hold(uint64_t start)
 {
     uint32_t place = __atomic_load_n(bin_of_start(start), __ATOMIC_ACQUIRE);
     for (int i = 0; place != 0 && i < LONGEST; i++) {
@@ -144,8 +159,6 @@ static bool may_be_known(uint64_t start)
 
 bool ffm_host_blocks_forget(uint64_t start, uint32_t *number)
 {
-    if (!may_be_known(start))
-        return false;
     lock();
     block *gone = starting_at(start);
     *number = gone == NULL ? 0 : gone->number;
@@ -200,7 +213,7 @@ static bool is_user(const block *of, uint32_t stack)
     return false;
 }
 
-void ffm_host_blocks_used(uint64_t address, uint32_t stack)
+static void look_up(uint64_t address, uint32_t stack)
 {
     lock();
     uint32_t place = host.ranges.root == 0 ? 0 : ffm_intervals_around(&host.ranges, address);
@@ -221,6 +234,31 @@ void ffm_host_blocks_used(uint64_t address, uint32_t stack)
     record_use(used.number, stack);
 }
 
+static uint64_t use_of(uint64_t address, uint32_t stack)
+{
+    const uint64_t mixed = (address * 0x9E3779B97F4A7C15u) ^ (stack * 0xD1B54A32D192ED03u);
+    return (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15u + __atomic_load_n(&host.changes, __ATOMIC_RELAXED);
+}
+
+/* A signal handler may replace words at any time. */
+static bool is_known(uint64_t use)
+{
+    for (int i = 0; i < USES_KNOWN; i++)
+        if (*(volatile uint64_t *)&uses_known[i] == use)
+            return true;
+    return false;
+}
+
+void ffm_host_blocks_used(uint64_t address, uint32_t stack)
+{
+    const uint64_t use = use_of(address, stack);
+    if (is_known(use))
+        return;
+    look_up(address, stack);
+    memmove(uses_known + 1, uses_known, (USES_KNOWN - 1) * sizeof *uses_known);
+    uses_known[0] = use;
+}
+
 void ffm_host_blocks_after_fork(void)
 {
     ffm_sink_release(&host.records);
@@ -234,6 +272,7 @@ void ffm_host_blocks_after_fork(void)
         host.ranges.root = 0;
         host.made = host.unused = 0;
     }
+    change();
     for (uint32_t place = 1; place <= host.made; place++) {
         host.blocks[place].number = 0;
         memset(host.blocks[place].users, 0, sizeof host.blocks[place].users);

@@ -19,7 +19,10 @@ void ffm_host_blocks_allocated(uint64_t start, uint64_t bytes, uint32_t allocato
 /* The driver mapped memory, perhaps where a block was that was freed unseen. Transfers that use it are not recorded. */
 void ffm_host_blocks_mapped_by_driver(uint64_t start, uint64_t bytes);
 
-/* A block is about to be freed. True if it was recorded: then report its release with ffm_host_blocks_released. */
+/* Whether a block that its owner, the caller, is about to free may be remembered. Takes no lock. */
+bool ffm_host_blocks_may_hold(uint64_t start);
+
+/* It is about to be freed. True if it was recorded: then report its release with ffm_host_blocks_released. */
 bool ffm_host_blocks_forget(uint64_t start, uint32_t *number);
 void ffm_host_blocks_released(uint32_t number, uint32_t allocator, const uint64_t *frames, uint32_t depth);
 

@@ -104,11 +104,14 @@ static place *taken_for(uint64_t object)
     return NULL;
 }
 
-/* Whoever is about to let an object go says so. */
-static void let_go(uint64_t object)
+static inline bool somebody_waits(void)
 {
-    if (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) == 0)
-        return;
+    return __builtin_expect(__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) != 0, 0);
+}
+
+/* Whoever is about to let an object go says so, if somebody waits. */
+static __attribute__((noinline)) void let_go(uint64_t object)
+{
     place *const first = first_of(object);
     uint64_t now = 0;
     for (int i = 0; i < TRIED; i++) {
@@ -223,25 +226,26 @@ static word wait_for(const call *what)
                      .caller = __builtin_return_address(0)})
 
 /* Functions that take a lock: one that is free is taken at once. */
-#define TAKING(name, type, attempt)                                                                                    \
-    static word wrap_##name(word lock, word p, word q, word r)                                                         \
+#define TAKING(name, attempt, parameters, ...)                                                                         \
+    static word wrap_##name parameters                                                                                 \
     {                                                                                                                  \
-        const int taken = attempt((type *)lock);                                                                       \
-        if (taken != EBUSY)                                                                                            \
+        const int taken = attempt((void *)lock);                                                                       \
+        if (__builtin_expect(taken != EBUSY, 1))                                                                       \
             return (word)taken;                                                                                        \
-        return CALL(name, 0, EOWNERDEAD, lock, p, q, r);                                                               \
+        return CALL(name, 0, EOWNERDEAD, __VA_ARGS__);                                                                 \
     }
-TAKING(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
-TAKING(pthread_mutex_timedlock, pthread_mutex_t, pthread_mutex_trylock)
-TAKING(pthread_mutex_clocklock, pthread_mutex_t, pthread_mutex_trylock)
-TAKING(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock)
-TAKING(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock)
+TAKING(pthread_mutex_lock, pthread_mutex_trylock, (word lock), lock)
+TAKING(pthread_mutex_timedlock, pthread_mutex_trylock, (word lock, word until), lock, until)
+TAKING(pthread_mutex_clocklock, pthread_mutex_trylock, (word lock, word clock, word until), lock, clock, until)
+TAKING(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (word lock), lock)
+TAKING(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (word lock), lock)
 
 /* Functions that wait for a condition, and let its mutex go meanwhile. */
 #define WAITING(name)                                                                                                  \
     static word wrap_##name(word condition, word mutex, word q, word r)                                                \
     {                                                                                                                  \
-        let_go(mutex);                                                                                                 \
+        if (somebody_waits())                                                                                          \
+            let_go(mutex);                                                                                             \
         return CALL(name, mutex, EOWNERDEAD, condition, mutex, q, r);                                                  \
     }
 WAITING(pthread_cond_wait)
@@ -264,15 +268,21 @@ COUNTING(sem_clockwait)
 /* The last thread that comes lets the others go. */
 static word wrap_pthread_barrier_wait(word barrier, word p, word q, word r)
 {
-    let_go(barrier);
+    if (somebody_waits())
+        let_go(barrier);
     return CALL(pthread_barrier_wait, 0, PTHREAD_BARRIER_SERIAL_THREAD, barrier, p, q, r);
 }
 
+/* Mostly nobody waits: then there is nothing to keep while something else is done. */
 #define LETTING_GO(name)                                                                                               \
-    static word wrap_##name(word object, word p, word q, word r)                                                       \
+    static __attribute__((noinline)) word let_go_in_##name(word object)                                                \
     {                                                                                                                  \
         let_go(object);                                                                                                \
-        return ORIGINAL(name)(object, p, q, r);                                                                        \
+        return ORIGINAL(name)(object, 0, 0, 0);                                                                        \
+    }                                                                                                                  \
+    static word wrap_##name(word object)                                                                               \
+    {                                                                                                                  \
+        return somebody_waits() ? let_go_in_##name(object) : ORIGINAL(name)(object, 0, 0, 0);                          \
     }
 LETTING_GO(pthread_mutex_unlock)
 LETTING_GO(pthread_rwlock_unlock)
