@@ -196,6 +196,8 @@ __attribute__((constructor)) static void at_start(void)
     if (loaded != NULL)
         ffm_gate_notice_keep((void *)loaded->r_brk);
     may_load = ffm_gate_may_load();
-    wait_at_gate(may_load ? STARTED : NO_DRIVER);
+    /* Before the collector's, which comes at the gate where the program is linked with the driver: a child runs these
+     * handlers in the same order. */
     pthread_atfork(before_fork, NULL, after_fork);
+    wait_at_gate(may_load ? STARTED : NO_DRIVER);
 }
