@@ -39,6 +39,17 @@ def test_stage_2_runs_as_often_as_asked_for(script: ModuleType) -> None:
             assert len(measured) == measurements and measured[0] == 0
 
 
+@of("kinds")
+def test_a_cost_whose_interval_contains_the_goal_is_neither_met_nor_missed(script: ModuleType) -> None:
+    rounds = {"launch": [495.0 + step for step in range(9)], "memset": [600.0] * 9, "malloc_free": [900.0] * 9}
+    rounds["event_query"] = [200.0, *[501.0] * 4, *[300.0] * 3, 900.0]
+    times = {"bare": {kind: [100.0] * 9 for kind in rounds}, "tracing": rounds}
+    assert script.with_verdict(times, "above") == ["memset"]
+    assert script.with_verdict(times, "not known") == ["launch", "event_query"]
+    (row,) = (row for row in script.rows_of(times) if row["kind"] == "launch")
+    assert row["added"] == {"tracing": {"ns": 399.0, "interval_ns": [396.0, 402.0]}}
+
+
 @of("twins")
 def test_rows_keep_what_they_were_measured_under(script: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "results" / "rows.json"
