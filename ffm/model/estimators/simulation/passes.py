@@ -42,8 +42,7 @@ def replay_group(
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
     rows = len(trace.thread)
     probed, starts, waits = probes.time, probes.start, probes.wait
-    timed, kept = len(probed) > 0, len(starts) > 0
-    related = len(trace.process_of_thread) > len(trace.legacy)
+    timed, kept, related = len(probed) > 0, len(starts) > 0, len(trace.process_of_thread) > len(trace.legacy)
     early, reached = state.early, state.reached
     entry = member = child = 0  # the next of the entries of encounters, of the changed rows, of the joined threads
     wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
