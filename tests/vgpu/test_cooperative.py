@@ -84,6 +84,44 @@ def test_a_grid_that_does_not_fit_at_once_is_no_cooperative_one() -> None:
         assert launch_cooperatively(program, at_once + 1, 1024) == too_large
 
 
+def test_as_much_shared_memory_is_available_as_leaves_room_for_the_blocks() -> None:
+    with quick_gpu():
+        program = Program(kernel("k", 0, ""))
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        available = driver.cuOccupancyAvailableDynamicSMemPerBlock
+        assert checked(available(function, 1, 32)) == 48 << 10
+        asked = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        assert driver.cuFuncSetAttribute(function, asked, 100 << 10)[0] == Status.CUDA_SUCCESS
+        assert checked(available(function, 1, 32)) == 227 << 10
+        assert checked(available(function, 4, 32)) == (228 // 4 - 1) << 10
+        assert checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, 32, 56 << 10)) == 4
+        assert checked(available(function, 3, 1024)) == 0
+        assert available(function, 0, 32)[0] == Status.CUDA_ERROR_INVALID_VALUE
+
+
+def test_clusters_of_one_block_only_are_active() -> None:
+    with quick_gpu():
+        program = Program(kernel("k", 0, ""))
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.blockDimX = 8, 1024
+        config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1
+        assert checked(driver.cuOccupancyMaxPotentialClusterSize(function, config)) == 1
+        allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        assert driver.cuFuncSetAttribute(function, allowed, 1)[0] == Status.CUDA_SUCCESS
+        assert driver.cuOccupancyMaxActiveClusters(function, config)[0] == Status.CUDA_ERROR_INVALID_VALUE
+        size = driver.CUlaunchAttribute()
+        size.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        size.value.clusterDim.x = size.value.clusterDim.y = size.value.clusterDim.z = 1
+        config.attrs, config.numAttrs = [size], 1
+        at_once = 2 * checked(driver.cuDeviceGetAttribute(attribute("MULTIPROCESSOR_COUNT"), 0))
+        assert checked(driver.cuOccupancyMaxActiveClusters(function, config)) == at_once
+        size.value.clusterDim.x = 2
+        config.attrs = [size]
+        too_large = Status.CUDA_ERROR_INVALID_CLUSTER_SIZE
+        assert driver.cuOccupancyMaxActiveClusters(function, config)[0] == too_large
+
+
 @pytest.mark.parametrize(("limit", "allowed", "refused"), [(".maxntid 64, 2, 1", 128, 129), (".reqntid 64", 64, 32)])
 def test_blocks_are_as_large_as_the_kernel_was_compiled_for(limit: str, allowed: int, refused: int) -> None:
     with quick_gpu():

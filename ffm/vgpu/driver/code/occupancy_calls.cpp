@@ -1,5 +1,8 @@
-/* cuOccupancy…: how many blocks of a kernel run at a time. */
+/* cuOccupancy…: how many blocks of a kernel run at a time. Clusters have one block, since larger ones are not there. */
+#include <algorithm>
+
 #include "contexts/context.h"
+#include "foundation/configuration.h"
 #include "foundation/device_limits.h"
 #include "module.h"
 
@@ -25,6 +28,29 @@ CUresult active_blocks(int *blocks, const void *function, int block_size, std::s
     return CUDA_SUCCESS;
 }
 
+/* Dynamic shared memory with which so many blocks of the kernel still run at a time; none if they never do. */
+std::size_t available_shared(const Kernel &kernel, int blocks, int block_size)
+{
+    const ptx::KernelProperties properties = properties_of(kernel);
+    const bool fits =
+        block_size <= static_cast<int>(properties.maximum_threads) && blocks <= resident_blocks(block_size, 0);
+    const bool asks = kernel.attributes.count(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) != 0;
+    const std::size_t most = std::min(shared_memory_per_multiprocessor / blocks - reserved_shared_memory,
+                                      asks ? shared_memory_per_block : shared_memory_unasked);
+    return fits && most > properties.shared_size ? most - properties.shared_size : 0;
+}
+
+/* Blocks of a cluster, as the launch says; 0 if it does not. */
+unsigned cluster_size(const CUlaunchConfig &config)
+{
+    for (unsigned index = 0; index < config.numAttrs; ++index)
+        if (config.attrs[index].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            const auto &size = config.attrs[index].value.clusterDim;
+            return size.x * size.y * size.z;
+        }
+    return 0;
+}
+
 } // namespace
 
 DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int block_size,
@@ -36,4 +62,40 @@ DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *blocks, C
                                                                   size_t dynamic_shared, unsigned int)
 {
     return active_blocks(blocks, function, block_size, dynamic_shared);
+}
+DRIVER_CALL(cuOccupancyAvailableDynamicSMemPerBlock)(size_t *bytes, CUfunction function, int blocks, int block_size)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!bytes || blocks <= 0 || block_size <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    const Kernel *kernel = find_kernel(function);
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *bytes = available_shared(*kernel, blocks, block_size);
+    return CUDA_SUCCESS;
+}
+DRIVER_CALL(cuOccupancyMaxPotentialClusterSize)(int *size, CUfunction function, const CUlaunchConfig *config)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!size || !config)
+        return CUDA_ERROR_INVALID_VALUE;
+    *size = 1;
+    return find_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+DRIVER_CALL(cuOccupancyMaxActiveClusters)(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+    const unsigned size = config ? cluster_size(*config) : 0;
+    if (!clusters || size == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > 1)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+    const CUresult result = active_blocks(clusters, function, static_cast<int>(threads), config->sharedMemBytes);
+    if (result == CUDA_SUCCESS)
+        *clusters *= configuration().multiprocessors;
+    return result;
 }
