@@ -109,6 +109,12 @@ class State(NamedTuple):
     begun: Columns
     recorded: Columns
     """When the work before each event is done."""
+    recorded_work: Columns
+    """The last work of its stream before each event, if that is when this work is done; otherwise -1."""
+    awaited_work: Columns
+    """For each stream, the work of another one that it waits for by an event, and -1 for none;"""
+    own_end: Columns
+    """and when its own work is done."""
     read_ahead: Columns
     """One number, which means nothing (`read_ahead`)."""
 
@@ -144,7 +150,7 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
         if does in (ENQUEUE, ENQUEUE_AND_WAIT):
             enqueue(state, trace, rules.pause, gpu, row, start[row] + duration[row] - wait[row])
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
-            order_by_event(state, trace, row)
+            order_by_event(state, trace, gpu, row)
         elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
             explained += fit_wait(state, trace, rules, fitted, row)
         if does == WAIT_AND_ENQUEUE:
@@ -182,6 +188,9 @@ def at_the_start(trace: Trace) -> State:
         before=np.empty(rows, np.int32),
         begun=np.empty(rows, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
+        recorded_work=np.full(trace.events + 1, -1, np.int64),
+        awaited_work=np.full(streams + 1, -1, np.int64),
+        own_end=np.zeros(streams + 1, np.int64),
         read_ahead=np.zeros(1, np.int64),
     )
 
@@ -232,6 +241,8 @@ def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arri
     """Let the GPU do a row's work, which arrives then, after what comes before it, and the pause after that."""
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     legacy = trace.legacy[process]
+    await_other(state, trace, gpu, process, lane)
+    state.awaited_work[lane] = -1
     first = arrival
     if state.over[lane] > 0:
         first = max(first, state.over[lane] + (pause if gpu[row] > 0 else 0))
@@ -253,13 +264,40 @@ def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arri
 
 
 @inner
-def order_by_event(state: State, trace: Trace, row: int) -> None:
+def order_by_event(state: State, trace: Trace, gpu: Columns, row: int) -> None:
     """Record an event, or let a stream wait for it."""
     lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
     if trace.action[row] == RECORD_EVENT:
-        state.recorded[event] = ordered_of(state, trace, process) if is_legacy(trace, row) else state.over[lane]
-    else:
-        work_until(state, trace, process, lane, max(state.over[lane], state.recorded[event]))
+        await_other(state, trace, gpu, process, lane)
+        legacy = is_legacy(trace, row)
+        state.recorded[event] = ordered_of(state, trace, process) if legacy else state.over[lane]
+        work = -1 if legacy else state.last[lane]
+        ends_it = work >= 0 and state.begun[work] + gpu[work] == state.over[lane]
+        state.recorded_work[event] = work if ends_it else -1
+        return
+    end = end_of_event(state, gpu, event)
+    if end > state.over[lane]:
+        state.own_end[lane] = state.over[lane]
+        state.awaited_work[lane] = state.recorded_work[event]
+        work_until(state, trace, process, lane, end)
+
+
+@inner
+def end_of_event(state: State, gpu: Columns, event: int) -> int:
+    """Return when the work before an event is done, as far as waits have shown since it was recorded."""
+    work = state.recorded_work[event]
+    return int(state.recorded[event] if work < 0 else min(state.recorded[event], state.begun[work] + gpu[work]))
+
+
+@inner
+def await_other(state: State, trace: Trace, gpu: Columns, process: int, stream: int) -> None:
+    """Let a stream wait for the work of another one no longer than waits have shown since that this work took."""
+    work = state.awaited_work[stream]
+    if work < 0:
+        return
+    end = max(state.own_end[stream], state.begun[work] + gpu[work])
+    if end < state.over[stream]:
+        work_until(state, trace, process, stream, end)
 
 
 @inner
@@ -271,8 +309,10 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     end = after + wait
     blocks = wait > rules.threshold
     for_event = trace.action[row] == WAIT_EVENT
+    if lane >= 0:
+        await_other(state, trace, fitted.gpu, process, lane)
     if for_event:
-        target = state.recorded[trace.event[row]]
+        target = end_of_event(state, fitted.gpu, trace.event[row])
     elif trace.action[row] == WAIT_CONTEXT:
         target = latest(state.streams, trace.gpu_of_stream[lane]) if lane >= 0 else latest_of(state, trace, process)
     else:
@@ -280,7 +320,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     limit = end if blocks else after
     if target > limit:  # done by then, whatever was expected
         if for_event:
-            state.recorded[trace.event[row]] = limit
+            shorten_before(state, trace, fitted.gpu, trace.event[row], target - limit, limit)
         else:
             shorten(state, trace, fitted.gpu, row, limit)
         target = limit
@@ -338,14 +378,51 @@ def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> N
 @inner
 def cut(state: State, trace: Trace, gpu: Columns, process: int, stream: int, limit: int) -> None:
     """Let the work of a stream that nothing has waited for be done by then."""
-    work = state.last[stream]
+    cut_from(state, gpu, state.last[stream], limit)
+    work_until(state, trace, process, stream, limit)
+
+
+@inner
+def cut_from(state: State, gpu: Columns, work: int, limit: int) -> None:
+    """Let work that nothing has waited for, and what comes before it on its stream, be done by then."""
     while work >= 0:
         gpu[work] = max(min(gpu[work], limit - state.begun[work]), 0)
         if state.begun[work] <= limit:
             break
         state.begun[work] = limit
         work = state.before[work]
-    work_until(state, trace, process, stream, limit)
+
+
+@inner
+def shorten_before(state: State, trace: Trace, gpu: Columns, event: int, earlier: int, limit: int) -> None:
+    """Let all work of its stream before an event be done at `limit`, which is `earlier` than was expected. What comes
+    after it on the stream begins as much earlier, but not before it arrives.
+    """
+    state.recorded[event] = limit
+    recorded = state.recorded_work[event]
+    if recorded < 0 or not is_pending(state, trace, recorded):
+        return
+    stream, process = trace.stream[recorded], trace.process_of_thread[trace.thread[recorded]]
+    work = state.last[stream]
+    while work != recorded:
+        arrival = trace.start[work] + trace.duration[work]
+        if trace.action[work] != WAIT_AND_ENQUEUE:
+            arrival -= trace.wait[work]
+        state.begun[work] = max(state.begun[work] - earlier, arrival)
+        work = state.before[work]
+    cut_from(state, gpu, recorded, limit)
+    last = state.last[stream]
+    if state.awaited_work[stream] < 0:
+        work_until(state, trace, process, stream, state.begun[last] + gpu[last])
+
+
+@inner
+def is_pending(state: State, trace: Trace, asked: int) -> bool:
+    """Return whether nothing has waited for all of a stream since it got this work."""
+    work = state.last[trace.stream[asked]]
+    while work >= 0 and work != asked:
+        work = state.before[work]
+    return bool(work == asked)
 
 
 @inner

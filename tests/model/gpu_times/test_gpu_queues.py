@@ -147,6 +147,31 @@ def test_a_wait_for_an_earlier_event_is_not() -> None:
     assert sure_of(calls) < 500 * MICROSECOND - PAUSE_NS
 
 
+def times_of(calls: list[Call], slower: int) -> list[int]:
+    """Return how many microseconds each kernel took, as inferred where events timed it `slower` times as long."""
+    timeline, work, gpu = traced(calls)
+    found = infer_gpu_times(timeline, dataclasses.replace(work, measured=np.where(gpu > 0, gpu * slower, -1))).likely
+    return [int(found.gpu[row]) // MICROSECOND for row, call in enumerate(calls) if call.action == Action.ENQUEUE]
+
+
+def test_no_work_lasts_beyond_the_end_of_a_wait_for_an_event_after_it() -> None:
+    """Whatever another run says of it, in which the GPU was slower."""
+    waited = Call(Action.WAIT_EVENT, Kind.SYNCHRONIZATION, event=0, gap=20 * MICROSECOND, problem=SYNC)
+    assert times_of([launch(300, 1), record(1), waited] * 3, 100) == [300] * 3
+
+
+def test_work_behind_an_event_that_was_waited_for_begins_then() -> None:
+    waited = Call(Action.WAIT_EVENT, Kind.SYNCHRONIZATION, event=0, gap=20 * MICROSECOND, problem=SYNC)
+    one = [launch(300, 1), record(1), launch(200, 1), waited, WAIT]
+    assert times_of(one * 3, 100) == [300, 200] * 3
+
+
+def test_a_stream_waits_for_anothers_event_no_longer_than_the_cpu_did() -> None:
+    waits = [Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, stream=stream, gap=20_000) for stream in (1, 2)]
+    one = [launch(300, 1), record(1), after(2), waits[0], launch(200, 2), waits[1]]
+    assert times_of(one * 3, 100) == [300, 200] * 3
+
+
 def test_a_wait_for_a_stream_without_work_is_for_no_work_of_the_default_stream() -> None:
     idle = Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, stream=1)
     timeline, work, _ = traced([launch(300), idle, launch(300), WAIT] * 3)
