@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, load_catalogue
 from ffm.evidence.common_memory import SIDES, context_number_reused, contexts_apart, has_followed_addresses, plain_shape
 from ffm.evidence.kernel_memory import GivenMemory, KernelUses, uses_of_kernels
+from ffm.evidence.slices import in_slices, starts_of_merged
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
-from ffm.model.necessity.program import Action, Operations, Streams, UsedMemory
+from ffm.model.necessity.program import Action, Operations, Side, Streams, UsedMemory
 from ffm.results.columnar.columns import Columns
 
 _ON_DEVICE = (Memory.DEVICE, Memory.ASYNCHRONOUS)
@@ -71,13 +72,14 @@ def _together(uses: _Uses, operations: Operations) -> NDArray[np.bool_]:
     together[:, anything] = True
     together[np.diag_indices(streams)] = True
     stream = operations.stream[uses.operation]
-    _, alike = numbered(uses.memory, stream, uses.writes)
+    _, alike = numbered(uses.memory, stream, uses.writes, uses.side)
     _, first = np.unique(uses.memory[alike], return_index=True)
     for rows in np.split(alike, first[1:]):
-        writing = np.unique(stream[rows[uses.writes[rows]]])
-        using = np.unique(stream[rows])
-        together[np.ix_(writing, using)] = True
-        together[np.ix_(using, writing)] = True
+        marking, looking = rows[uses.side[rows] != Side.LOOKS], rows[uses.side[rows] != Side.MARKS]
+        for one, other in ((marking, looking), (looking, marking)):
+            writing, using = stream[one[uses.writes[one]]], stream[other]
+            together[np.ix_(writing, using)] = True
+            together[np.ix_(using, writing)] = True
     return together
 
 
@@ -114,6 +116,8 @@ class _Uses:
     memory: NDArray[np.int64]
     """A number that memory has in common with what overlaps it."""
     writes: NDArray[np.bool_]
+    side: NDArray[np.uint8]
+    """A value of `Side`."""
     anything: NDArray[np.int64]
     """Rows of work that may use any memory."""
 
@@ -127,7 +131,7 @@ class _Uses:
         several[number[mine != mine[first][number]]] = True
         written[number[self.writes]] = True
         kept = (several & written)[number]
-        return _Uses(self.operation[kept], self.memory[kept], self.writes[kept], self.anything)
+        return _Uses(self.operation[kept], self.memory[kept], self.writes[kept], self.side[kept], self.anything)
 
     def by_operation(self, operations: int) -> UsedMemory:
         """Return the same by operations, of which there are so many, and memory numbered without gaps."""
@@ -138,6 +142,7 @@ class _Uses:
             np.searchsorted(self.operation[order], np.arange(operations + 1)),
             numbered(self.memory)[0][order],
             self.writes[order],
+            self.side[order],
             anything,
         )
 
@@ -187,7 +192,12 @@ def _uses(
     if known.all():
         idle = unread[rows] & ~_read_on_device(row, memory, writes, 2 * device.count, pooled)
         kept &= writes | ~idle[row]
-    return _Uses(rows[row[kept]], memory[kept], writes[kept], rows[~known])
+    row, memory, writes = row[kept], memory[kept], writes[kept]
+    begin = np.where(writes, destination[row], columns["source"][rows[row]].astype(np.int64))
+    exact = followed[row] & plain[row] & (memory < device.anyones)
+    size = columns["bytes"][rows[row]].astype(np.int64)
+    found_of = in_slices(rows[row], memory, writes, np.where(exact, begin, 0), np.where(exact, begin + size, 0))
+    return _Uses(found_of.row, found_of.memory, found_of.writes, found_of.side, rows[~known])
 
 
 def _read_on_device(
@@ -283,7 +293,7 @@ class _Places:
         """Return the rows and numbers, from `first` on, of what they use: equal ones for ranges that overlap."""
         begin = np.concatenate([part[1] for part in self._parts])
         end = np.concatenate([part[2] for part in self._parts])
-        start = _starts_of_merged(begin, end)
+        start = starts_of_merged(begin, end)
         return [
             (row, first + np.searchsorted(start, begins, side="right") - 1, writes)
             for row, begins, _, writes in self._parts
@@ -294,7 +304,7 @@ class _DeviceMemory:
     """The allocations of a run by address, and which of them lead to each other."""
 
     def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> None:
-        self._start = _starts_of_merged(begin, end)
+        self._start = starts_of_merged(begin, end)
         self._end = np.zeros(len(self._start), np.int64)
         np.maximum.at(self._end, np.searchsorted(self._start, begin, side="right") - 1, end)
         self.anyones, self.variables = len(self._start), len(self._start) + 1
@@ -361,10 +371,3 @@ class _DeviceMemory:
             among = (memory >= 0) & written[roots[memory]]
             parts.append((row[among], self.count + roots[memory[among]], False))
         return parts
-
-
-def _starts_of_merged(begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, ascending, where ranges begin that overlap no earlier one. Ranges that only touch do not overlap."""
-    order = np.argsort(begin, kind="stable")
-    begin, until = begin[order], np.maximum.accumulate(end[order])
-    return begin[np.append(True, begin[1:] >= until[:-1])] if len(begin) else begin

@@ -205,6 +205,33 @@ def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> No
     assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))
 
 
+def some(copy: dict[str, int], bytes: int = 2048) -> dict[str, int]:
+    """A copy of so many bytes."""
+    return {**copy, "bytes": bytes}
+
+
+def test_copies_of_different_slices_of_an_allocation_have_nothing_in_common() -> None:
+    first, other = some(upload(0, FIRST)), some(download(1, FIRST + 2048, HOST + 8192))
+    assert apart(first, other)
+    assert not apart(first, some(download(1, FIRST + 2047, HOST + 8192)))
+    assert not apart(first, other, some(upload(1, FIRST + 2047, HOST + 16384)))
+    assert apart(some(download(0, FIRST)), some(download(1, FIRST + 1024, HOST + 8192)))
+    assert apart(first, other, call("cuMemsetD8Async", 1, destination=FIRST + 2048, bytes=8))
+    assert not apart(first, other, call("cuMemsetD8Async", 1, destination=FIRST, bytes=8))
+
+
+def test_kernels_and_rows_have_all_slices_in_common_with_copies() -> None:
+    halves = [some(upload(0, FIRST)), some(upload(0, FIRST + 2048, HOST + 8192))]
+    assert not apart(*halves, kernel(1, FIRST))
+    assert not apart(*halves, kernel(1, SECOND), joined=((FIRST, SECOND),))
+    assert apart(*halves, kernel(1, SECOND))
+    assert not with_ptx(*halves, followed(1, 1))
+    assert not with_ptx(some(download(0, FIRST)), some(download(0, FIRST + 2048, HOST + 8192)), followed(1, 1, WRITER))
+    assert with_ptx(some(download(0, FIRST)), some(download(0, FIRST + 2048, HOST + 8192)), followed(1, 1))
+    rows = call("cuMemsetD2D8Async", 1, destination=FIRST + 2048, bytes=8)
+    assert not apart(*halves, rows)
+
+
 def test_what_is_read_for_nobody_is_not_in_common_but_what_is_overwritten() -> None:
     assert apart(kernel(0, FIRST), unread(1, FIRST))
     assert apart(kernel(0, FIRST), unread(1, FIRST), joined=((FIRST, SECOND),))

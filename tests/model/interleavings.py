@@ -194,6 +194,7 @@ def _used_memory(program: Program, run: list[Place]) -> UsedMemory:
         np.cumsum([0, *working]),
         np.array(memory, np.int64),
         np.array([one == "copy" for one in what], np.bool_)[working],
+        np.zeros(int(working.sum()), np.uint8),
         np.zeros(len(run), np.bool_),
     )
 

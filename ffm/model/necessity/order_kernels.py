@@ -9,6 +9,8 @@ from ffm.model.necessity.state import (
     BLOCKING,
     HOLD,
     LEGACY,
+    LOOKS,
+    MARKS,
     NOBODY,
     RECORD,
     SCOPE_CONTEXT,
@@ -148,6 +150,8 @@ def touch(order: Order, program: Program, row: int) -> None:
     if program.any_memory[row]:
         order.used_anything[own] = number
     for place in range(program.memory_first[row], program.memory_first[row + 1]):
+        if program.memory_side[place] == LOOKS:
+            continue
         order.used[program.memory[place], own] = number
         if program.memory_writes[place]:
             order.written[program.memory[place], own] = number
@@ -188,6 +192,8 @@ def shares_until(order: Order, program: Program, row: int, one: int) -> int:
         return int(order.length[one])
     until = order.used_anything[one]
     for place in range(program.memory_first[row], program.memory_first[row + 1]):
+        if program.memory_side[place] == MARKS:
+            continue
         last = order.used if program.memory_writes[place] else order.written
         until = max(until, last[program.memory[place], one])
     return int(until)
@@ -283,6 +289,8 @@ def streams_in_order(program: Program, reliance: Reliance) -> Integers:
                 continue
             last = worked[thread] if program.any_memory[row] else used_anything[thread]
             for place in range(program.memory_first[row], program.memory_first[row + 1]):
+                if program.memory_side[place] == MARKS:
+                    continue
                 before = used if program.memory_writes[place] else written
                 last = max(last, before[program.memory[place], thread])
             if last >= 0 and not comes_after(program, reliance, row, last):
@@ -293,6 +301,8 @@ def streams_in_order(program: Program, reliance: Reliance) -> Integers:
         if program.any_memory[row]:
             used_anything[mine] = row
         for place in range(program.memory_first[row], program.memory_first[row + 1]):
+            if program.memory_side[place] == LOOKS:
+                continue
             used[program.memory[place], mine] = row
             if program.memory_writes[place]:
                 written[program.memory[place], mine] = row

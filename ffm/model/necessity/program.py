@@ -54,6 +54,16 @@ class StreamKind(IntEnum):
     """The legacy default stream."""
 
 
+class Side(IntEnum):
+    """What the use of some memory has to do with other work that uses memory of the same number."""
+
+    BOTH = 0
+    MARKS = 1
+    """Only that which looks at it has it in common."""
+    LOOKS = 2
+    """Only that which marks it has it in common."""
+
+
 class Role(IntEnum):
     """What an access means to the operation whose memory it touches."""
 
@@ -98,6 +108,8 @@ class UsedMemory:
     memory: NDArray[np.int64]
     writes: NDArray[np.bool_]
     """Whether the operation may write it, in the order of `memory`."""
+    side: NDArray[np.uint8]
+    """A value of `Side` for each, in the order of `memory`."""
     anything: NDArray[np.bool_]
     """Shape (n,): whether the operation may use any memory."""
 

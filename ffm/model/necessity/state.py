@@ -22,6 +22,9 @@ SCOPE_NONE, SCOPE_CONTEXT, SCOPE_STREAM, SCOPE_EVENT = 0, 1, 2, 3
 NOTHING, WORK, RECORD, WAIT_EVENT, RELEASE, HOLD = 0, 1, 2, 3, 4, 5
 """Values of `ffm.model.necessity.program.Action`."""
 
+BOTH, MARKS, LOOKS = 0, 1, 2
+"""Values of `ffm.model.necessity.program.Side`."""
+
 INDEPENDENT, BLOCKING, LEGACY = 0, 1, 2
 """Values of `ffm.model.necessity.program.StreamKind`."""
 
@@ -101,6 +104,7 @@ class Program(NamedTuple):
     """Which memory operations use, as in `ffm.model.necessity.program.UsedMemory`; empty if each may use any."""
     memory: Integers
     memory_writes: Integers
+    memory_side: Integers
     any_memory: Integers
     memories: int
     in_order: Integers

@@ -17,6 +17,7 @@ from ffm.model.necessity.program import (
     Role,
     Scope,
     StreamKind,
+    UsedMemory,
     Uses,
 )
 from ffm.model.necessity.sweep_kernels import sweep
@@ -120,16 +121,15 @@ class Sweep:
         role[always] = self.always_role[use[always] - self._uses]
         return role
 
-    def _used_memory(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], int]:
-        """Return the columns of `UsedMemory` and how much memory there is; nothing if only streams are told apart."""
+    def _used_memory(self) -> tuple[UsedMemory, int]:
+        """Return what operations use, and how much memory there is; nothing if only streams are told apart."""
         used = self._operations.streams.used
         memories = 0 if used is None else int(used.memory.max(initial=-1)) + 1
         if used is None or memories * max(self.streams, self.threads) > MOST_PLACES:
             nothing = np.zeros(0, np.int64)
-            return nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.bool_), 0
-        return used.first, used.memory, used.writes, used.anything, memories
+            no = nothing.astype(np.bool_)
+            return UsedMemory(nothing, nothing, no, nothing.astype(np.uint8), no), 0
+        return used, memories
 
     def run(self, required: NDArray[np.bool_], needs_of: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the needs and the covers. What counts as a use but is not in the uses is numbered after them."""
@@ -140,10 +140,12 @@ class Sweep:
         legacy_of[operations.streams.context[legacy]] = legacy
         streams = operations.streams
         apart = streams.apart if len(streams.apart) else np.zeros((self.streams, self.streams), np.bool_)
+        used, memories = self._used_memory()
         program = state.Program(
             operations.start, operations.thread, operations.scope, operations.stream, operations.context,
             operations.event, operations.action, streams.kind, streams.context, legacy_of, apart,
-            *self._used_memory(), np.ones_like(apart), operations.judged, self._callers, self.threads,
+            used.first, used.memory, used.writes, used.side, used.anything, memories, np.ones_like(apart),
+            operations.judged, self._callers, self.threads,
             int(operations.event.max(initial=-1)) + 1,
         )  # fmt: skip
         if needs_of == state.OF_ORDER and len(program.memory_first) > 0 and len(self._callers) > 1:

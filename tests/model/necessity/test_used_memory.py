@@ -10,7 +10,17 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.necessity.program import Action, Handovers, Operations, Scope, StreamKind, Streams, UsedMemory, Uses
+from ffm.model.necessity.program import (
+    Action,
+    Handovers,
+    Operations,
+    Scope,
+    Side,
+    StreamKind,
+    Streams,
+    UsedMemory,
+    Uses,
+)
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import needed_synchronizations
 from tests.examples import examples
@@ -52,6 +62,7 @@ def operations_of(rows: list[Step], threads: list[int] | None = None) -> Operati
         np.cumsum([0, *map(len, each)]),
         np.array([one for one, _ in pairs], np.int64),
         np.array([writes for _, writes in pairs], np.bool_),
+        np.zeros(len(pairs), np.uint8),
         np.array([row.what == "work" and row.reads is None for row in rows]),
     )
     what = [row.what for row in rows]
@@ -169,6 +180,30 @@ def test_a_wait_is_needed_for_work_behind_an_event_of_work_that_shares_nothing()
     assert Reason(needed_synchronizations(operations_of(rows), NO_USES).reason[1]) is Reason.ORDERS_STREAMS
 
 
+@pytest.mark.parametrize(
+    ("marks", "looks", "needed"),
+    [
+        (Side.BOTH, Side.BOTH, True),
+        (Side.MARKS, Side.LOOKS, True),
+        (Side.MARKS, Side.MARKS, False),
+        (Side.LOOKS, Side.LOOKS, False),
+        (Side.LOOKS, Side.BOTH, False),
+        (Side.BOTH, Side.MARKS, False),
+    ],
+)
+@pytest.mark.parametrize("threads", [[0, 0, 0], [0, 0, 1]])
+def test_later_work_has_memory_in_common_that_it_looks_at_and_earlier_work_marks(
+    marks: Side, looks: Side, needed: bool, threads: list[int]
+) -> None:
+    rows = [Step("work", FIRST, writes=SHARED), Step("stream", FIRST), Step("work", SECOND, writes=SHARED)]
+    operations = operations_of(rows, threads)
+    used = operations.streams.used
+    assert used is not None
+    used.side[:] = marks, looks
+    found = needed_synchronizations(operations, NO_USES, handovers=Handovers(*map(np.array, ([1], [18], [[16, 0]]))))
+    assert Reason(found.reason[1]) is (Reason.ORDERS_STREAMS if needed else Reason.NOTHING_RELIES)
+
+
 ALTERNATING = [
     Step("work", FIRST, writes=SHARED),
     Step("stream", FIRST),
@@ -230,3 +265,10 @@ def test_a_long_run_gets_the_same_answers_from_compiled_passes() -> None:
     ]
     found = needed_synchronizations(operations_of([*turn * (PLAIN_ROWS // 4), Step("work", SECOND, SHARED)]), NO_USES)
     assert np.flatnonzero(found.reason == Reason.ORDERS_STREAMS).tolist() == [PLAIN_ROWS - 3]
+
+
+def test_a_long_run_of_threads_gets_the_same_answers_from_compiled_passes() -> None:
+    turns = PLAIN_ROWS // len(ALTERNATING) + 1
+    operations = operations_of(ALTERNATING * turns, TAKING_TURNS * turns)
+    reason = needed_synchronizations(operations, NO_USES).reason
+    assert (reason[operations.judged] == Reason.ORDERS_STREAMS).all()
