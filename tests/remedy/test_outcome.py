@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
+from ffm.remedy.layout import constant
 from ffm.report.remedies.outcome import Expected, compare_outputs, not_paying
-from ffm.report.remedies.outcome_notes import measured_otherwise
+from ffm.report.remedies.outcome_notes import measured_otherwise, notes_of_stops
 
 ENDED = Ending(code=0, signal=None, timed_out=False)
 
@@ -72,3 +73,11 @@ def test_a_machine_that_has_changed_since_the_measurement_is_noted() -> None:
     assert "took 1.250 to 1.300 s, and 1.000 s when it was measured" in slower
     [faster] = measured_otherwise(1.0, [0.7, 0.8])
     assert "took 0.700 to 0.800 s, and 1.000 s when it was measured" in faster
+
+
+def test_a_program_that_detaches_from_its_context_at_its_end_gives_no_alarm() -> None:
+    """As PyCUDA's do: until then, all was corrected."""
+    stops = [constant("FFM_STOP_NONE"), constant("FFM_STOP_SHARED"), constant("FFM_STOP_SHARED")]
+    [note] = notes_of_stops(stops)
+    assert "the program detached from a context, or began to share memory or events with others" in note
+    assert note.endswith("At its end, where PyCUDA detaches, that changes nothing.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ffm.remedy.correct import Comparison
 from ffm.remedy.layout import constant
@@ -14,16 +14,14 @@ STOPPED = {
     "FFM_STOP_FUNCTIONS": "a driver function that corrections rely on is missing or could not be replaced",
     "FFM_STOP_CONTEXTS": "the program uses several contexts",
     "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
-    "FFM_STOP_SHARED": "the program shares memory, events or contexts with others",
+    "FFM_STOP_SHARED": "the program detached from a context, or began to share memory or events with others. At "
+    "its end, where PyCUDA detaches, that changes nothing",
 }
 
 
 def notes_of_runs(comparison: Comparison, command: list[str], results: Results) -> list[str]:
     """Return what the runs show beside their outcome."""
-    notes = []
-    stopped = {constant(name): why for name, why in STOPPED.items()}
-    for reason in sorted({process.values["stopped"] for process in comparison.counted} - {0}):
-        notes.append(f"Corrections stopped: {stopped[reason]}.")
+    notes = notes_of_stops(process.values["stopped"] for process in comparison.counted)
     unread = sum(process.values["launches_unread"] for process in comparison.counted)
     if unread:
         notes.append(
@@ -36,6 +34,12 @@ def notes_of_runs(comparison: Comparison, command: list[str], results: Results) 
     else:
         notes += measured_otherwise(results.document.wall_s, [run.wall_s for run in comparison.bare])
     return notes
+
+
+def notes_of_stops(reasons: Iterable[int]) -> list[str]:
+    """Return why corrections stopped in some processes, each reason once; 0 is none."""
+    stopped = {constant(name): why for name, why in STOPPED.items()}
+    return [f"Corrections stopped: {stopped[reason]}." for reason in sorted(set(reasons) - {0})]
 
 
 def measured_otherwise(measured_s: float, bare_s: Sequence[float]) -> list[str]:
