@@ -39,7 +39,7 @@ from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Run
 from ffm.results.folder.identity import agreeing, begin_run
 from ffm.results.folder.paths import ResultsFolder, application_name
-from ffm.results.memory.heap import give_back, kept_memory
+from ffm.results.memory.heap import kept_memory
 from ffm.results.memory.spilling import Spilling, rows_in_memory
 from ffm.stages.descriptions import add_downloads, describe_sites, name_buffers
 from ffm.stages.findings import Findings
@@ -110,7 +110,6 @@ def run_analysis(
         tell("taking out what measuring cost")
         findings = [_without_measuring(traced, columns, tracing, spilling)]
         del traced
-        give_back()
         # Nothing here may hold what the analysis lets go.
         return write_results(findings.pop(), folder.root, own=own, elsewhere=elsewhere, spilling=spilling, tell=tell)
 
@@ -118,7 +117,6 @@ def run_analysis(
 def _without_measuring(traced: Findings, columns: MappedColumns, tracing: Tracing, spilling: Spilling) -> Findings:
     """Take the probes out of the run's times."""
     columns.release()
-    give_back()
     assert traced.work is not None
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
     columns.release()
@@ -220,8 +218,7 @@ def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[A
 
 def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64], least_latency_ns: int) -> Timeline:
     """Return the run as it would be without probes; what is inferred from the run as it was is released."""
-    inference = infer_likely_times(traced, work, least_latency_ns, freed=give_back)
-    give_back()
+    inference = infer_likely_times(traced, work, least_latency_ns)
     return Replay(traced, work, inference).without_probes(probe)
 
 

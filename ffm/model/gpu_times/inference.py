@@ -91,9 +91,7 @@ def infer_gpu_times(
     return Inference(order, likely, slow, fast, usual, usual, fastest, totals)
 
 
-def infer_likely_times(
-    timeline: Timeline, work: DeviceWork, latency_ns: int = 0, *, freed: Callable[[], None] = lambda: None
-) -> Inference:
+def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
     """Infer the likely timeline alone, in less time and memory: the other two of the result are the same one.
 
     Arguments as for `infer_gpu_times`.
@@ -109,7 +107,6 @@ def infer_likely_times(
     order, usual = shown.order, shown.usual
     usually = [_Usually.of(work, shown, expected, guessed)]
     del works, room, shown, expected, guessed
-    freed()
     likely = _likely(timeline, work, usually.pop())
     return Inference(order, likely, likely, likely, usual, usual)
 
