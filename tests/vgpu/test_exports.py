@@ -87,6 +87,8 @@ def address_of(symbol: str) -> int | None:
         ("cuStreamWaitValue32", 11060, 0, "cuStreamWaitValue32"),
         ("cuStreamWaitValue32", 11070, PER_THREAD, "cuStreamWaitValue32_v2_ptsz"),
         ("cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"),
+        ("cuGraphExecKernelNodeSetParams", 11000, 0, "cuGraphExecKernelNodeSetParams"),
+        ("cuGraphExecKernelNodeSetParams", 12000, 0, "cuGraphExecKernelNodeSetParams_v2"),
     ],
 )
 def test_lookup_answers_the_export_of_that_version_and_flavour(
@@ -128,6 +130,16 @@ def test_mipmapped_arrays_are_refused_by_name() -> None:
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert int(done.stdout) == NOT_SUPPORTED
     assert done.stderr == "vgpu: cuMipmappedArrayCreate is refused: mipmapped arrays are not implemented\n"
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+@pytest.mark.parametrize("name", ["cuStreamBatchMemOp", "cuTensorMapEncodeTiled"])
+def test_what_cublas_looks_up_is_there_though_refused(name: str) -> None:
+    assert load().cuInit(0) == 0
+    context = ctypes.c_void_p()
+    assert load().cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert load().cuCtxSetCurrent(context) == 0
+    assert getattr(load(), name)() == NOT_SUPPORTED
 
 
 @pytest.mark.virtual_gpu

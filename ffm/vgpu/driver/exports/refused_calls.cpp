@@ -36,6 +36,10 @@ REFUSED(cuSignalExternalSemaphoresAsync_ptsz)
 REFUSED(cuWaitExternalSemaphoresAsync)
 REFUSED(cuWaitExternalSemaphoresAsync_ptsz)
 
+/* Several memory operations in a stream by one call, and copies of tensors. */
+REFUSED(cuStreamBatchMemOp)
+REFUSED(cuTensorMapEncodeTiled)
+
 /* Images of OpenGL and EGL. */
 REFUSED(cuEGLStreamConsumerDisconnect)
 REFUSED(cuEGLStreamProducerConnect)

@@ -135,6 +135,13 @@ DRIVER_CALL(cuGraphExecHostNodeSetParams)(CUgraphExec executable, CUgraphNode no
 {
     return call && call->fn ? replace(executable, node, HostNode{*call}) : CUDA_ERROR_INVALID_VALUE;
 }
+DRIVER_CALL(cuGraphExecKernelNodeSetParams)(CUgraphExec executable, CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
+{
+    NodeWork work;
+    CUresult result = kernel_work(parameters, work);
+    return result != CUDA_SUCCESS ? result : replace(executable, node, std::move(work));
+}
 DRIVER_CALL(cuGraphExecKernelNodeSetParams_v2)(CUgraphExec executable, CUgraphNode node,
                                                const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
