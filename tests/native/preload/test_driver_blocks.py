@@ -92,3 +92,39 @@ def test_a_block_that_was_freed_is_used_again(native: ctypes.CDLL) -> None:
 def test_other_code_and_large_blocks_are_left_to_the_program_s_allocator(native: ctypes.CDLL) -> None:
     assert native.ffm_driver_block(1, 100, PROGRAM) is None
     assert native.ffm_driver_block(1, LARGEST + 1, DRIVER) is None
+
+
+PENDING_MESSAGE = """
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+extern void __libc_free(void *start);
+
+static int begun;
+
+void free(void *start)
+{
+    if (begun && start != NULL)
+        malloc_usable_size(start);
+    __libc_free(start);
+}
+
+int main(void)
+{
+    void *block = malloc(8);
+    dlsym(RTLD_DEFAULT, "no_such_function");
+    begun = 1;
+    return malloc_usable_size(block) < 8;
+}
+"""
+
+
+def test_a_lookup_may_free_a_message_that_nobody_asked_for(tmp_path: Path) -> None:
+    """The first lookup of the allocator frees what the linker said before, and that asks for the size of the block."""
+    (tmp_path / "program.c").write_text(PENDING_MESSAGE, encoding="utf-8")
+    library, program = tmp_path / "libdriver_blocks.so", tmp_path / "program"
+    options = ["gcc", "-std=c11", "-O2", "-D_GNU_SOURCE", "-fPIC"]
+    subprocess.run([*options, "-shared", "-o", library, NATIVE / "preload/driver_blocks.c"], check=True)
+    subprocess.run([*options, "-fno-builtin", "-o", program, tmp_path / "program.c"], check=True)
+    subprocess.run([program], check=True, env={"LD_PRELOAD": str(library)})

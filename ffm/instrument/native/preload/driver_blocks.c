@@ -190,10 +190,12 @@ __attribute__((constructor)) static void open_blocks(void)
 
 /* ---- what the program's allocator need not see ------------------------------------------------------------------- */
 
-/* Looked up on first use. While a thread looks up the allocator, the dynamic linker frees nothing that must be. */
+/* Looked up on first use. While a thread looks up the allocator, the dynamic linker frees nothing that must be. It
+ * calls back into this file, which the declaration of dlsym denies (leaf): only a volatile mark is not optimized away.
+ */
 #define NEXT(type, name)                                                                                               \
     static type next;                                                                                                  \
-    static __thread bool looking __attribute__((tls_model("initial-exec")));                                           \
+    static __thread volatile bool looking __attribute__((tls_model("initial-exec")));                                  \
     type found = __atomic_load_n(&next, __ATOMIC_ACQUIRE);                                                             \
     if (__builtin_expect(found == NULL && !looking, 0)) {                                                              \
         looking = true;                                                                                                \
