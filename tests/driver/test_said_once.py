@@ -33,7 +33,7 @@ NAMING = {
     "ffm/doctor/diagnosis.py": "says what cuInit answered",
     "ffm/doctor/subject.py": "says what cuInit answered",
     "ffm/instrument/agent/entry_points.js": "asks what else there is",
-    "ffm/report/remedies/frameworks.py": "advises to call them",
+    "ffm/report/python/frameworks.py": "advises to call them",
     "ffm/symbols/buffer_names.py": "looks for them in the text of programs",
 }
 """Who may name functions of the driver, and what for."""
