@@ -41,7 +41,10 @@ def in_slices(
     """Return uses of memory with those of a slice told apart: of the addresses from `begin` to `end`, 0 where it may be
     all of the memory with that number.
 
-    What uses slices looks at what uses all, and the other way round. Memory of which there is one slice stays as it is.
+    Each slice gets a number of its own, and so does what uses all of its memory: the slices mark the second number for
+    that and look at the first one, which it marks. Memory of which there is one slice stays as it is.
+
+    All arguments, and the columns of what is returned, have a row for each use; `memory` is a number from 0.
     """
     part = end > begin
     start = starts_of_merged(begin[part], end[part])
@@ -61,12 +64,6 @@ def in_slices(
         np.concatenate([memory, of_slices + memory[cut], first_slice + slice_[cut], of_slices + memory[whole]]),
         writes[places],
         np.concatenate(
-            [
-                side,
-                *(
-                    np.full(len(at), value, np.uint8)
-                    for at, value in ((cut, Side.MARKS), (cut, Side.BOTH), (whole, Side.LOOKS))
-                ),
-            ]
+            [side, np.repeat(np.uint8([Side.MARKS, Side.BOTH, Side.LOOKS]), [len(cut), len(cut), len(whole)])]
         ),
     )
