@@ -64,6 +64,6 @@ def in_slices(
         np.concatenate([memory, of_slices + memory[cut], first_slice + slice_[cut], of_slices + memory[whole]]),
         writes[places],
         np.concatenate(
-            [side, np.repeat(np.uint8([Side.MARKS, Side.BOTH, Side.LOOKS]), [len(cut), len(cut), len(whole)])]
+            [side, np.repeat(np.array([Side.MARKS, Side.BOTH, Side.LOOKS], np.uint8), [len(cut), len(cut), len(whole)])]
         ),
     )
