@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import platformdirs
 import pytest
 from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
@@ -12,7 +13,12 @@ from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
 import ffm.vgpu
 from ffm.driver.analysis import WAITING_CALLS
 from ffm.driver.library import DriverFileError
-from ffm.instrument.probing.remembered import FAILURE_REMEMBERED, known_wait_function, wait_function
+from ffm.instrument.probing.remembered import (
+    FAILURE_REMEMBERED,
+    find_and_remember,
+    known_wait_function,
+    wait_function,
+)
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.probing.wait_search import find_wait_function
 
@@ -149,6 +155,24 @@ def test_a_failure_is_remembered_for_a_while_only(tmp_path: Path, monkeypatch: p
     os.utime(stored, (long_ago, long_ago))
     assert wait_function(library) == failure
     assert searches == [library, library]
+
+
+def test_an_answer_that_leaves_calls_out_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine can hide a call's wait. What then serves the calls one by one must not stay for good."""
+    library = build(tmp_path)
+    complete = wait_function(library)
+    (stored,) = (tmp_path / "cache").rglob("*.wait.json")
+    disturbed = msgspec.structs.replace(complete, others=(1,), uncovered_calls=("cuStreamSynchronize (blocking)",))
+    stored.write_bytes(msgspec.json.encode(disturbed))
+    answers = [disturbed, disturbed]
+    monkeypatch.setattr("ffm.instrument.probing.remembered.find_wait_function", lambda *_, **__: answers.pop(0))
+    assert known_wait_function(library) is None
+    assert wait_function(library) == disturbed  # for a while
+    assert answers == []
+    assert known_wait_function(library) is None
+    answers = [disturbed, complete]
+    assert find_and_remember(library) == complete
+    assert known_wait_function(library) == complete
 
 
 def test_a_damaged_memory_is_ignored(tmp_path: Path) -> None:

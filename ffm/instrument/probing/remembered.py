@@ -15,11 +15,15 @@ from ffm.instrument.probing.wait_function import FORMAT_VERSION, WaitFunction
 from ffm.instrument.probing.wait_search import find_wait_function, nobody
 
 FAILURE_REMEMBERED = 600.0
-"""Seconds. The cause of a failure may pass, but the stages of one measurement must not each repeat a failed search."""
+"""Seconds. The cause of a failure, or of an answer that leaves calls out, may pass, but the stages of one measurement
+must not each repeat the search.
+"""
 
 
 SEARCHED_AGAIN = 10.0
-"""Seconds. A search that failed sooner is tried once more: on a busy machine the probe can be disturbed."""
+"""Seconds. A search that failed, or left calls out, sooner is tried once more: on a busy machine the probe can be
+disturbed.
+"""
 
 
 def wait_function(driver: Path) -> WaitFunction:
@@ -27,7 +31,8 @@ def wait_function(driver: Path) -> WaitFunction:
 
     Raises `ffm.driver.library.DriverFileError` if the file is not a driver. Takes up to
     `ffm.instrument.probing.wait_search.LIMIT` seconds the first time.
-    A failed search is remembered for `FAILURE_REMEMBERED` seconds. Do not use it in a Frida callback.
+    A search that failed or left calls out is remembered for `FAILURE_REMEMBERED` seconds. Do not use it in a Frida
+    callback.
     """
     return known_wait_function(driver) or _recent_failure(driver) or find_and_remember(driver)
 
@@ -35,17 +40,26 @@ def wait_function(driver: Path) -> WaitFunction:
 def known_wait_function(driver: Path) -> WaitFunction | None:
     """Return what is remembered about the driver's build, or None. Raises `DriverFileError` if it is not a driver."""
     identity, cache = identity_of(read_library(driver)), cache_folder()
-    return None if cache is None else _read(cache / _memory(identity), identity)
+    known = None if cache is None else _read(cache / _memory(identity), identity)
+    return known if known is not None and _is_complete(known) else None
 
 
 def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> WaitFunction:
     """Find the wait function now, and remember the result. See `find_wait_function`."""
     found = find_wait_function(driver, tell=tell)
-    if found.offset is None and found.seconds < SEARCHED_AGAIN:
-        found = find_wait_function(driver, tell=tell)
-    memory = _memory if found.offset is not None else _memory_of_failure
+    if not _is_complete(found) and found.seconds < SEARCHED_AGAIN:
+        again = find_wait_function(driver, tell=tell)
+        found = min(found, again, key=lambda one: (one.offset is None, len(one.uncovered_calls)))
+    memory = _memory if _is_complete(found) else _memory_of_failure
     remember(cache_folder(), memory(found.identity), msgspec.json.encode(found))
     return found
+
+
+def _is_complete(found: WaitFunction) -> bool:
+    """Return whether all calls that waited do so in what was found. If not, functions may have been found that are none
+    of the wait functions, because they serve the calls of which one was not seen.
+    """
+    return found.offset is not None and not found.uncovered_calls
 
 
 def _recent_failure(driver: Path) -> WaitFunction | None:
