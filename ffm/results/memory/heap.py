@@ -40,7 +40,8 @@ def kept_memory(wanted: bool = True) -> Iterator[None]:
 def give_back() -> None:
     """Give the system back what is kept and not used, before a step that would otherwise take the most of all.
 
-    Where every step does so, clearing the pages anew takes a tenth of the processor's time of a long run (docs/benchmarks/cost.md).
+    Where every step does so, clearing the pages anew takes a tenth of the processor's time of a long run
+    (docs/benchmarks/cost.md).
     """
     library = _library()
     if library is not None:
