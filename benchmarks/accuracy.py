@@ -49,7 +49,7 @@ from ffm.model.timeline import Problem
 from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import sample as path_of

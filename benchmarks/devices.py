@@ -30,7 +30,7 @@ from twins import write_rows
 
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 
 RESULTS = Path(__file__).parent / "results" / "devices.json"

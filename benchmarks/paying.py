@@ -28,7 +28,7 @@ from ffm.remedy.worth import Costs, worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import Results, open_results
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 

@@ -37,7 +37,7 @@ from ffm.errors import FfmError
 from ffm.report.waiting.changes import change_view
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 

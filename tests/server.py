@@ -41,7 +41,7 @@ IMPORTED = (
     "ffm.driver.device_code",
     "ffm.model.transfers",
     "ffm.report.formats.html",
-    "ffm.stages.analysis",
+    "ffm.stages.analysis.stage",
     "ffm.stages.quick",
     "ffm.stages.registry",
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ffm.model import compiled
 from ffm.results.folder.paths import ResultsFolder
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 

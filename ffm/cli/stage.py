@@ -223,8 +223,8 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     from ffm.report.numbers import plural
     from ffm.results.folder.lock import writing_to
     from ffm.results.folder.paths import ResultsFolder, application_name
-    from ffm.stages.analysis import run_analysis
-    from ffm.stages.workers import spread_over
+    from ffm.stages.analysis.stage import run_analysis
+    from ffm.stages.analysis.workers import spread_over
 
     if results is None and command:
         results = Path("results") / application_name(list(command))

@@ -56,8 +56,8 @@ from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.vocabulary import Because
 from ffm.sources.diogenes_sequences import Counted, find_counted
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import write_results
 
 STACKS_FILE = "combined_stacks.json"
 TIME_FILE = "ttime.txt"

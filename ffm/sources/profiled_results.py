@@ -20,8 +20,8 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import Profile, Step
 from ffm.sources.profiled import profiled_run
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import write_results
 
 _PYTHON_FILES = (".py", ".pyx", ">")
 """How the names of Python's sources end; `<string>` is code from the command line."""

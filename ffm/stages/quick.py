@@ -25,11 +25,11 @@ from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import ResultsFolder, application_name
-from ffm.stages.findings import Findings, SiteDescription
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
+from ffm.stages.analysis.results import write_results
+from ffm.stages.analysis.timelines import longer_by, traced_timeline
 from ffm.stages.measure import Request, measure, require_program
-from ffm.stages.notes import cut_notes, host_function_notes, stack_notes, tracing_notes, unrecorded_notes
-from ffm.stages.results import write_results
-from ffm.stages.timelines import longer_by, traced_timeline
 from ffm.stages.tracing import LIVES, NAMES, SAMPLES, record_tracing, traced_functions, without_ties
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python

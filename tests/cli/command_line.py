@@ -14,8 +14,8 @@ from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import write_results
 
 SECOND = 1_000_000_000
 

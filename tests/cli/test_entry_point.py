@@ -55,7 +55,7 @@ def test_help_imports_no_command_and_no_library_but_click() -> None:
 
 def test_the_analysis_imports_nothing_that_measures() -> None:
     """Frida takes a fifth of a second and 30 MB."""
-    program = "import sys, ffm.stages.analysis\nprint('frida' in sys.modules)"
+    program = "import sys, ffm.stages.analysis.stage\nprint('frida' in sys.modules)"
     printed = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]
     ).stdout

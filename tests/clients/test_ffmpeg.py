@@ -14,7 +14,7 @@ import pytest
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.folder.paths import ResultsFolder
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from ffm.vgpu.paths import library_folder

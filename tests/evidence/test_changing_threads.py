@@ -15,7 +15,7 @@ from ffm.evidence.task_stacks import numbered_tasks
 from ffm.model.necessity.reasons import Reason, is_required
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.stacks import Frame, Module, Stack
-from ffm.stages.joined import rows_of_tasks, rows_of_waits
+from ffm.stages.analysis.joined import rows_of_tasks, rows_of_waits
 
 Call = tuple[int, int, int, int]
 """Thread, stack, and a wait's `Reason` and duration. They come in order of time, all of one process."""

@@ -13,7 +13,7 @@ import pytest
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.notes import OrdinaryMemory
 from ffm.results.folder.paths import ResultsFolder
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
 from tests.native.cubins import EXIT, FIRST_PARAMETER, calculate, container, cubin, load, store

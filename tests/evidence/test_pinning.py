@@ -10,7 +10,7 @@ from ffm.evidence.transfers.pinning import memory_to_pin
 from ffm.instrument.recording.layout import constant
 from ffm.model.timeline import Problem
 from ffm.results.columnar.columns import Columns
-from ffm.stages.timelines import traced_timeline
+from ffm.stages.analysis.timelines import traced_timeline
 
 CALL_NS = 50_000
 LEAST_BYTE_S = 1e-10

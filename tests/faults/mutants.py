@@ -245,7 +245,7 @@ def make_results(folder: Path) -> None:
     from diogenes_records import loop_records
 
     from ffm.results.folder.paths import ResultsFolder
-    from ffm.stages.analysis import run_analysis
+    from ffm.stages.analysis.stage import run_analysis
     from ffm.vgpu.paths import sample
 
     for stage in ("baseline", "tracing", "memory", "sync-use"):
@@ -265,11 +265,12 @@ def make_results(folder: Path) -> None:
 def do_without_symbols(patch: pytest.MonkeyPatch) -> None:
     """Name no functions: that reads the program's files, which are not what is damaged here, and takes long."""
     from ffm.instrument.probing.latency import DriverTimes
-    from ffm.stages import analysis, tracing
+    from ffm.stages import tracing
+    from ffm.stages.analysis import stage
     from ffm.symbols.symbolizer import Symbolizer
 
     patch.setattr(Symbolizer, "resolve", lambda _, locations: [[] for _ in locations])
-    patch.setattr(analysis.BufferNames, "names", lambda *_: {})
+    patch.setattr(stage.BufferNames, "names", lambda *_: {})
     patch.setattr(tracing, "compute_capability", lambda _: 0)
     patch.setattr(tracing, "wait_latency", lambda _: DriverTimes(0, "not measured here"))
 

@@ -14,7 +14,7 @@ from ffm.instrument.recording.reader import MAGIC, read_recordings, unbegun_reco
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Tracing
 from ffm.results.documents.notes import UnrecordedProcesses
-from ffm.stages.notes import unrecorded_notes
+from ffm.stages.analysis.notes import unrecorded_notes
 from tests.conftest import Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "unbegun.cu"

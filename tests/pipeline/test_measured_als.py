@@ -24,8 +24,9 @@ from ffm.results.documents.notes import CostlyTracing
 from ffm.results.documents.site import Site
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.stages import analysis as analysis_stage
-from ffm.stages import descriptions, joined, sync_use
+from ffm.stages import sync_use
+from ffm.stages.analysis import descriptions, joined
+from ffm.stages.analysis import stage as analysis_stage
 from ffm.stages.measure import Request
 from ffm.stages.registry import TABLES
 from ffm.vgpu.paths import sample

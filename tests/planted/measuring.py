@@ -14,7 +14,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.stages.analysis import run_analysis
+from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.agreement import disagreements

@@ -17,8 +17,8 @@ from ffm.report.formats.html import html
 from ffm.report.formats.timeline import KINDS, MOST_PIECES, MOST_SPANS, timeline_data
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import write_results
 
 MS = 1_000_000
 

@@ -18,8 +18,8 @@ from ffm.report.overview import overview
 from ffm.report.terminal.lines import render_lines
 from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.stored import Results, open_results
-from ffm.stages.findings import Findings
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.results import write_results
 
 INCLUDE = "/usr/local/cuda/targets/x86_64-linux/include"
 

@@ -27,8 +27,8 @@ from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.documents.waiting import GuessedWork
 from ffm.results.stored import Results, open_results
 from ffm.results.waiting.run_path import stored_waiting
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import write_results
 
 MS = 1_000_000
 TIMES = 10

@@ -16,8 +16,8 @@ from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE
 from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results
-from ffm.stages.findings import Findings
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.results import write_results
 
 QUICK = dataclasses.replace(measured(), origin="quick", presumed=True)
 RUNS = pytest.mark.parametrize("findings", [measured(), several_ranks(3), QUICK], ids=["one", "ranks", "quick"])
@@ -96,7 +96,7 @@ def test_impossible_times_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr("ffm.stages.results.infer_gpu_times", wrong)
+        patch.setattr("ffm.stages.analysis.results.infer_gpu_times", wrong)
         results = written(tmp_path, measured())
     with pytest.raises(DocumentError, match="not as this ffm writes it"):
         assert results.estimates.replay

@@ -12,9 +12,9 @@ from test_results_replay import measured, several_ranks
 from ffm.results.documents.analysis import Analysis
 from ffm.results.waiting.run_path import RunPath
 from ffm.results.waiting.summary import summarize
-from ffm.stages import results as steps
-from ffm.stages.findings import Findings
-from ffm.stages.results import write_results
+from ffm.stages.analysis import results as steps
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.results import write_results
 
 
 def without_trials(analysis: Analysis) -> Analysis:

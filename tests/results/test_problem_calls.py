@@ -14,7 +14,7 @@ from test_results_replay import measured
 from ffm.gate.problems import ProblemCalls, problem_calls, saved_together, with_problems
 from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import TIMELINE_FILE, Results, open_results
-from ffm.stages.results import write_results
+from ffm.stages.analysis.results import write_results
 
 
 def without_threads(results: Results) -> Results:

@@ -19,8 +19,8 @@ from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results, subsequence
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import analyse, write_results
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import analyse, write_results
 
 ITERATIONS = 4
 UNNECESSARY = Problem.UNNECESSARY_SYNCHRONIZATION

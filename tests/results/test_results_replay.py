@@ -34,10 +34,10 @@ from ffm.results.estimates import Estimates
 from ffm.results.stored import Results, benefit_of_correcting, doing_without, open_results, subsequence
 from ffm.results.variation import COSTLY_TRACING, DIFFERS, VARIES, Variation
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import Findings
-from ffm.stages.problems import fetches_of, only_order_streams
-from ffm.stages.results import analyse, write_results
-from ffm.stages.timelines import longer_by
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.problems import fetches_of, only_order_streams
+from ffm.stages.analysis.results import analyse, write_results
+from ffm.stages.analysis.timelines import longer_by
 from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 

@@ -9,13 +9,13 @@ from test_results import loop_timeline
 from test_results_replay import measured
 
 from ffm.results.stored import TIMELINE_FILE, open_results, subsequence
-from ffm.stages.results import write_results
+from ffm.stages.analysis.results import write_results
 
 
 def test_parts_of_long_runs_are_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short, long = tmp_path / "short", tmp_path / "long"
     write_results(measured(loop_timeline()), short)
-    monkeypatch.setattr("ffm.stages.sequence_parts.LONG_ROWS", 1)
+    monkeypatch.setattr("ffm.stages.analysis.sequence_parts.LONG_ROWS", 1)
     write_results(measured(loop_timeline()), long)
     (long / TIMELINE_FILE).unlink()  # is not read
     wanted, stored = open_results(short), open_results(long)
@@ -29,14 +29,14 @@ def test_parts_of_long_runs_are_in_the_document(tmp_path: Path, monkeypatch: pyt
 def test_parts_are_in_the_document_where_stage_5_has_compiled_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ffm.stages.sequence_parts.PLAIN_ROWS", len(loop_timeline()) - 1)
+    monkeypatch.setattr("ffm.stages.analysis.sequence_parts.PLAIN_ROWS", len(loop_timeline()) - 1)
     write_results(measured(loop_timeline()), tmp_path)
     assert all(sequence.parts for sequence in open_results(tmp_path).document.sequences)
 
 
 def test_no_more_parts_are_estimated_than_take_little_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ffm.stages.sequence_parts.LONG_ROWS", 1)
-    monkeypatch.setattr("ffm.stages.sequence_parts.ROWS", 0)
-    monkeypatch.setattr("ffm.stages.sequence_parts.LEAST", 1)
+    monkeypatch.setattr("ffm.stages.analysis.sequence_parts.LONG_ROWS", 1)
+    monkeypatch.setattr("ffm.stages.analysis.sequence_parts.ROWS", 0)
+    monkeypatch.setattr("ffm.stages.analysis.sequence_parts.LEAST", 1)
     write_results(measured(loop_timeline()), tmp_path)
     assert not any(sequence.parts for sequence in open_results(tmp_path).document.sequences)

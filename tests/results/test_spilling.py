@@ -13,7 +13,7 @@ from test_results import loop_timeline
 from test_results_replay import measured
 
 from ffm.results.memory.spilling import Spilling
-from ffm.stages.results import analyse
+from ffm.stages.analysis.results import analyse
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from test_results_replay import measured
 from ffm.errors import FfmError
 from ffm.model.estimators.replay import Replayed
 from ffm.results.spread import Spread, mapped, shared
-from ffm.stages.findings import Findings
-from ffm.stages.results import analyse
-from ffm.stages.workers import spread_over
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.results import analyse
+from ffm.stages.analysis.workers import spread_over
 
 
 class Told(Executor):
@@ -175,7 +175,7 @@ def test_a_worker_of_dask_that_is_killed_costs_no_result(findings: Findings, tmp
 
 def test_without_a_scheduler_the_message_says_how_to_start_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="Dask's distributed is not installed")
-    monkeypatch.setattr("ffm.stages.workers.ANSWER_S", 1)
+    monkeypatch.setattr("ffm.stages.analysis.workers.ANSWER_S", 1)
     refused = pytest.raises(FfmError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 .*dask scheduler")
     with refused, spread_over("tcp://127.0.0.1:1", tmp_path):
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from test_results import loop_timeline
 from test_results_replay import measured
 
-from ffm.stages.results import analyse
+from ffm.stages.analysis.results import analyse
 
 
 def test_each_fix_is_counted_and_the_path_is_told() -> None:

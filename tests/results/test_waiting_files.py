@@ -20,8 +20,8 @@ from ffm.results.stored import Results, open_results
 from ffm.results.waiting.files import GRAPH_FILE, MEETINGS_FILE, STRETCHES_FILE
 from ffm.results.waiting.run_path import likely_path, run_path
 from ffm.results.waiting.summary import summarize
-from ffm.stages.findings import Findings
-from ffm.stages.results import write_results
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.results import write_results
 
 FILES = (GRAPH_FILE, STRETCHES_FILE, MEETINGS_FILE)
 

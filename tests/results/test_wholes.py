@@ -19,8 +19,8 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.stacks import Module
 from ffm.results.wholes import at_least
-from ffm.stages.findings import Findings, SiteDescription
-from ffm.stages.results import analyse
+from ffm.stages.analysis.findings import Findings, SiteDescription
+from ffm.stages.analysis.results import analyse
 from tests.examples import examples
 from tests.model.estimators.test_laws import rounding, together
 

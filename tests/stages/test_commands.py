@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ffm.results.documents.run import ExitStatus, Run
-from ffm.stages.analysis import measured_command
+from ffm.stages.analysis.stage import measured_command
 
 RUN = Run(
     stage="tracing",

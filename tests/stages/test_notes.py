@@ -13,7 +13,7 @@ from ffm.results.documents.measured import Baseline, RecordedLockWaits, Tracing,
 from ffm.results.documents.notes import AnyNote, FirstLockWaits, HostFunctions, UnknownLatency
 from ffm.results.documents.run import Run
 from ffm.results.variation import DIFFERS, EXPECTED, VARIES, Variation
-from ffm.stages.notes import host_function_notes, measurement_notes, tracing_notes
+from ffm.stages.analysis.notes import host_function_notes, measurement_notes, tracing_notes
 
 
 def notes_with(latency: WaitLatency) -> list[AnyNote]:

@@ -9,7 +9,7 @@ from timelines import Row, timeline
 
 from ffm.report.portion import portion_sentence
 from ffm.results.documents.run import Portion
-from ffm.stages.timelines import portion_without_probes
+from ffm.stages.analysis.timelines import portion_without_probes
 
 TRACED = timeline([Row(own=6, gap=2), Row(own=2), Row(own=1, thread=1)])
 WITHOUT = timeline([Row(own=3, gap=1), Row(own=1), Row(own=1, thread=1)])

@@ -15,7 +15,7 @@ from ffm.results.documents.analysis import FetchingWait, KeptWait, TimingWait
 from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.variation import Variation
-from ffm.stages.findings import Findings
+from ffm.stages.analysis.findings import Findings
 
 REPLAYED_ALTHOUGH_KEPT = 40
 """Sites that are replayed without the waits that they keep, those that wait longest."""

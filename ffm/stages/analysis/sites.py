@@ -12,7 +12,7 @@ from ffm.model.timeline import Kind, Timeline
 from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import DownloadUse, Site
-from ffm.stages.findings import Findings
+from ffm.stages.analysis.findings import Findings
 
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 

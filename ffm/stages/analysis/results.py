@@ -35,11 +35,11 @@ from ffm.results.variation import Variation
 from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
-from ffm.stages.findings import Findings
-from ffm.stages.groups import everything_of, folds_of, points_of, sequences_of
-from ffm.stages.kept_waits import fetching_waits, timing_waits, unproved_waits, waits_kept
-from ffm.stages.sequence_parts import with_parts
-from ffm.stages.sites import described_sites, places_of_sites
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.groups import everything_of, folds_of, points_of, sequences_of
+from ffm.stages.analysis.kept_waits import fetching_waits, timing_waits, unproved_waits, waits_kept
+from ffm.stages.analysis.sequence_parts import with_parts
+from ffm.stages.analysis.sites import described_sites, places_of_sites
 
 LONGEST_TRIED = 1_000_000
 """Of a run with more operations it is not replayed what faster regions would save, so that less memory is needed."""

@@ -21,8 +21,8 @@ from ffm.results.documents.measured import Memory, Tracing
 from ffm.results.documents.site import Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.vocabulary import Because
-from ffm.stages.findings import SiteDescription
-from ffm.stages.joined import Joined
+from ffm.stages.analysis.findings import SiteDescription
+from ffm.stages.analysis.joined import Joined
 from ffm.symbols.buffer_names import BufferNames
 
 VERDICTS = {

@@ -15,9 +15,9 @@ from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.stacks import Stack
-from ffm.stages.findings import Fetching
-from ffm.stages.joined import Joined
-from ffm.stages.timelines import traced_timeline
+from ffm.stages.analysis.findings import Fetching
+from ffm.stages.analysis.joined import Joined
+from ffm.stages.analysis.timelines import traced_timeline
 
 WORTH_MOVING_NS = 20_000
 """A required synchronization is misplaced if both its wait and the time to the first use exceed this. Below it,

@@ -17,7 +17,7 @@ from ffm.results.documents.site import Site
 from ffm.results.estimates import Estimates
 from ffm.results.memory.heap import give_back
 from ffm.results.wholes import at_least
-from ffm.stages.findings import Findings
+from ffm.stages.analysis.findings import Findings
 
 LISTED_SEQUENCES = 1000
 """The document lists the sequences that save most; a note says how many more there are."""

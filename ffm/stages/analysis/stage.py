@@ -41,10 +41,10 @@ from ffm.results.folder.identity import agreeing, begin_run
 from ffm.results.folder.paths import ResultsFolder, application_name
 from ffm.results.memory.heap import kept_memory
 from ffm.results.memory.spilling import Spilling, rows_in_memory
-from ffm.stages.descriptions import add_downloads, describe_sites, name_buffers
-from ffm.stages.findings import Findings
-from ffm.stages.joined import Joined, join, matching
-from ffm.stages.notes import (
+from ffm.stages.analysis.descriptions import add_downloads, describe_sites, name_buffers
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.joined import Joined, join, matching
+from ffm.stages.analysis.notes import (
     cut_notes,
     host_function_notes,
     measurement_notes,
@@ -52,16 +52,16 @@ from ffm.stages.notes import (
     stack_notes,
     unrecorded_notes,
 )
-from ffm.stages.portions import require_same_portion
-from ffm.stages.problems import (
+from ffm.stages.analysis.problems import (
     fetches_of,
     misplaced_synchronizations,
     only_order_streams,
     timeline_of_problems,
     waits_for_timing,
 )
-from ffm.stages.results import write_results
-from ffm.stages.timelines import longer_by, portion_without_probes
+from ffm.stages.analysis.results import write_results
+from ffm.stages.analysis.timelines import longer_by, portion_without_probes
+from ffm.stages.portions import require_same_portion
 from ffm.symbols.buffer_names import BufferNames
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
