@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Effect, Kind, Memory, load_catalogue
+from ffm.driver.catalogue import Awaits, Effect, Kind, Memory, load_catalogue
 from ffm.evidence.matching import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
@@ -45,7 +45,7 @@ def run_sync_use(request: Request) -> SyncUse:
     until = lasting(request.folder, request.for_s)
     # The portion begins or ends at the same call as in the runs before, so the same functions must be counted.
     functions = (
-        [*_functions(accesses), *context_makers()]
+        [*functions_to_record(accesses), *context_makers()]
         if portion is None and until is None
         else watched_functions(read_latest(Baseline, request.folder, "baseline"))
     )
@@ -80,11 +80,12 @@ def run_sync_use(request: Request) -> SyncUse:
     return document
 
 
-def _functions(accesses: Columns) -> list[str]:
+def functions_to_record(accesses: Columns) -> list[str]:
     """Return the functions behind the accesses' transfers and the synchronizations that they relied on.
 
     A private wait is under no function; it is observed through the internal wait function. The blocks of host memory
-    that the driver knows are tracked too, because they show which sources are staged and what kernels can access.
+    that the driver knows are tracked too, because they show which sources are staged and what kernels can access, and
+    where events are waited for, their records: a wait that is not known to cover a launch leaves it watched for good.
     """
     recorded = np.unique(np.concatenate([accesses["function"], accesses["synchronization_function"]]))
     private = constant("FFM_FUNCTION_PRIVATE")
@@ -98,7 +99,19 @@ def _functions(accesses: Columns) -> list[str]:
     variables = [function.name for function in load_catalogue().with_effect(Effect.FIND_VARIABLE)]
     launching = {function.name for function in load_catalogue().with_effect(Effect.LAUNCH_GRAPH)}
     graphs = _graph_functions() if launching & set(names) else []
-    return list(dict.fromkeys([*names, *blocks, *views, *variables, *graphs])) if names else []
+    records = _functions_of_events() if _awaits_event(names) else []
+    return list(dict.fromkeys([*names, *blocks, *views, *variables, *graphs, *records])) if names else []
+
+
+def _awaits_event(names: list[str]) -> bool:
+    awaiting = {function.name for function in load_catalogue().functions if function.awaits is Awaits.EVENT}
+    return bool(awaiting & set(names))
+
+
+def _functions_of_events() -> list[str]:
+    """Return the functions that show which work an event stands for."""
+    found = load_catalogue().with_effect(Effect.RECORD_EVENT, Effect.RECORD_CONTEXT, Effect.SHARE_EVENT)
+    return [function.name for function in found]
 
 
 def _graph_functions() -> list[str]:
