@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffm.report.names import shorten
 from ffm.results.documents import notes
 from ffm.results.documents.notes import (
     CompiledCode,
@@ -9,9 +10,11 @@ from ffm.results.documents.notes import (
     LoadedCode,
     NoLines,
     Note,
+    OrdinaryMemory,
     OtherModule,
     UnhookedFunctions,
 )
+from ffm.results.vocabulary import OrdinaryCause
 
 MOST_FUNCTIONS = 5
 """Functions that a note names."""
@@ -33,10 +36,6 @@ WORDS: dict[type[Note], str] = {
     "returned later: {note.calls:,}. The results leave them out.",
     notes.KilledProgram: "The program did not end within {note.asked_s:g} s when it was asked to in the {note.stage} "
     "run (SIGTERM), and was killed.",
-    notes.OrdinaryMemory: "A kernel received what may be the address of ordinary host memory, which this GPU can use: "
-    "from then on every wait counts as required. The value may also be a stale pointer in struct padding. If the "
-    "program's kernels use only device, pinned and managed memory, run `ffm stage memory` with --no-ordinary-memory, "
-    "then sync-use and analysis.",
     notes.HostFunctions: "Streams call host functions ({note.calls:,} were enqueued). If the program waits for one of "
     "them with its own lock, as XLA does for JAX, that is not a driver call: such waits are not observed.",
     notes.CutStacks: "{note.operations:,} of {note.of:,} operations are known by the inner frames of their call stack "
@@ -106,6 +105,8 @@ def sentence(note: Note) -> str:
                 f"Stage 2 took {times:.1f} times the program's time{part}. What the probes took is subtracted, but "
                 "they also disturb caches and other threads: the intervals of all estimates are wider."
             )
+        case OrdinaryMemory():
+            return _ordinary_memory(note)
         case LoadedCode():
             return f"Loading device code took {_share(note)}."
         case CompiledCode():
@@ -113,6 +114,28 @@ def sentence(note: Note) -> str:
         case NoLines(profiler=profiler):
             return NO_LINES[profiler]
     return WORDS[type(note)].format(note=note)
+
+
+_MOST_OF_NAME = 100
+"""Characters of a kernel's name, which templates make long."""
+
+
+def _ordinary_memory(note: OrdinaryMemory) -> str:
+    kernel = f"The kernel {shorten(note.kernel, _MOST_OF_NAME)}" if note.kernel else "A kernel"
+    place = f", {note.offset} bytes from the begin of its parameters"
+    why = {
+        OrdinaryCause.USES: f"{place}: its machine code may use it as an address. F",
+        OrdinaryCause.NO_CODE: f"{place}, and ffm does not know its machine code. F",
+        OrdinaryCause.ANYTHING: ", since it is not known which parameters it has. F",
+        OrdinaryCause.GRAPH: ", in a graph. F",
+        None: ": f",
+    }[note.cause]
+    return (
+        f"{kernel} received what may be the address of ordinary host memory, which this GPU can use{why}rom then on "
+        "every wait counts as required. The value may also be a stale pointer in struct padding. If the program's "
+        "kernels use only device, pinned and managed memory, run `ffm stage memory` with --no-ordinary-memory, then "
+        "sync-use and analysis."
+    )
 
 
 def _share(note: LoadedCode | CompiledCode) -> str:

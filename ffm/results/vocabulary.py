@@ -53,3 +53,16 @@ class Because(StrEnum):
     DATA_NOT_USED = auto()
     EQUAL_HASH = auto()
     NEW_HASH = auto()
+
+
+class OrdinaryCause(StrEnum):
+    """Why a kernel counts as using ordinary memory."""
+
+    USES = auto()
+    """Its machine code may use as an address what it is given at a place."""
+    NO_CODE = auto()
+    """The same, but of its machine code nothing is known."""
+    ANYTHING = auto()
+    """The driver does not tell which parameters it has, or these are of no known form."""
+    GRAPH = auto()
+    """It is in a graph."""

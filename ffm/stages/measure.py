@@ -18,6 +18,7 @@ from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import ProgramError
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
+from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.instruments import PAGES, Instruments
@@ -28,6 +29,7 @@ from ffm.results.documents.run import Driver, ExitStatus, HookOutcome, ProcessRe
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.output import where_output
 from ffm.results.folder.paths import ResultsFolder
+from ffm.results.vocabulary import OrdinaryCause
 from ffm.stages.portions import measured_portion
 
 LEAST_ROOM = 2 << 20
@@ -286,6 +288,9 @@ def _describe(
                 python=recording.python_version,
                 python_readable=recording.python_readable,
                 ordinary_memory=recording.ordinary_memory,
+                ordinary_kernel=recording.ordinary_kernel,
+                ordinary_offset=recording.ordinary_offset,
+                ordinary_cause=_ordinary_cause(recording.ordinary_cause),
             )
             for recording in recordings
         ],
@@ -324,3 +329,7 @@ def _how_found(found: WaitFunction | None) -> str:
     if found.others:
         return f"{len(found.offsets)} functions that together serve {calls}"
     return f"common to {calls}"
+
+
+def _ordinary_cause(code: int) -> OrdinaryCause | None:
+    return next((cause for cause in OrdinaryCause if constant(f"FFM_ORDINARY_{cause.name}") == code), None)

@@ -13,6 +13,7 @@ import pytest
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.notes import OrdinaryMemory
 from ffm.results.folder.paths import ResultsFolder
+from ffm.results.vocabulary import OrdinaryCause
 from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request
 from ffm.stages.registry import MEASURING_STAGES
@@ -89,6 +90,10 @@ def analysed(folder: Path, command: list[str], ordinary_memory: bool = True) -> 
     return run_analysis(results)
 
 
+def notes_of(analysis: Analysis) -> list[OrdinaryMemory]:
+    return [note for note in analysis.notes if isinstance(note, OrdinaryMemory)]
+
+
 def verdicts_of_download(analysis: Analysis) -> list[str]:
     (download,) = (site for site in analysis.sites if site.function.startswith("cuMemcpyDtoH"))
     return [verdict.kind for verdict in download.synchronization]
@@ -99,7 +104,8 @@ def test_a_parameter_that_may_be_an_address(tmp_path: Path, ordinary_memory: boo
     program = Programs(tmp_path / "programs", kept=KEPT).executable(PROGRAMS / "kernel_padding.cu")
     analysis = analysed(tmp_path, [str(program), "heap"], ordinary_memory)
     assert verdicts_of_download(analysis) == [kind]
-    assert (OrdinaryMemory() in analysis.notes) == ordinary_memory
+    named = OrdinaryMemory(kernel="twice", offset=8, cause=OrdinaryCause.NO_CODE)
+    assert notes_of(analysis) == ([named] if ordinary_memory else [])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_a_member_that_no_code_of_the_kernel_reads(
     program = build_program(registering(tmp_path, kernel, body), "-l:libcuda.so.1")
     analysis = analysed(tmp_path, [str(program)])
     assert verdicts_of_download(analysis) == [kind]
-    assert (OrdinaryMemory() in analysis.notes) == (kind == "required")
+    assert bool(notes_of(analysis)) == (kind == "required")
 
 
 POINTER, UNSET, COUNT = (
@@ -167,4 +173,5 @@ def test_a_member_that_machine_code_does_not_use_as_an_address(
     )
     analysis = analysed(tmp_path, [str(build_program(source, "-l:libcuda.so.1"))])
     assert verdicts_of_download(analysis) == [kind]
-    assert (OrdinaryMemory() in analysis.notes) == (kind == "required")
+    named = OrdinaryMemory(kernel=kernel, offset=8, cause=OrdinaryCause.USES)
+    assert notes_of(analysis) == ([named] if kind == "required" else [])

@@ -89,6 +89,12 @@ class Recording:
     """Whether its frames could be read."""
     ordinary_memory: bool
     """Whether a kernel received what may be the address of ordinary memory, from which point nothing was watched."""
+    ordinary_kernel: str
+    """The kernel's name, or the begin of a long one; empty if it is not known."""
+    ordinary_offset: int
+    """Bytes from the begin of its parameters, where that is, if its cause is `FFM_ORDINARY_USES` or `..._NO_CODE`."""
+    ordinary_cause: int
+    """`FFM_ORDINARY_...`; 0 if there was none."""
 
 
 def read_recordings(folder: Path) -> list[Recording]:
@@ -193,6 +199,9 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         python_version=_python_version(int(header["python_version"])),
         python_readable=bool(header["python_readable"]),
         ordinary_memory=bool(header["ordinary_memory"]),
+        ordinary_kernel=header["ordinary_kernel"].decode(errors="replace"),
+        ordinary_offset=int(header["ordinary_offset"]),
+        ordinary_cause=int(header["ordinary_cause"]),
     )
 
 

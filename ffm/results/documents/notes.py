@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from ffm.results.documents.fields import Count, Number, Record, Seconds, one_of
+from ffm.results.vocabulary import OrdinaryCause
 
 
 class Note(Record, frozen=True, kw_only=True, tag_field="about"):
@@ -83,7 +84,14 @@ class KilledProgram(Note, frozen=True, kw_only=True, tag=True):
 
 
 class OrdinaryMemory(Note, frozen=True, kw_only=True, tag=True):
-    """A kernel received what may be the address of ordinary memory, which ended the watch."""
+    """A kernel received what may be the address of ordinary memory, which ended the watch; the first process's, if that
+    was so in several."""
+
+    kernel: str = ""
+    """Empty if it is not known."""
+    offset: Number = 0
+    """Where that is, in bytes from the begin of its parameters."""
+    cause: OrdinaryCause | None = None
 
 
 class HostFunctions(Note, frozen=True, kw_only=True, tag=True):

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ffm.results.documents.fields import Argument, Count, Record, Seconds
+from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds
+from ffm.results.vocabulary import OrdinaryCause
 
 
 class ExitStatus(Record, frozen=True, kw_only=True):
@@ -68,6 +69,11 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     """Whether its stacks contain Python functions."""
     ordinary_memory: bool = False
     """Whether a kernel received what may be the address of ordinary memory: everything counts as used from then on."""
+    ordinary_kernel: str = ""
+    """The kernel, by the name in its code or the begin of that; empty if it is not known."""
+    ordinary_offset: Number = 0
+    """Where that is, in bytes from the begin of its parameters."""
+    ordinary_cause: OrdinaryCause | None = None
 
 
 class HookOutcome(Record, frozen=True, kw_only=True):

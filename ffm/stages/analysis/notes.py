@@ -32,6 +32,7 @@ from ffm.results.documents.notes import (
 )
 from ffm.results.documents.stacks import Stack
 from ffm.results.variation import COSTLY_TRACING, comparable_s, spans_compare
+from ffm.symbols.demangle import demangle
 
 WORTH_SAYING = 0.02
 """Share of the run: a smaller uncertainty of its time is not worth a note."""
@@ -61,9 +62,18 @@ def cut_notes(documents: Iterable[Document]) -> list[AnyNote]:
 
 def ordinary_memory_notes(memory: Memory) -> list[AnyNote]:
     """Return a note if a kernel received what may be the address of ordinary memory, which ended the watch."""
-    if memory.run is None or not any(process.ordinary_memory for process in memory.run.processes):
+    if memory.run is None:
         return []
-    return [OrdinaryMemory()]
+    for process in memory.run.processes:
+        if process.ordinary_memory:
+            return [
+                OrdinaryMemory(
+                    kernel=demangle(process.ordinary_kernel),
+                    offset=process.ordinary_offset,
+                    cause=process.ordinary_cause,
+                )
+            ]
+    return []
 
 
 def host_function_notes(columns: Columns) -> list[AnyNote]:

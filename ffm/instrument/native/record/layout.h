@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 15, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 16, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -32,6 +32,9 @@ typedef struct {
     uint32_t python_version;  /* PY_VERSION_HEX of the interpreter in the process; 0 for none */
     uint32_t python_readable; /* whether stacks hold its frames */
     uint64_t ordinary_memory; /* when a kernel first received what may be the address of ordinary memory; otherwise 0 */
+    uint32_t ordinary_cause;  /* why it counts as one: FFM_ORDINARY_... */
+    uint32_t ordinary_offset; /* bytes from the begin of its parameters, of those whose place is known */
+    char ordinary_kernel[2048]; /* its name, or the begin of that; empty if it is not known */
     uint64_t
         fault_cost;    /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     uint64_t finished; /* when ffm, which writes this itself, ended the recording before the process ended; or 0 */
@@ -41,6 +44,14 @@ typedef struct {
     char catalogue_digest[64];
     char executable[1024];
 } ffm_header;
+
+/* Why a kernel counts as using ordinary memory. */
+enum {
+    FFM_ORDINARY_USES = 1,     /* its machine code may use as an address what it is given at a place */
+    FFM_ORDINARY_NO_CODE = 2,  /* the same, but of its machine code nothing is known */
+    FFM_ORDINARY_ANYTHING = 3, /* the driver does not tell which parameters it has, or these are of no known form */
+    FFM_ORDINARY_GRAPH = 4     /* it is in a graph */
+};
 
 /* What a plan begins with, which a stage writes for a library in the program. The keys of the stacks to watch follow:
  * FFM_KEY_BYTES each, sorted. */

@@ -398,10 +398,15 @@ void ffm_sink_note_python(uint32_t version, bool readable)
     unlock(before);
 }
 
-void ffm_sink_note_ordinary_memory(uint64_t now)
+void ffm_sink_note_ordinary_memory(uint64_t now, const char *kernel, uint32_t offset, uint32_t cause)
 {
     const uint64_t before = lock();
-    if (sink.header != NULL && sink.header->ordinary_memory == 0)
+    if (sink.header != NULL && sink.header->ordinary_memory == 0) {
         sink.header->ordinary_memory = now;
+        sink.header->ordinary_cause = cause;
+        sink.header->ordinary_offset = offset;
+        if (kernel != NULL)
+            strncpy(sink.header->ordinary_kernel, kernel, sizeof sink.header->ordinary_kernel - 1);
+    }
     unlock(before);
 }

@@ -65,8 +65,9 @@ uint32_t ffm_sink_new_thread(void);
 /* The process's rank under an MPI launcher, from its environment; otherwise -1. */
 int32_t ffm_sink_rank(void);
 
-/* Note that a kernel received what may be the address of ordinary memory; the first time counts. */
-void ffm_sink_note_ordinary_memory(uint64_t now);
+/* Note that a kernel received what may be the address of ordinary memory, as the header says it; the first time counts.
+ * The kernel is NULL if its name is not known. */
+void ffm_sink_note_ordinary_memory(uint64_t now, const char *kernel, uint32_t offset, uint32_t cause);
 
 /* Note the cost of a fault of the watch. */
 void ffm_sink_set_fault_cost(uint64_t nanoseconds);

@@ -178,7 +178,13 @@ static bool ignores(const char *place, const known_kernel *kernel, uint64_t offs
                                ffm_parameters_begin(kernel->architecture) + (uint32_t)offset + WORD / 2);
 }
 
-bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint64_t word)
+/* A word that is asked about. */
+typedef struct {
+    uint64_t offset, word;
+} asked;
+
+/* Whether the kernel is known in all of the machine code, and ignores a word there, unless none is asked about. */
+static bool holds_everywhere(const ffm_code_image *image, const char *kernel, const asked *about)
 {
     const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
     known_kernel one;
@@ -186,12 +192,22 @@ bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uin
     for (size_t place = 0; place < image->used; place += one.size) {
         memcpy(&one, image->kernels + place, sizeof one);
         if (XXH128_isEqual(one.name, name)) {
-            if (!ignores(image->kernels + place, &one, offset, word))
+            if (about != NULL && !ignores(image->kernels + place, &one, about->offset, about->word))
                 return false;
             found++;
         }
     }
     return found != 0 && found == image->codes;
+}
+
+bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint64_t word)
+{
+    return holds_everywhere(image, kernel, &(asked){offset, word});
+}
+
+bool ffm_code_image_knows(const ffm_code_image *image, const char *kernel)
+{
+    return holds_everywhere(image, kernel, NULL);
 }
 
 void ffm_code_image_free(ffm_code_image *image)

@@ -28,6 +28,9 @@ ffm_code_image ffm_code_image_read(uint64_t address);
  * code. */
 bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint64_t word);
 
+/* Whether the kernel is known in all of the machine code. */
+bool ffm_code_image_knows(const ffm_code_image *image, const char *name);
+
 void ffm_code_image_free(ffm_code_image *image);
 
 #endif

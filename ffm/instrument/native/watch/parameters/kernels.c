@@ -52,8 +52,12 @@ static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_map
         const uint32_t count = ffm_blocks_named(word, places);
         for (uint32_t i = 0; i < count; i++)
             ffm_kernel_reach_block(reach, places[i]);
-        if (count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)))
-            reach->pageable = ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset, word);
+        if (count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)) &&
+            ffm_pageable_holds(word) && !ffm_unread_holds(part->kernel, part->offset + offset, word)) {
+            reach->pageable = true;
+            reach->kernel = part->kernel;
+            reach->offset = (uint32_t)(part->offset + offset);
+        }
     }
 }
 
@@ -90,9 +94,11 @@ static bool parameter_bytes(uint64_t kernel, size_t place, size_t *offset, size_
     return false;
 }
 
-static void reach_everything(ffm_kernel_reach *reach)
+static void reach_everything(ffm_kernel_reach *reach, uint64_t kernel)
 {
     reach->all = true;
+    reach->all_parameters = true;
+    reach->kernel = kernel;
     reach->pageable = ffm_pageable_used();
 }
 
@@ -101,7 +107,7 @@ static void scan_parameters(ffm_kernel_reach *reach, uint64_t kernel, void *cons
     for (size_t place = 0; place < PARAMETERS; place++) {
         size_t offset, bytes;
         if (!parameter_bytes(kernel, place, &offset, &bytes)) {
-            reach_everything(reach);
+            reach_everything(reach, kernel);
             return;
         }
         if (bytes == 0)
@@ -123,7 +129,7 @@ static void scan_packed(ffm_kernel_reach *reach, uint64_t kernel, void *const *e
             memcpy(&bytes, extra[1], sizeof bytes);
     }
     if (bytes > PACKED_BYTES)
-        reach_everything(reach);
+        reach_everything(reach, kernel);
     else if (buffer != NULL)
         scan(reach, (given){kernel, buffer, bytes, 0});
 }

@@ -10,8 +10,11 @@
 typedef struct {
     uint64_t reached[16]; /* indices of blocks that parameters point to, one bit each */
     bool all;
-    bool pageable; /* ordinary memory of the program, and everything reachable from there */
-    bool none;     /* a graph without kernels */
+    bool pageable;       /* ordinary memory of the program, and everything reachable from there */
+    uint64_t kernel;     /* the one because of which that is so; 0 if it is not known */
+    uint32_t offset;     /* from its first parameter, of what may be an address of such memory */
+    bool all_parameters; /* any of them may be */
+    bool none;           /* a graph without kernels */
     uint32_t next;
     /* Called with each word of the parameters and its offset from the first one, unless NULL. */
     void (*each)(uint64_t word, uint64_t offset, void *context);

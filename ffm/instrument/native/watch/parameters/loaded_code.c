@@ -88,23 +88,26 @@ void ffm_loaded_code_after(const ffm_function *function, const uint64_t *argumen
         ffm_code_image_free(&image.code);
 }
 
-/* Locked. */
-static bool owner_ignores(uint64_t owner, const char *kernel, uint64_t offset, uint64_t word)
+/* Locked. The code that a kernel is from, by one of two queries; NULL if that is not known. */
+static const ffm_code_image *code_of(uint64_t kernel, int way)
 {
+    const owner_function ask[2] = {module_of, library_of};
+    uint64_t owner = 0;
+    if (ask[way] == NULL || ask[way](&owner, kernel) != CUDA_SUCCESS)
+        return NULL;
     for (uint32_t i = 0; i < loaded.count; i++)
         if (loaded.images[i].handle == owner)
-            return ffm_code_image_ignores(&loaded.images[i].code, kernel, offset, word);
-    return false;
+            return &loaded.images[i].code;
+    return NULL;
 }
 
 /* Locked. */
 static bool find_out(uint64_t kernel, uint64_t offset, uint64_t word)
 {
-    const owner_function ask[2] = {module_of, library_of};
     const char *called = ffm_name_of_kernel(kernel);
-    for (int i = 0; i < 2 && called != NULL; i++) {
-        uint64_t owner = 0;
-        if (ask[i] != NULL && ask[i](&owner, kernel) == CUDA_SUCCESS && owner_ignores(owner, called, offset, word))
+    for (int way = 0; way < 2 && called != NULL; way++) {
+        const ffm_code_image *code = code_of(kernel, way);
+        if (code != NULL && ffm_code_image_ignores(code, called, offset, word))
             return true;
     }
     return false;
@@ -122,6 +125,19 @@ bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word)
     const bool ignored = answer->ignored;
     pthread_mutex_unlock(&loaded.lock);
     return ignored;
+}
+
+bool ffm_loaded_code_knows(uint64_t kernel)
+{
+    const char *called = ffm_name_of_kernel(kernel);
+    bool known = false;
+    pthread_mutex_lock(&loaded.lock);
+    for (int way = 0; way < 2 && called != NULL && !known; way++) {
+        const ffm_code_image *code = code_of(kernel, way);
+        known = code != NULL && ffm_code_image_knows(code, called);
+    }
+    pthread_mutex_unlock(&loaded.lock);
+    return known;
 }
 
 void ffm_loaded_code_after_fork(void)

@@ -21,6 +21,9 @@ void ffm_loaded_code_after(const ffm_function *function, const uint64_t *argumen
  * an address. */
 bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word);
 
+/* Whether the machine code of a kernel is known. */
+bool ffm_loaded_code_knows(uint64_t kernel);
+
 /* In a forked child, where a thread that no longer exists may have been loading. */
 void ffm_loaded_code_after_fork(void);
 

@@ -10,12 +10,14 @@
 #include "contexts.h"
 #include "extents.h"
 #include "graphs.h"
+#include "kernel_name.h"
 #include "launches.h"
 #include "loaded_code.h"
 #include "mappings.h"
 #include "pageable.h"
 #include "planned.h"
 #include "ranges.h"
+#include "records.h"
 #include "sink.h"
 #include "stored_addresses.h"
 #include "thread_memory.h"
@@ -195,24 +197,36 @@ static void add_launch(const ffm_function *function, const uint64_t *arguments, 
     }
 }
 
-static bool uses_pageable(const ffm_function *function, const uint64_t *arguments)
+static bool uses_pageable(const ffm_function *function, const uint64_t *arguments, ffm_kernel_reach *reach)
 {
-    ffm_kernel_reach reach = {0};
     if (function->kind != FFM_KIND_LAUNCH || !ffm_pageable_used())
         return false;
-    ffm_launch_scan(&reach, function, arguments);
-    return reach.pageable;
+    ffm_launch_scan(reach, function, arguments);
+    return reach->pageable;
+}
+
+/* Why a launch counts as using ordinary memory. */
+static uint32_t cause_of(const ffm_kernel_reach *reach)
+{
+    if (reach->kernel == 0)
+        return FFM_ORDINARY_GRAPH;
+    if (reach->all_parameters)
+        return FFM_ORDINARY_ANYTHING;
+    return ffm_loaded_code_knows(reach->kernel) ? FFM_ORDINARY_USES : FFM_ORDINARY_NO_CODE;
 }
 
 void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments)
 {
     ffm_loaded_code_before(function, arguments);
-    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments))
+    ffm_kernel_reach reach = {0};
+    if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments, &reach))
         return;
+    const char *kernel = reach.kernel == 0 ? NULL : ffm_name_of_kernel(reach.kernel);
+    const uint32_t cause = cause_of(&reach);
     const uint64_t now = ffm_now();
     ffm_ranges_lock(); /* no page may be protected while the kernel runs */
     __atomic_store_n(&pageable_given, true, __ATOMIC_RELAXED);
-    ffm_sink_note_ordinary_memory(now);
+    ffm_sink_note_ordinary_memory(now, kernel, reach.offset, cause);
     for (uint32_t i = ffm_ranges_count(); i > 0; i--)
         ffm_access_lost(i - 1, now);
     ffm_ranges_unlock();
