@@ -179,10 +179,12 @@ def _judged(
     """
     recording = recordings[process]
     part = _in_order_of_time(columns, process)
-    uses = recorded_uses(part, recorded_accesses(recording, recordings), threads_of(recording))
+    accesses = recorded_accesses(recording, recordings)
+    used_by_others = recording.process_id in _used_by_others(recordings)
+    uses = recorded_uses(part, accesses, threads_of(recording))
     operations = operations_of(part)
     given = GivenMemory(recording.given, recording.kernels, recording.modules)
-    unread = unread_downloads(part, recording)
+    unread = unread_downloads(part, recording, accesses) & (not used_by_others)
     streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given, unread)
     operations = replace(operations, streams=streams)
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
@@ -195,7 +197,7 @@ def _judged(
             host_function_uses(part),
             shared_uses(part),
             unseen_uses(part, unseen[part["stack"]]),
-            *([unseen_uses(part)] if recording.process_id in _used_by_others(recordings) else []),
+            *([unseen_uses(part)] if used_by_others else []),
         ),
         clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
         handovers,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.transfers.downloads import download_uses
-from ffm.instrument.recording.layout import constant
+from ffm.evidence.transfers.downloads import download_uses, unread_downloads
+from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.reader import Recording
 from ffm.results.documents.site import DownloadUse
 
 SITES = 4
@@ -48,3 +53,33 @@ def test_each_site_sums_its_own_downloads(calls: list[int], followed: list[tuple
             last=max((last for _, last in touched), default=0),
             untouched=len(own) - len(touched),
         )
+
+
+@pytest.mark.parametrize(
+    ("extents", "accesses", "finished", "unread"),
+    [
+        ([("INTACT", 64)], [], 0, True),
+        ([("INTACT", 40), ("INTACT", 24)], [], 0, True),
+        ([("INTACT", 64), ("FOLLOWED", 64)], ["RELEASED"], 0, True),
+        ([("INTACT", 40)], [], 0, False),
+        ([("FOLLOWED", 64)], [], 0, False),
+        ([("INTACT", 64), ("FOLLOWED", 64), ("TOUCHED", 1)], [], 0, False),
+        ([("INTACT", 64), ("LOST", 64)], [], 0, False),
+        ([("INTACT", 64)], ["READ"], 0, False),
+        ([("INTACT", 64)], ["UNWATCHED"], 0, False),
+        ([("INTACT", 64)], [], 1, False),
+    ],
+)
+def test_a_download_is_unread_only_if_any_touch_of_all_of_it_would_have_been_recorded(
+    extents: list[tuple[str, int]], accesses: list[str], finished: int, unread: bool
+) -> None:
+    columns = {"thread": np.zeros(2, np.int32), "number": np.arange(2), "start": np.arange(2), "bytes": np.full(2, 64)}
+    rows = np.zeros(len(extents), record_type("ffm_extent"))
+    rows["operation"] = 1
+    rows["kind"] = [constant(f"FFM_EXTENT_{kind}") for kind, _ in extents]
+    rows["bytes"] = [size for _, size in extents]
+    touches = np.zeros(len(accesses), record_type("ffm_access"))
+    touches["operation"] = 1
+    touches["kind"] = [constant(f"FFM_ACCESS_{kind}") for kind in accesses]
+    recording = cast(Recording, SimpleNamespace(extents=rows, finished=finished, stretches=[], resumptions=[]))
+    assert unread_downloads(columns, recording, touches).tolist() == [False, unread]

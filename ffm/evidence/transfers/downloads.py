@@ -65,12 +65,28 @@ def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[
     }
 
 
-def unread_downloads(columns: Columns, recording: Recording) -> NDArray[np.bool_]:
-    """Return which operations are downloads of which the CPU is known to have touched nothing in all of the run."""
+def unread_downloads(columns: Columns, recording: Recording, accesses: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Return which operations are downloads of which it is known that the CPU touched nothing in all of the run: from
+    their call on, any touch would have been recorded, and none was.
+
+    `accesses` are those to the memory of the process's operations, by its forked children as well.
+    """
     unread = np.zeros(len(columns["start"]), np.bool_)
-    if not is_limited(recording) and not recording.finished:
-        rows, found = followed_downloads(columns, recording)
-        unread[rows[found["touched"] == 0]] = True
+    if is_limited(recording) or recording.finished:
+        return unread
+    extents = recording.extents
+    rows = access_rows(columns, extents)
+    known, intact = rows >= 0, extents["kind"] == constant("FFM_EXTENT_INTACT")
+    doubtful = (extents["kind"] == constant("FFM_EXTENT_TOUCHED")) | (extents["kind"] == constant("FFM_EXTENT_LOST"))
+    bytes_ = np.zeros(len(unread), np.int64)
+    np.add.at(bytes_, rows[known & intact], extents["bytes"][known & intact].astype(np.int64))
+    unread[:] = (bytes_ > 0) & (bytes_ >= columns["bytes"])
+    unread[rows[known & doubtful]] = False
+    touches = accesses[
+        (accesses["kind"] < constant("FFM_ACCESS_CLOCK")) & (accesses["kind"] != constant("FFM_ACCESS_RELEASED"))
+    ]
+    touched = access_rows(columns, touches)
+    unread[touched[touched >= 0]] = False
     return unread
 
 

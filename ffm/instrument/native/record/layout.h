@@ -319,7 +319,8 @@ typedef struct {
 enum {
     FFM_EXTENT_FOLLOWED = 1, /* arrived, and watched from now on */
     FFM_EXTENT_TOUCHED = 2,
-    FFM_EXTENT_LOST = 3 /* no longer watched: all of it may have been touched */
+    FFM_EXTENT_LOST = 3,  /* no longer watched: all of it may have been touched */
+    FFM_EXTENT_INTACT = 4 /* from its call on, nobody could touch it without a record of that, or of its loss */
 };
 
 /* Bytes of a download that were watched, or touched (stage 3). What was watched and not touched was overwritten, freed

@@ -24,6 +24,8 @@ static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
 {
     if (copy->destination.host && copy->destination.address != 0) {
         ffm_access_over_in(copy->destination.address, ffm_box_end(&copy->destination));
+        if (copy->destination.height == 1 && copy->destination.depth == 1)
+            ffm_extents_end(copy->destination.address, ffm_box_end(&copy->destination));
         ffm_ranges_cut_box(&copy->destination);
     }
     /* From pageable memory, and between host addresses, the driver copies on the CPU. */
@@ -66,6 +68,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
         if (bytes != 0 && function->memory != FFM_MEMORY_REGISTERED && ffm_watch_active()) {
             ffm_ranges_lock();
             ffm_access_over_in(operation->destination, operation->destination + bytes);
+            ffm_extents_end(operation->destination, operation->destination + bytes);
             ffm_ranges_cut(operation->destination, operation->destination + bytes);
             ffm_ranges_unlock();
         }

@@ -48,9 +48,12 @@ static void lose(void)
 {
     const uint64_t now = ffm_now();
     ffm_ranges_lock();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         if (ffm_ranges_at(i - 1)->state == FFM_RANGE_ARMED)
             ffm_access_lost(i - 1, now);
+        else
+            ffm_ranges_at(i - 1)->intact = false;
+    }
     ffm_ranges_unlock();
 }
 

@@ -25,7 +25,7 @@ static void mark_all(void)
     static uint8_t pages[PAGES];
     memset(pages, 0, sizeof pages);
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_ranges_at(i)->state == FFM_RANGE_ARMED && ffm_ranges_at(i)->end > ffm_ranges_at(i)->start)
+        if (ffm_range_is_protected(ffm_ranges_at(i)) && ffm_ranges_at(i)->end > ffm_ranges_at(i)->start)
             mark(pages, ffm_ranges_at(i));
     for (uint32_t i = 0; i < PAGES; i++)
         if (ffm_collector_trace_pages[i] != pages[i])

@@ -117,7 +117,7 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     ffm_range *range = ffm_ranges_at(place);
     range->unchanged = false;
     if (range->state == FFM_RANGE_PREPARED) { /* the access relies on no wait */
-        ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        ffm_extents_opened(range);
         return;
     }
     if (start < range->start)

@@ -101,7 +101,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
         return;
     }
     const bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
-    const bool supersedes = covers && !range->covered && range->launch;
+    const bool first = covers && !range->covered, supersedes = first && range->launch;
     if (covers) {
         range->covered = true;
         range->waited |= ffm_waiters_bit(thread);
@@ -118,7 +118,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
         }
     }
     if (range->covered && range->state == FFM_RANGE_ARMED)
-        ffm_extents_begin(range);
+        ffm_extents_begin(range, first);
     if (supersedes) {
         range->unchanged = range->state == FFM_RANGE_ARMED && is_unchanged(range);
         supersede(*range);

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "blocks.h"
 #include "clock.h"
 #include "packing.h"
 #include "records.h"
@@ -71,8 +72,43 @@ uint32_t ffm_extents_granule(const ffm_range *range)
     return can_begin(box->width / granule + 1) ? (uint32_t)granule : 0;
 }
 
-void ffm_extents_begin(ffm_range *range)
+/* Of what is in flight, the driver may write other memory on the CPU. */
+static bool protect_in_flight(ffm_range *range)
 {
+    return ffm_blocks_hold(range->start) && !ffm_blocks_managed(range->start) && can_begin(1) &&
+           ffm_ranges_prepare(range);
+}
+
+void ffm_extents_guard(ffm_range *range)
+{
+    range->intact = extents.open && (!range->in_flight || protect_in_flight(range));
+}
+
+void ffm_extents_opened(ffm_range *range)
+{
+    const uint64_t since = ffm_now();
+    ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+    if (range->download)
+        spend(since);
+}
+
+void ffm_extents_end(uint64_t start, uint64_t end)
+{
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (!range->intact || range->covered || start >= range->end || range->start >= end)
+            continue;
+        if (start <= range->start && range->end <= end)
+            record(range, FFM_EXTENT_INTACT, range->start, range->end);
+        range->intact = false;
+    }
+}
+
+void ffm_extents_begin(ffm_range *range, bool first)
+{
+    if (range->intact && first)
+        record(range, FFM_EXTENT_INTACT, range->start, range->end);
     if (range->granule == 0 || range->followed)
         return;
     if (range->granule < range->page)
@@ -83,9 +119,9 @@ void ffm_extents_begin(ffm_range *range)
 
 void ffm_extents_lose(ffm_range *range)
 {
-    if (range->followed)
+    if (range->followed || (range->intact && range->covered))
         record(range, FFM_EXTENT_LOST, range->start, range->end);
-    range->followed = false;
+    range->followed = range->intact = false;
     range->granule = 0;
 }
 
@@ -108,6 +144,7 @@ static bool keep(const ffm_range *range, uint64_t start, uint64_t end)
     ffm_range rest = *range;
     rest.box = (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
     rest.rest = true;
+    rest.intact = false;
     return ffm_ranges_add_armed(&rest);
 }
 

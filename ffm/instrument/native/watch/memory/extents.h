@@ -16,8 +16,19 @@ void ffm_extents_open(uint64_t fault_cost);
 /* The granule with which a download to a range is watched; 0 if it is not. */
 uint32_t ffm_extents_granule(const ffm_range *range);
 
-/* A wait that covers a download has ended, and its range is armed: watch its extent from now on. */
-void ffm_extents_begin(ffm_range *range);
+/* During the call of a download whose range was added, no other thread ran. Nobody looks at what the call waited for
+ * until it has arrived; what is in flight is protected, if that is cheap. */
+void ffm_extents_guard(ffm_range *range);
+
+/* A prepared range is touched before any wait. */
+void ffm_extents_opened(ffm_range *range);
+
+/* What is to arrive in [start, end) is about to be overwritten or released: nobody can touch it any more. */
+void ffm_extents_end(uint64_t start, uint64_t end);
+
+/* A wait that covers a download has ended, whether the first one or not, and its range is armed: watch its extent from
+ * now on. */
+void ffm_extents_begin(ffm_range *range, bool first);
 
 /* An armed range is about to be removed because [start, end) was touched: keep the rest armed. */
 void ffm_extents_first_touch(uint32_t place, uint64_t start, uint64_t end);

@@ -64,6 +64,7 @@ static void release(uint64_t start, uint64_t end, bool gone)
     if (!gone)
         ffm_extents_lose_in(start, end);
     ffm_access_over_in(start, end);
+    ffm_extents_end(start, end);
     ffm_access_unseen(start, end, true, FFM_ACCESS_RELEASED, 0);
     ffm_ranges_cut(start, end); /* what is in flight has lost its memory */
     ffm_ranges_unlock();
@@ -153,9 +154,12 @@ static void give_up(bool all)
 {
     const uint64_t now = ffm_now();
     ffm_ranges_lock();
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--)
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         if (all || is_watched(ffm_ranges_at(i - 1)))
             ffm_access_lost(i - 1, now);
+        else
+            ffm_ranges_at(i - 1)->intact = false;
+    }
     ffm_ranges_unlock();
 }
 

@@ -15,7 +15,7 @@ enum { FFM_RANGES_PAGE = 4096 };
 typedef enum {
     FFM_RANGE_PENDING,  /* its work may be in flight: an access now relies on no wait */
     FFM_RANGE_ARMED,    /* protected */
-    FFM_RANGE_PREPARED, /* pending, but still protected as an equal range was before it: an access opens it */
+    FFM_RANGE_PREPARED, /* pending, but protected, as an equal range was before it, or ahead: an access opens it */
     FFM_RANGE_OPEN,     /* would be armed, but a system call is working next to it */
     FFM_RANGE_DORMANT,  /* was touched; another thread's wait arms it again */
     FFM_RANGE_RESTING,  /* was touched; another thread that wakes arms it again (resting.h) */
@@ -48,6 +48,8 @@ typedef struct {
     bool unchanged;   /* armed without a break since addresses were last looked for in it (stored_addresses.h) */
     bool forking;     /* open while a child is forked, to be armed again */
     bool download;    /* from device memory; the fields below say how much of it is touched, see extents.h */
+    bool in_flight;   /* the call did not wait for it */
+    bool intact;      /* nobody could touch it unrecorded since its call */
     bool followed;    /* all of it is armed, or recorded as touched */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
     uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */

@@ -304,6 +304,17 @@ bool ffm_ranges_arm(ffm_range *range)
     return error == 0;
 }
 
+bool ffm_ranges_prepare(ffm_range *range)
+{
+    if (watched.held_open || (ffm_trace_on() && !ffm_trace_complete()) || disturbs(range))
+        return false;
+    set_state(range, FFM_RANGE_PREPARED);
+    const bool prepared = apply(ffm_range_first_page(range), ffm_range_last_page(range)) == 0;
+    if (!prepared)
+        ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+    return prepared;
+}
+
 void ffm_ranges_unsettle(const ffm_range *range)
 {
     ffm_unsettled_add((uint32_t)(range - watched.ranges));
@@ -314,6 +325,7 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
     const bool closed = ffm_range_is_protected(range);
     begin_change();
     range->unchanged = false;
+    range->intact = range->intact && next != FFM_RANGE_PENDING;
     set_state(range, next);
     ffm_ranges_unsettle(range);
     if (closed)

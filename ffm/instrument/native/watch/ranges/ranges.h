@@ -58,6 +58,9 @@ void ffm_ranges_unsettle(const ffm_range *range);
 bool ffm_ranges_arm(ffm_range *range);
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
+/* Protect a range whose work may be in flight. False if that cannot be: it is as before. */
+bool ffm_ranges_prepare(ffm_range *range);
+
 /* What was to arrive in [start, end), or to be read from there, is over or gone: remove it from all ranges, which may
  * end a range or split it in two. */
 void ffm_ranges_cut(uint64_t start, uint64_t end);

@@ -30,6 +30,8 @@ enum { SEPARATE_ROWS = 64, PAGE = 4096 };
 static bool has_plan;
 static ffm_planned planned;
 
+static __thread uint64_t alone_before __attribute__((tls_model("initial-exec"))); /* the call that is being made */
+
 static bool pageable_given; /* passed to a kernel; set under the lock of the ranges */
 
 bool ffm_protected_data_open(const ffm_plan_header *plan)
@@ -85,6 +87,12 @@ static bool unwatchable(const ffm_box *box)
            (!ffm_blocks_allocated(box->address) && ffm_mappings_shared(box->address, end));
 }
 
+/* As ffm_threads_alone. The trace does not see who sleeps. */
+static uint64_t alone(void)
+{
+    return ffm_trace_on() ? !ffm_threads_several() : ffm_threads_alone();
+}
+
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
@@ -94,6 +102,8 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
         return;
     if (!watchable || !ffm_ranges_add(range))
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
+    else if (range->download && alone_before != 0 && alone() == alone_before)
+        ffm_extents_guard(ffm_ranges_at(ffm_ranges_count() - 1));
 }
 
 /* Rows with whole pages between them are watched one by one, so that the gaps stay open. */
@@ -218,6 +228,8 @@ static uint32_t cause_of(const ffm_kernel_reach *reach)
 void ffm_protected_data_before(const ffm_function *function, const uint64_t *arguments)
 {
     ffm_loaded_code_before(function, arguments);
+    if (function->kind == FFM_KIND_TRANSFER)
+        alone_before = alone();
     ffm_kernel_reach reach = {0};
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED) || !uses_pageable(function, arguments, &reach))
         return;
@@ -258,7 +270,8 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
                        .thread = thread->number,
                        .context = ffm_context_recorded(operation),
                        .stream = ffm_stream_key(function, operation, thread),
-                       .issued = operation->start};
+                       .issued = operation->start,
+                       .in_flight = function->asynchronous && operation->waits == 0};
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {
         add_unknown(&range, operation->stack);
         return;
