@@ -12,6 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner
+from ffm.model.gpu_times.queues import (
+    Queues,
+    advance,
+    append,
+    begun_at,
+    cut_from,
+    is_pending,
+    queues_of,
+    write_all_down,
+)
 from ffm.model.gpu_times.stream_ends import (
     Streams,
     forget_unnamed,
@@ -96,23 +106,23 @@ class State(NamedTuple):
     over: Columns
     """When each stream's work is done."""
     streams: Streams
-    last: Columns
-    """Each stream's last work that nothing has waited for."""
+    queues: Queues
     last_anywhere: Columns
     """The stream of each process's last work."""
     last_here: Columns
     """The stream of each device's last work."""
     last_ordered: Columns
     """The same of work that the legacy stream orders."""
-    before: Columns
-    """For each row, the previous work on the same stream."""
-    begun: Columns
     recorded: Columns
     """When the work before each event is done."""
     recorded_work: Columns
-    """The last work of its stream before each event, if that is when this work is done; otherwise -1."""
+    """The last work of its stream before each event, if that is when this work is done; otherwise -1;"""
+    recorded_number: Columns
+    """and its number."""
     awaited_work: Columns
     """For each stream, the work of another one that it waits for by an event, and -1 for none;"""
+    awaited_number: Columns
+    """its number;"""
     own_end: Columns
     """and when its own work is done."""
     read_ahead: Columns
@@ -169,27 +179,28 @@ def read_ahead(trace: Trace, fitted: Fitted, state: State, place: int) -> int:
         row = row_at(trace.order, ahead)
         number ^= trace.thread[row] ^ trace.start[row] ^ trace.duration[row] ^ trace.wait[row] ^ trace.site[row]
         number ^= trace.action[row] ^ trace.stream[row] ^ trace.event[row]
-        number ^= fitted.gpu[row] ^ fitted.ready[row] ^ fitted.latency[row] ^ state.before[row] ^ state.begun[row]
+        number ^= fitted.gpu[row] ^ fitted.ready[row] ^ fitted.latency[row]
+        number ^= state.queues.before[row] ^ state.queues.begun[row]
     return number
 
 
 @inlined
 def at_the_start(trace: Trace) -> State:
     """Return the state before the first call."""
-    rows, streams, processes = len(trace.thread), len(trace.gpu_of_stream) - 1, len(trace.legacy)
+    streams, processes = len(trace.gpu_of_stream) - 1, len(trace.legacy)
     gpus = int(trace.first_gpu[processes])
     return State(
         over=np.zeros(streams + 1, np.int64),
         streams=streams_of(trace.gpu_of_stream[:streams], gpus),
-        last=np.full(streams + 1, -1, np.int64),
+        queues=queues_of(trace.start, trace.duration, trace.wait, trace.action, streams),
         last_anywhere=np.full(processes, -1, np.int64),
         last_here=np.full(gpus, -1, np.int64),
         last_ordered=np.full(processes, -1, np.int64),
-        before=np.empty(rows, np.int32),
-        begun=np.empty(rows, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
         recorded_work=np.full(trace.events + 1, -1, np.int64),
+        recorded_number=np.zeros(trace.events + 1, np.int64),
         awaited_work=np.full(streams + 1, -1, np.int64),
+        awaited_number=np.zeros(streams + 1, np.int64),
         own_end=np.zeros(streams + 1, np.int64),
         read_ahead=np.zeros(1, np.int64),
     )
@@ -251,9 +262,7 @@ def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arri
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
     work_until(state, trace, process, lane, first + gpu[row])
-    state.begun[row] = first
-    state.before[row] = state.last[lane]
-    state.last[lane] = row
+    append(state.queues, lane, row, first)
     device = gpu_of(trace, process, lane)
     if lane >= 0:
         list_pending(state.streams, device, lane, trace.apart[lane])
@@ -271,22 +280,27 @@ def order_by_event(state: State, trace: Trace, gpu: Columns, row: int) -> None:
         await_other(state, trace, gpu, process, lane)
         legacy = is_legacy(trace, row)
         state.recorded[event] = ordered_of(state, trace, process) if legacy else state.over[lane]
-        work = -1 if legacy else state.last[lane]
-        ends_it = work >= 0 and state.begun[work] + gpu[work] == state.over[lane]
+        work, number = -1 if legacy else int(state.queues.last[lane]), state.queues.number[lane]
+        ends_it = work >= 0 and begun_at(state.queues, lane, work, number) + gpu[work] == state.over[lane]
         state.recorded_work[event] = work if ends_it else -1
+        state.recorded_number[event] = number
         return
-    end = end_of_event(state, gpu, event)
+    end = end_of_event(state, trace, gpu, event)
     if end > state.over[lane]:
         state.own_end[lane] = state.over[lane]
         state.awaited_work[lane] = state.recorded_work[event]
+        state.awaited_number[lane] = state.recorded_number[event]
         work_until(state, trace, process, lane, end)
 
 
 @inner
-def end_of_event(state: State, gpu: Columns, event: int) -> int:
+def end_of_event(state: State, trace: Trace, gpu: Columns, event: int) -> int:
     """Return when the work before an event is done, as far as waits have shown since it was recorded."""
     work = state.recorded_work[event]
-    return int(state.recorded[event] if work < 0 else min(state.recorded[event], state.begun[work] + gpu[work]))
+    if work < 0:
+        return int(state.recorded[event])
+    begun = begun_at(state.queues, trace.stream[work], work, state.recorded_number[event])
+    return int(min(state.recorded[event], begun + gpu[work]))
 
 
 @inner
@@ -295,7 +309,8 @@ def await_other(state: State, trace: Trace, gpu: Columns, process: int, stream: 
     work = state.awaited_work[stream]
     if work < 0:
         return
-    end = max(state.own_end[stream], state.begun[work] + gpu[work])
+    begun = begun_at(state.queues, trace.stream[work], work, state.awaited_number[stream])
+    end = max(state.own_end[stream], begun + gpu[work])
     if end < state.over[stream]:
         work_until(state, trace, process, stream, end)
 
@@ -312,7 +327,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     if lane >= 0:
         await_other(state, trace, fitted.gpu, process, lane)
     if for_event:
-        target = end_of_event(state, fitted.gpu, trace.event[row])
+        target = end_of_event(state, trace, fitted.gpu, trace.event[row])
     elif trace.action[row] == WAIT_CONTEXT:
         target = latest(state.streams, trace.gpu_of_stream[lane]) if lane >= 0 else latest_of(state, trace, process)
     else:
@@ -351,12 +366,12 @@ def settle(state: State, trace: Trace, row: int) -> None:
     lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
     for gpu in waited_gpus(trace, process, lane):
         if trace.action[row] == WAIT_CONTEXT:
-            unlist_pending(state.streams, state.last, 2 * gpu)
-            unlist_pending(state.streams, state.last, 2 * gpu + 1)
+            unlist_pending(state.streams, state.queues.last, 2 * gpu)
+            unlist_pending(state.streams, state.queues.last, 2 * gpu + 1)
         elif is_legacy(trace, row):
-            unlist_pending(state.streams, state.last, 2 * gpu)
+            unlist_pending(state.streams, state.queues.last, 2 * gpu)
     if lane >= 0:
-        state.last[lane] = -1
+        state.queues.last[lane] = -1
 
 
 @inner
@@ -378,19 +393,9 @@ def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> N
 @inner
 def cut(state: State, trace: Trace, gpu: Columns, process: int, stream: int, limit: int) -> None:
     """Let the work of a stream that nothing has waited for be done by then."""
-    cut_from(state, gpu, state.last[stream], limit)
+    write_all_down(state.queues, stream)
+    cut_from(state.queues, gpu, state.queues.last[stream], limit)
     work_until(state, trace, process, stream, limit)
-
-
-@inner
-def cut_from(state: State, gpu: Columns, work: int, limit: int) -> None:
-    """Let work that nothing has waited for, and what comes before it on its stream, be done by then."""
-    while work >= 0:
-        gpu[work] = max(min(gpu[work], limit - state.begun[work]), 0)
-        if state.begun[work] <= limit:
-            break
-        state.begun[work] = limit
-        work = state.before[work]
 
 
 @inner
@@ -399,30 +404,16 @@ def shorten_before(state: State, trace: Trace, gpu: Columns, event: int, earlier
     after it on the stream begins as much earlier, but not before it arrives.
     """
     state.recorded[event] = limit
-    recorded = state.recorded_work[event]
-    if recorded < 0 or not is_pending(state, trace, recorded):
+    recorded, number = state.recorded_work[event], state.recorded_number[event]
+    if recorded < 0 or not is_pending(state.queues, trace.stream[recorded], number):
         return
     stream, process = trace.stream[recorded], trace.process_of_thread[trace.thread[recorded]]
-    work = state.last[stream]
-    while work != recorded:
-        arrival = trace.start[work] + trace.duration[work]
-        if trace.action[work] != WAIT_AND_ENQUEUE:
-            arrival -= trace.wait[work]
-        state.begun[work] = max(state.begun[work] - earlier, arrival)
-        work = state.before[work]
-    cut_from(state, gpu, recorded, limit)
-    last = state.last[stream]
+    advance(state.queues, stream, recorded, number, earlier)
+    cut_from(state.queues, gpu, recorded, limit)
+    last = state.queues.last[stream]
     if state.awaited_work[stream] < 0:
-        work_until(state, trace, process, stream, state.begun[last] + gpu[last])
-
-
-@inner
-def is_pending(state: State, trace: Trace, asked: int) -> bool:
-    """Return whether nothing has waited for all of a stream since it got this work."""
-    work = state.last[trace.stream[asked]]
-    while work >= 0 and work != asked:
-        work = state.before[work]
-    return bool(work == asked)
+        begun = begun_at(state.queues, stream, last, state.queues.number[stream])
+        work_until(state, trace, process, stream, begun + gpu[last])
 
 
 @inner
@@ -435,13 +426,14 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
     stream = state.last_ordered[process] if is_legacy(trace, row) else trace.stream[row]
     if trace.action[row] == WAIT_CONTEXT:
         stream = last_of_all(state, trace, process, trace.stream[row])
-    work = state.last[stream] if stream >= 0 else -1
+    work = state.queues.last[stream] if stream >= 0 else -1
     if work < 0 or end - min(rules.allowed[work], rules.excused[trace.site[row]]) <= target:
         return target
     done = end - rules.tolerance
-    if done <= state.begun[work]:
+    begun = begun_at(state.queues, stream, work, state.queues.number[stream])
+    if done <= begun:
         return target
-    gpu[work] = done - state.begun[work]
+    gpu[work] = done - begun
     work_until(state, trace, process, stream, done)
     return done
 
@@ -452,7 +444,7 @@ def last_of_all(state: State, trace: Trace, process: int, waited: int) -> int:
     that got work last, unless something has waited for that before; then the one whose work is over last, or -1.
     """
     newest = int(state.last_anywhere[process] if waited < 0 else state.last_here[trace.gpu_of_stream[waited]])
-    if newest < 0 or state.last[newest] >= 0:
+    if newest < 0 or state.queues.last[newest] >= 0:
         return newest
     found = -1
     gpus = waited_gpus(trace, process, waited)
@@ -460,7 +452,8 @@ def last_of_all(state: State, trace: Trace, process: int, waited: int) -> int:
         stream = state.streams.first_pending[head]
         while stream >= 0:
             later = found < 0 or state.over[stream] > state.over[found]
-            if state.last[stream] >= 0 and (later or (state.over[stream] == state.over[found] and stream < found)):
+            alike = found >= 0 and state.over[stream] == state.over[found]
+            if state.queues.last[stream] >= 0 and (later or (alike and stream < found)):
                 found = stream
             stream = state.streams.next_pending[stream]
     return found
