@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "clock.h"
 #include "clock_reads.h"
+#include "foreign.h"
 #include "modes.h"
 #include "reached_memory.h"
 #include "sources_sent_again.h"
@@ -240,10 +241,22 @@ static __attribute__((noinline)) void read_at_each_depth(int depth)
     __asm__ volatile("");
 }
 
-/* One function reads it over and over, then another once, from the same place on the stack; after an operation, more
- * stacks than can be captured. */
+/* The driver reads it by way of a library, in a call that is not recorded. */
+static __attribute__((noinline, section("driver"))) void read_in_driver(void)
+{
+    clock_of_library();
+    __asm__ volatile("");
+}
+
+extern char __start_driver[], __stop_driver[];
+
+/* That the driver reads it on this thread is no reason to leave out later reads of the program's. Then one function
+ * reads it over and over, then another once, from the same place on the stack; after an operation, more stacks than can
+ * be captured. */
 static void clocks_are_read(synchronize sync)
 {
+    ffm_foreign_add((uint64_t)__start_driver, (uint64_t)__stop_driver, true);
+    read_in_driver();
     for (int i = 0; i < 100000; i++)
         first_reader();
     second_reader();

@@ -176,8 +176,8 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
     }
     if (told(here, stack))
         return;
-    if (ffm_foreign_driver_in(stack)) {
-        of_driver = true; /* also when it runs functions of the program, which the stream orders */
+    if (ffm_foreign_driver_in(stack)) { /* on a thread of the program in a call that is not recorded, perhaps */
+        of_driver = ffm_foreign_driver_started(stack); /* also what it calls of the program, which the stream orders */
         return;
     }
     if (thread != NULL || (thread = ffm_thread_self()) != NULL)

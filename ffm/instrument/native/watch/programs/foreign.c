@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "stacks.h"
 
@@ -79,4 +80,31 @@ bool ffm_foreign_driver_in(uint32_t stack)
         if (holds(frames[i], true))
             return true;
     return false;
+}
+
+static bool starts_threads(uint64_t address)
+{
+    static const char *const libraries[] = {"libc.", "libc-", "libpthread", "libstdc++", "libc++"};
+    Dl_info module;
+    if (dladdr((const void *)(uintptr_t)address, &module) == 0 || module.dli_fname == NULL)
+        return false;
+    const char *slash = strrchr(module.dli_fname, '/');
+    const char *name = slash == NULL ? module.dli_fname : slash + 1;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+            return true;
+    return false;
+}
+
+bool ffm_foreign_driver_started(uint32_t stack)
+{
+    uint64_t frames[FFM_MAX_FRAMES];
+    const uint32_t depth = ffm_stack_frames(stack, frames, FFM_MAX_FRAMES);
+    uint32_t outside = 0;
+    while (outside < depth && !holds(frames[depth - 1 - outside], true)) {
+        if (!starts_threads(frames[depth - 1 - outside]))
+            return false;
+        outside++;
+    }
+    return outside != 0 && outside < depth;
 }

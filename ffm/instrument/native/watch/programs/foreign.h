@@ -20,4 +20,8 @@ bool ffm_foreign_knows_driver(void);
 /* Whether a stack has frames of the driver. */
 bool ffm_foreign_driver_in(uint32_t stack);
 
+/* Whether the driver started the thread of a stack, so that all that runs there runs on its behalf: outside of its
+ * frames are those of libraries that start threads, and no others. */
+bool ffm_foreign_driver_started(uint32_t stack);
+
 #endif
