@@ -75,9 +75,7 @@ def test_a_machine_that_has_changed_since_the_measurement_is_noted() -> None:
     assert "took 0.700 to 0.800 s, and 1.000 s when it was measured" in faster
 
 
-def test_a_program_that_detaches_from_its_context_at_its_end_gives_no_alarm() -> None:
-    """As PyCUDA's do: until then, all was corrected."""
+def test_why_corrections_stopped_is_said_once() -> None:
     stops = [constant("FFM_STOP_NONE"), constant("FFM_STOP_SHARED"), constant("FFM_STOP_SHARED")]
     [note] = notes_of_stops(stops)
-    assert "the program detached from a context, or began to share memory or events with others" in note
-    assert note.endswith("At its end, where PyCUDA detaches, that changes nothing.")
+    assert note.startswith("Corrections stopped: the program detached from a context that it had attached to more than")

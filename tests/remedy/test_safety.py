@@ -410,6 +410,21 @@ def test_a_second_context_ends_all_corrections(play: Play) -> None:
     assert corrected.counts["frees"] == 0
 
 
+@pytest.mark.parametrize(("how", "stopped"), [("alone", "FFM_STOP_NONE"), ("attached", "FFM_STOP_SHARED")])
+def test_to_detach_from_a_context_ends_it_unless_something_else_refers_to_it(
+    how: str, stopped: str, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PyCUDA's contexts do at the end of the program."""
+    configuration = tmp_path / "slow.vgpu"
+    configuration.write_text(CONFIGURATION)
+    monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))
+    corrected = correct([str(build_program(PROGRAMS / "detached.cu", "-l:libcuda.so.1")), how], tmp_path)
+    assert corrected.differences == []
+    assert corrected.output.splitlines() == ["detached"]
+    assert corrected.comparison.counted[0].values["stopped"] == constant(stopped)
+    assert corrected.counts["frees"] == (3 if how == "alone" else 0)
+
+
 def test_stacks_that_were_not_measured_run_as_they_are(
     build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

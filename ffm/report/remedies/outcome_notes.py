@@ -14,8 +14,8 @@ STOPPED = {
     "FFM_STOP_FUNCTIONS": "a driver function that corrections rely on is missing or could not be replaced",
     "FFM_STOP_CONTEXTS": "the program uses several contexts",
     "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
-    "FFM_STOP_SHARED": "the program detached from a context, or began to share memory or events with others. At "
-    "its end, where PyCUDA detaches, that changes nothing",
+    "FFM_STOP_SHARED": "the program detached from a context that it had attached to more than once, or began to share "
+    "memory or events with others",
 }
 
 

@@ -267,18 +267,31 @@ static int succeed(void)
     return 0;
 }
 
-/* The virtual GPU lacks these: the first ends a context if it was its last user, the others have work in an order that
- * corrections do not know. They stop once. */
+static int give_context(uint64_t *given)
+{
+    *given = 1;
+    return 0;
+}
+
+/* The virtual GPU lacks these. The first ends its context, unless something refers to that once more. The others have
+ * work in an order that corrections do not know, as other GPUs have. */
 static void unknown_order_stops_corrections(void)
 {
     static const char *const alike[] = {"cuGreenCtxCreate", "cuGreenCtxStreamCreate", "cuCtxFromGreenCtx"};
-    const uint32_t detach = index_of("cuCtxDetach");
-    bind(detach, (char *)(uintptr_t)succeed);
-    assert(ffm_counters->stopped == 0);
-    assert(hooked("cuCtxDetach")(0) == 0);
-    assert(ffm_counters->stopped != 0);
+    const ffm_handler stops = ffm_objects_handler(&ffm_catalogue[index_of("cuCtxEnablePeerAccess")]);
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
-        assert(ffm_objects_handler(&ffm_catalogue[index_of(alike[i])]) == ffm_objects_handler(&ffm_catalogue[detach]));
+        assert(ffm_objects_handler(&ffm_catalogue[index_of(alike[i])]) == stops);
+    bind(index_of("cuCtxAttach"), (char *)(uintptr_t)give_context);
+    bind(index_of("cuCtxDetach"), (char *)(uintptr_t)succeed);
+    uint64_t given;
+    for (int i = 0; i < 2; i++) { /* a context that has ended is referred to no more */
+        assert(hooked("cuCtxAttach")(&given, 0) == 0 && hooked("cuCtxDetach")(given) == 0);
+        assert(ffm_counters->stopped == 0);
+    }
+    for (int i = 0; i < 2; i++)
+        assert(hooked("cuCtxAttach")(&given, 0) == 0);
+    assert(hooked("cuCtxDetach")(given) == 0);
+    assert(ffm_counters->stopped != 0);
 }
 
 /* arguments: the driver, the plan to write, a folder for counters */

@@ -31,14 +31,23 @@ static uint64_t destroy_stream(const ffm_program_call *call)
     return ffm_forward(call);
 }
 
+/* Whether the program was given its context once more, as by cuCtxAttach: then to detach from it need not end it. */
+static bool referred_again;
+
 /* A context was created or made current. */
 static uint64_t meet_context(const ffm_program_call *call)
 {
     uint64_t result = ffm_forward(call);
-    if (result == 0 && call->function->result >= 0)
-        ffm_context_seen(*(const uint64_t *)ffm_argument(call, call->function->result));
-    else if (result == 0)
+    if (result != 0)
+        return result;
+    if (call->function->result < 0) {
         ffm_context_seen(ffm_argument(call, call->function->handle));
+        return result;
+    }
+    const uint64_t given = *(const uint64_t *)ffm_argument(call, call->function->result);
+    if (ffm_context_is(given))
+        __atomic_store_n(&referred_again, true, __ATOMIC_RELEASE);
+    ffm_context_seen(given);
     return result;
 }
 
@@ -47,8 +56,10 @@ static uint64_t end_context(const ffm_program_call *call)
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
     ffm_kernels_forget();
     uint64_t result = ffm_forward(call);
-    if (result == 0)
+    if (result == 0) {
         ffm_lifetime_context_ends();
+        __atomic_store_n(&referred_again, false, __ATOMIC_RELEASE);
+    }
     return result;
 }
 
@@ -63,12 +74,18 @@ static uint64_t release_primary(const ffm_program_call *call)
     return result;
 }
 
-/* Memory and streams of several GPUs, or parts of one, at once: orders would have to span them. Or a context that lasts
- * for as long as something refers to it, which only the driver knows. */
+/* Memory and streams of several GPUs, or parts of one, at once: orders would have to span them. */
 static uint64_t stop(const ffm_program_call *call)
 {
     ffm_stop(FFM_STOP_SHARED);
     return ffm_forward(call);
+}
+
+/* A context that is referred to more than once lasts for as long as something refers to it, which only the driver
+ * knows. */
+static uint64_t detach_context(const ffm_program_call *call)
+{
+    return __atomic_load_n(&referred_again, __ATOMIC_ACQUIRE) ? stop(call) : end_context(call);
 }
 
 /* A thread's own default stream must be known, and ordered, before it is captured. */
@@ -157,7 +174,7 @@ ffm_handler ffm_objects_handler(const ffm_function *function)
     case FFM_EFFECT_END_CONTEXT:
         return end_context;
     case FFM_EFFECT_RELEASE_CONTEXT:
-        return function->handle < 0 ? release_primary : stop;
+        return function->handle < 0 ? release_primary : detach_context;
     case FFM_EFFECT_PART_DEVICE:
     case FFM_EFFECT_REACH_PEER:
     case FFM_EFFECT_SHARE_EVENT:

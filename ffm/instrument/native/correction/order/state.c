@@ -86,6 +86,11 @@ bool ffm_context_known(void)
     return __atomic_load_n(&context, __ATOMIC_ACQUIRE) != 0;
 }
 
+bool ffm_context_is(uint64_t asked)
+{
+    return asked != 0 && __atomic_load_n(&context, __ATOMIC_ACQUIRE) == asked;
+}
+
 bool ffm_context_enter(void)
 {
     const uint64_t known = __atomic_load_n(&context, __ATOMIC_ACQUIRE);

@@ -30,6 +30,9 @@ void ffm_context_seen(uint64_t context);
 /* Whether a context was seen. */
 bool ffm_context_known(void);
 
+/* Whether the context that was seen is this one. */
+bool ffm_context_is(uint64_t asked);
+
 /* Make the context current for some calls of the driver, whatever the thread has; false if none was seen. */
 bool ffm_context_enter(void);
 void ffm_context_leave(void);
