@@ -3,7 +3,7 @@
     python benchmarks/machine_code.py LIBRARY --disassembler nvdisasm --every 24 --first 13
 
 Which words of its parameters a kernel can use as addresses is read from its machine code, whose encoding is
-undocumented (`ffm/instrument/native/watch/parameters`). LIBRARY is a program or library of nvcc's, such as PyTorch's
+undocumented (`ffm/instrument/native/watch/machine`). LIBRARY is a program or library of nvcc's, such as PyTorch's
 `libtorch_cuda.so`; the disassembler comes with the package `nvidia-cuda-nvdisasm`. Of the machine code in every so many
 of its containers, from the first one given on, some instructions of each form are compared:
 
@@ -210,7 +210,7 @@ def _sources(base: str, operands: list[str], first: int | None) -> set[str]:
 def build(folder: Path) -> Path:
     """Compile `programs/instructions.c` with what enters programs."""
     native = next(Path(place) / "native" for place in ffm.instrument.__path__ if (Path(place) / "native").is_dir())
-    room, program = native / "watch" / "parameters", folder / "instructions"
+    room, program = native / "watch" / "machine", folder / "instructions"
     sources = [PROGRAMS / "instructions.c", room / "machine_flow.c", room / "machine_instruction.c"]
     subprocess.run(["gcc", "-std=c11", "-O2", f"-I{room}", "-o", program, *sources], check=True)
     return program

@@ -5,6 +5,7 @@
 #include "machine_code.h"
 #include "machine_instruction.h"
 #include "parameter_flow.h"
+#include "parameter_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,6 +16,10 @@ static void found(const ffm_kernel_code *kernel, void *context)
         abort();
     ffm_may_be_address(kernel->architecture, kernel->text, kernel->text_bytes,
                        ffm_parameters_begin(kernel->architecture));
+    static ffm_given_values given = {.count = FFM_PARAMETERS_FOLLOWED, .blocks = {3, 2, 1}};
+    memset(given.known, true, sizeof given.known);
+    ffm_values_read read;
+    ffm_parameter_values(kernel->architecture, kernel->text, kernel->text_bytes, &given, &read);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "loaded_code.h"
 #include "pageable.h"
 #include "unread.h"
 
@@ -87,6 +88,13 @@ bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word)
     return kernel == 1 && offset % 3 == 0 && word % 2 == 0;
 }
 
+bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_values *given)
+{
+    if (given->count > FFM_PARAMETERS_FOLLOWED)
+        abort();
+    return kernel == 1 && offset % 5 == 0;
+}
+
 static void scan_array(input *from, ffm_kernel_reach *reach)
 {
     void *values[MOST] = {NULL};
@@ -132,7 +140,7 @@ static void scan_packed(input *from, ffm_kernel_reach *reach)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input from = {data, size};
-    ffm_kernel_reach reach = {0};
+    ffm_kernel_reach reach = {.blocks = {1, 1, 1}};
     ffm_block block;
     ffm_kernels_ask((void *)(uintptr_t)parameter_info, NULL);
     if (next(&from, 1) % 2 == 0)

@@ -41,10 +41,9 @@ def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> No
 
 
 def test_machine_code_is_read_within_its_bytes(tmp_path: Path) -> None:
-    room = NATIVE / "watch" / "parameters"
-    sources = [room / f"{name}.c" for name in ("machine_code", "machine_flow", "machine_instruction", "parameter_flow")]
+    sources = sorted((NATIVE / "watch" / "machine").glob("*.c"))
     code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
-    options = includes_of("watch/parameters")
+    options = includes_of("watch/machine")
     fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, options, longest=len(code) + 256, examples=[code])
 
 

@@ -68,18 +68,9 @@ def code(*, reads_all: bool = False, name: str = "kernel") -> bytes:
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("images")
     (folder / "main.c").write_text(f"#include <stdlib.h>\n{MAIN}")
-    room = NATIVE / "watch" / "parameters"
-    sources = [
-        str(room / f"{name}.c")
-        for name in (
-            "code_image",
-            "containers",
-            "machine_code",
-            "machine_flow",
-            "machine_instruction",
-            "parameter_flow",
-        )
-    ]
+    room = NATIVE / "watch"
+    sources = [str(room / "parameters" / f"{name}.c") for name in ("code_image", "containers")]
+    sources += [str(source) for source in sorted((room / "machine").glob("*.c"))]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{folder}", *includes_of("watch/parameters"),

@@ -42,7 +42,7 @@ COUNT = load(FIRST_PARAMETER + 16, 4)
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("code")
     (folder / "main.c").write_text(MAIN)
-    here = NATIVE / "watch" / "parameters"
+    here = NATIVE / "watch" / "machine"
     sources = [str(here / name) for name in ("machine_code.c", "machine_instruction.c")]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",

@@ -52,11 +52,11 @@ def branch(instructions: int, guard: int = ALWAYS) -> tuple[int, int]:
 def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flow")
     (folder / "main.c").write_text(MAIN)
-    room = NATIVE / "watch" / "parameters"
+    room = NATIVE / "watch" / "machine"
     sources = [str(room / f"{name}.c") for name in ("machine_flow", "machine_instruction", "parameter_flow")]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-         *includes_of("watch/parameters"), "-o", str(folder / "flow"), str(folder / "main.c"), *sources],
+         *includes_of("watch/machine"), "-o", str(folder / "flow"), str(folder / "main.c"), *sources],
         check=True,
     )  # fmt: skip
     return folder / "flow"

@@ -205,6 +205,30 @@ bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uin
     return holds_everywhere(image, kernel, &(asked){offset, word});
 }
 
+bool ffm_code_image_reads(const ffm_code_image *image, const char *kernel, const ffm_given_values *given,
+                          ffm_values_read *result)
+{
+    const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
+    known_kernel one;
+    uint32_t found = 0;
+    memset(result, 0, sizeof *result);
+    for (size_t place = 0; place < image->used; place += one.size) {
+        memcpy(&one, image->kernels + place, sizeof one);
+        if (!XXH128_isEqual(one.name, name))
+            continue;
+        const uint8_t *text = (const uint8_t *)image->kernels + place + sizeof one;
+        ffm_values_read own;
+        if (!ffm_parameter_values(one.architecture, text, one.text_bytes, given, &own))
+            return false;
+        for (size_t i = 0; i < sizeof own.read; i++)
+            result->read[i] |= own.read[i];
+        for (size_t i = 0; i < sizeof own.matters; i++)
+            result->matters[i] |= own.matters[i];
+        found++;
+    }
+    return found != 0 && found == image->codes;
+}
+
 bool ffm_code_image_knows(const ffm_code_image *image, const char *kernel)
 {
     return holds_everywhere(image, kernel, NULL);

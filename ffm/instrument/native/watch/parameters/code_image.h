@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parameter_values.h"
+
 /* Of a word that is an address of user space, with four levels of page tables: the others are 0. */
 enum { FFM_ADDRESS_BYTES = 6 };
 
@@ -27,6 +29,11 @@ ffm_code_image ffm_code_image_read(uint64_t address);
 /* Whether a kernel cannot use a word at an offset from the begin of its parameters as an address, in any of the machine
  * code. */
 bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint64_t word);
+
+/* Which bytes of its parameters a kernel may read when it is launched so, in any of the machine code. False if that is
+ * not known. */
+bool ffm_code_image_reads(const ffm_code_image *image, const char *name, const ffm_given_values *given,
+                          ffm_values_read *result);
 
 /* Whether the kernel is known in all of the machine code. */
 bool ffm_code_image_knows(const ffm_code_image *image, const char *name);

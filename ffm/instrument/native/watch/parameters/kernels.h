@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "blocks.h"
+#include "parameter_values.h"
 
 typedef struct {
     uint64_t reached[16]; /* indices of blocks that parameters point to, one bit each */
@@ -14,6 +15,7 @@ typedef struct {
     uint64_t kernel;     /* the one because of which that is so; 0 if it is not known */
     uint32_t offset;     /* from its first parameter, of what may be an address of such memory */
     bool all_parameters; /* any of them may be */
+    uint32_t blocks[3];  /* of the launch, in x, y and z; 0 if that is not known */
     bool none;           /* a graph without kernels */
     uint32_t next;
     /* Called with each word of the parameters and its offset from the first one, unless NULL. */

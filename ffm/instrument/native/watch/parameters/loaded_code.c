@@ -5,13 +5,16 @@
 #include <stddef.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "code_image.h"
 #include "contexts.h"
 #include "kernel_name.h"
 #include "new_pages.h"
 #include "pageable.h"
 
-enum { MOST_IMAGES = 1 << 16, ANSWERS = 1 << 10 };
+enum { MOST_IMAGES = 1 << 16, ANSWERS = 1 << 10, LAUNCHES = 1 << 8 };
 
 /* Code that is loaded under a handle. */
 typedef struct {
@@ -25,6 +28,15 @@ typedef struct {
     bool known, upper_half, ignored;
 } known_answer;
 
+/* A way to launch a kernel: those are alike whose numbers that matter are the same. */
+typedef struct {
+    uint64_t kernel;
+    uint32_t count, blocks[3];
+    uint64_t numbers; /* a hash of those that matter */
+    bool known;
+    ffm_values_read read;
+} known_launch;
+
 typedef int (*owner_function)(uint64_t *, uint64_t);
 
 static owner_function module_of, library_of;
@@ -34,6 +46,8 @@ static struct {
     known_image *images;
     uint32_t count;
     known_answer answers[ANSWERS]; /* directly mapped; forgotten whenever code comes or goes */
+    known_launch *launches;
+    uint32_t launched;
 } loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel)
@@ -46,6 +60,7 @@ void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel)
 static void forget(uint64_t handle)
 {
     memset(loaded.answers, 0, sizeof loaded.answers);
+    loaded.launched = 0;
     for (uint32_t i = loaded.count; i > 0; i--) {
         known_image *image = &loaded.images[i - 1];
         if (image->handle != handle)
@@ -125,6 +140,65 @@ bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word)
     const bool ignored = answer->ignored;
     pthread_mutex_unlock(&loaded.lock);
     return ignored;
+}
+
+/* Which numbers matter depends on those that come before, and so on the launch that is compared with. */
+static uint64_t numbers_of(const ffm_given_values *given, const ffm_values_read *read)
+{
+    uint64_t hash = 0;
+    for (uint32_t word = 0; 4 * word + 4 <= given->count; word++)
+        if ((read->matters[word / 8] & 1 << word % 8) != 0) {
+            const uint32_t number[2] = {word, ffm_followed_number(given, 4 * word)};
+            hash = XXH3_64bits_withSeed(number, sizeof number, hash);
+        }
+    return hash;
+}
+
+/* Locked. */
+static const known_launch *launch_like(uint64_t kernel, const ffm_given_values *given)
+{
+    for (uint32_t i = 0; i < loaded.launched; i++) {
+        const known_launch *one = &loaded.launches[i];
+        if (one->kernel == kernel && one->count == given->count &&
+            memcmp(one->blocks, given->blocks, sizeof one->blocks) == 0 &&
+            numbers_of(given, &one->read) == one->numbers)
+            return one;
+    }
+    return NULL;
+}
+
+/* Locked. */
+static const known_launch *new_launch(uint64_t kernel, const ffm_given_values *given)
+{
+    if (loaded.launches == NULL)
+        loaded.launches = ffm_new_pages(LAUNCHES * sizeof *loaded.launches);
+    if (loaded.launches == NULL || loaded.launched == LAUNCHES)
+        return NULL;
+    known_launch *one = &loaded.launches[loaded.launched++];
+    *one = (known_launch){.kernel = kernel, .count = given->count};
+    memcpy(one->blocks, given->blocks, sizeof one->blocks);
+    const char *called = ffm_name_of_kernel(kernel);
+    for (int way = 0; way < 2 && called != NULL && !one->known; way++) {
+        const ffm_code_image *code = code_of(kernel, way);
+        one->known = code != NULL && ffm_code_image_reads(code, called, given, &one->read);
+    }
+    one->numbers = numbers_of(given, &one->read);
+    return one;
+}
+
+bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_values *given)
+{
+    bool left = false;
+    if (__atomic_load_n(&loaded.count, __ATOMIC_RELAXED) == 0)
+        return false;
+    pthread_mutex_lock(&loaded.lock);
+    const known_launch *like = launch_like(kernel, given);
+    const known_launch *one = like != NULL ? like : new_launch(kernel, given);
+    for (uint64_t byte = offset; one != NULL && one->known && byte < offset + FFM_ADDRESS_BYTES && byte < given->count;
+         byte++)
+        left |= (one->read.read[byte / 8] & 1 << byte % 8) == 0;
+    pthread_mutex_unlock(&loaded.lock);
+    return left;
 }
 
 bool ffm_loaded_code_knows(uint64_t kernel)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "catalogue.h"
+#include "parameter_values.h"
 
 /* Provide the driver's own queries: cuFuncGetModule (CUDA 11.0) and cuKernelGetLibrary (CUDA 12.5); NULL if it has
  * none. */
@@ -20,6 +21,10 @@ void ffm_loaded_code_after(const ffm_function *function, const uint64_t *argumen
 /* Whether a kernel, a CUfunction or a CUkernel, cannot use a word so many bytes behind the begin of its parameters as
  * an address. */
 bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word);
+
+/* Whether a kernel does not read one of a word's bytes that make an address when it is launched so. That is found out
+ * for a limited number of different launches. */
+bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_values *given);
 
 /* Whether the machine code of a kernel is known. */
 bool ffm_loaded_code_knows(uint64_t kernel);

@@ -1,6 +1,8 @@
 #include "launches.h"
 
+#include <cuda.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "graphs.h"
 #include "pageable.h"
@@ -19,11 +21,27 @@ static void scan_graph(ffm_kernel_reach *reach, uint64_t executable)
             ffm_kernel_reach_block(reach, found);
 }
 
+/* How many blocks a kernel has: in a description, or behind the handle. */
+static void note_blocks(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
+{
+    if (function->source >= 0) {
+        CUlaunchConfig how;
+        memcpy(&how, (const void *)arguments[function->source], sizeof how);
+        reach->blocks[0] = how.gridDimX;
+        reach->blocks[1] = how.gridDimY;
+        reach->blocks[2] = how.gridDimZ;
+        return;
+    }
+    for (int axis = 0; axis < 3; axis++)
+        reach->blocks[axis] = (uint32_t)arguments[function->handle + 1 + axis];
+}
+
 void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
     if (ffm_graphs_launched(function)) {
         scan_graph(reach, arguments[function->handle]);
     } else if (function->parameters >= 0) {
+        note_blocks(reach, function, arguments);
         ffm_kernel_scan(reach, arguments[function->handle], (void *const *)arguments[function->parameters],
                         function->extra < 0 ? NULL : (void *const *)arguments[function->extra]);
     } else { /* the launches of CUDA 2 */

@@ -20,4 +20,12 @@ typedef struct {
  * use the half in another way than to pass it on: as an address, or as what it stores. */
 bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers);
 
+/* Whether the instruction only calculates, moves or compares. Then it writes at most so many registers from the one on
+ * that it names, before Blackwell, and predicates: those of comparisons, which write no register, or one. */
+bool ffm_calculates(const uint64_t word[2]);
+uint32_t ffm_written_by(const uint64_t word[2]);
+
+/* Whether its registers are uniform ones. */
+bool ffm_of_uniform(const uint64_t word[2]);
+
 #endif

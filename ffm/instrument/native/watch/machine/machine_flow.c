@@ -231,6 +231,26 @@ static bool is_uniform(uint32_t kind, uint32_t base)
     return (base >= 0x080 && base < 0x0c0) || base == 0x04a || kind == FFM_LOAD_UNIFORM_BLACKWELL;
 }
 
+bool ffm_of_uniform(const uint64_t word[2])
+{
+    return is_uniform(ffm_kind(word), ffm_base(word));
+}
+
+bool ffm_calculates(const uint64_t word[2])
+{
+    const uint32_t base = ffm_base(word);
+    return HOLDS(comparing, base) || HOLDS(consuming, base) || HOLDS(passing, base) || HOLDS(shifting, base) ||
+           HOLDS(multiplying, base);
+}
+
+uint32_t ffm_written_by(const uint64_t word[2])
+{
+    const uint32_t base = ffm_base(word);
+    if (HOLDS(comparing, base))
+        return 0;
+    return HOLDS(wide, base) || HOLDS(consuming, base) ? 2 : 1;
+}
+
 bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)
 {
     const uint32_t kind = ffm_kind(word), base = ffm_base(word);

@@ -76,12 +76,6 @@ static void join_target(flow *of, size_t number, const ffm_carriers *carriers)
     join(of, (size_t)target_of(of, word, number) / FFM_INSTRUCTION_BYTES, carriers);
 }
 
-/* The barrier by which threads part and meet. None is saved and restored by instructions that are known. */
-static uint32_t barrier_of(const uint64_t word[2])
-{
-    return word[0] >> 16 & 0xf;
-}
-
 /* Behind any call. */
 static void join_returns(flow *of, const ffm_carriers *carriers)
 {
@@ -101,7 +95,7 @@ static void join_meeting(flow *of, const uint64_t from[2], size_t meeting, const
         for (size_t number = 0; number < of->count; number++) {
             uint64_t word[2];
             instruction_at(of, number, word);
-            if (ffm_kind(word) != FFM_PART || barrier_of(word) != barrier_of(from))
+            if (ffm_kind(word) != FFM_PART || ffm_barrier(word) != ffm_barrier(from))
                 continue;
             if (!behind)
                 join_target(of, number, carriers);
@@ -139,6 +133,12 @@ static bool step(flow *of, size_t number)
     if (!leaves(word))
         join(of, number + 1, &carriers);
     return false;
+}
+
+bool ffm_ways_are_known(uint32_t architecture, const uint8_t *code, size_t bytes)
+{
+    const flow of = {.code = code, .count = bytes / FFM_INSTRUCTION_BYTES, .architecture = architecture};
+    return ways_are_known(&of);
 }
 
 bool ffm_may_be_address(uint32_t architecture, const uint8_t *code, size_t bytes, uint32_t place)

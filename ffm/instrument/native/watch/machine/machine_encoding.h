@@ -86,6 +86,12 @@ static inline bool ffm_has_index(const uint64_t word[2])
     return kind == FFM_LOAD_UNIFORM_INDEX || (kind != FFM_LOAD_UNIFORM && ffm_field(word[0], 24, 8) != none);
 }
 
+/* The barrier by which threads part and meet. None is saved and restored by instructions that are known. */
+static inline uint32_t ffm_barrier(const uint64_t word[2])
+{
+    return ffm_field(word[0], 16, 4);
+}
+
 /* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */
 static inline uint32_t ffm_bank(const uint64_t word[2])
 {
