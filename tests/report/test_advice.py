@@ -84,6 +84,16 @@ def test_a_download_that_nobody_touches_is_named_by_what_saves_most(saving_s: fl
     assert bool(otherwise) == (first == "download")
 
 
+@pytest.mark.parametrize("touched_bytes", [0, 1024])
+def test_no_first_use_is_named_of_a_download_that_nobody_touches(touched_bytes: int) -> None:
+    """Its wait protects what becomes of the memory."""
+    download = PartialDownload(1 << 24, touched_bytes, 0, touched_bytes, 10, 10, 10, "As was seen.", 1.0)
+    (remedy,) = identify_remedies([replace(TRANSFER, unnecessary=6, keep=(8,), download=download)])
+    of_use = [step for step in remedy.steps if "first use" in step]
+    of_memory = [step for step in remedy.steps if "frees or overwrites" in step or "freed or overwritten" in step]
+    assert (len(of_use), len(of_memory)) == ((0, 2) if touched_bytes == 0 else (2, 0))
+
+
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
     memory = MemoryLink("host memory", "pageable", allocation=5, release=6)
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(memory,))])

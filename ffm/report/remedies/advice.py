@@ -376,18 +376,23 @@ def _managed_memset(problem: ProblemSite) -> Remedy:
 
 
 def _kept(problem: ProblemSite) -> list[str]:
-    """Return what must wait after the change, because the conditional verdicts rely on it."""
+    """Return what must wait after the change, because the conditional verdicts rely on it. Of a download that nobody
+    touched, that is what frees or overwrites its memory.
+    """
     steps = []
+    untouched = problem.download is not None and problem.download.touched_bytes == 0
     if any(site != problem.site for site in problem.keep):
+        relies = "what frees or overwrites the memory" if untouched else "a first use of the data"
         steps.append(
             "Keep the synchronization named below, also if it is part of the same line, or wait elsewhere for the same "
-            "work: a first use of the data relies on it."
+            f"work: {relies} relies on it."
         )
     needed = problem.count - problem.unnecessary
     if needed and problem.unnecessary:
+        before = "the memory is freed or overwritten otherwise" if untouched else "the other first uses"
         steps.append(
-            f"Before the other first uses, wait with cudaStreamSynchronize: {needed:,} of {problem.count:,} calls are "
-            "needed for them."
+            f"Before {before}, wait with cudaStreamSynchronize: {needed:,} of {problem.count:,} calls are needed for "
+            f"{'that' if untouched else 'them'}."
         )
     return steps
 
