@@ -3,6 +3,9 @@
 Now and then something delays a waiting thread for much longer than waking takes: another program, an interrupt, the
 host of a virtual machine. A fix does not save that. Another run has it elsewhere or not at all, and where a site has it
 hardly ever, it does not come with the wait.
+
+Threads of a process can also delay each other, if they share processors. Then one runs whenever the others are late,
+so they are late at the same time less often than by chance.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.device import DeviceWork
 from ffm.model.grouping import parts
+from ffm.model.timeline import Timeline
 
 SELDOM = 0.05
 """At most this share of a site's waits is late by chance. If more are, a thread comes late whenever it sleeps, as on a
@@ -20,7 +25,18 @@ busy machine, and is not delayed where it does not wait.
 LATE_TIMES = 4
 """A wait is late if its latency is this many times the usual one."""
 
+OFTEN_LATE = 10
+"""Of fewer late waits of a thread, it could be chance when others are late."""
+
+BY_CHANCE = 0.5
+"""Threads share processors if all of them are late at once for less than this share of the time expected by chance."""
+
 NEVER_NS = 1 << 62
+
+
+def late_limit(usual_ns: int) -> int:
+    """Return the latency in nanoseconds from which on a wait is late, if the run's usual one is `usual_ns`."""
+    return max(LATE_TIMES * usual_ns, 1)
 
 
 def late_from(site: NDArray[np.int32], latency: NDArray[np.int64], usual_ns: int) -> NDArray[np.int64]:
@@ -31,9 +47,54 @@ def late_from(site: NDArray[np.int32], latency: NDArray[np.int64], usual_ns: int
     """
     sites = int(site.max(initial=-1)) + 1
     waits, late = np.zeros(sites, np.int64), np.zeros(sites, np.int64)
-    limit = max(LATE_TIMES * usual_ns, 1)
+    limit = late_limit(usual_ns)
     for part in parts(len(site)):
         beyond = latency[part]
         waits += np.bincount(site[part][beyond >= 0], minlength=sites)
         late += np.bincount(site[part][beyond >= limit], minlength=sites)
     return np.where(late <= SELDOM * waits, limit, NEVER_NS)
+
+
+def sharing_processors(
+    timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int
+) -> NDArray[np.bool_]:
+    """Return whether the threads of each process seem to share processors, shape (processes,).
+
+    `latency` and `usual_ns` as for `late_from`. O(n log n) for n late waits.
+    """
+    shares = np.zeros(work.processes, np.bool_)
+    if work.processes == len(work.process_of_thread):
+        return shares
+    rows = np.flatnonzero(latency >= late_limit(usual_ns))
+    often = np.bincount(timeline.thread[rows], minlength=len(work.process_of_thread)) >= OFTEN_LATE
+    rows = rows[often[timeline.thread[rows]]]
+    process = work.process_of_thread[timeline.thread[rows]]
+    for number in np.unique(process).tolist():
+        own = rows[process == number]
+        over = timeline.start[own] + timeline.duration[own]
+        shares[number] = _take_turns(timeline.thread[own], over - (latency[own] - usual_ns), over)
+    return shares
+
+
+def _take_turns(thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64]) -> bool:
+    """Return whether threads are late, from `begin` to `end`, at the same time less often than by chance.
+
+    What is expected by chance counts from when each was late for the first time until one was for the last time.
+    """
+    threads, number = np.unique(thread, return_inverse=True)
+    if len(threads) < 2:
+        return False
+    first, last = np.full(len(threads), NEVER_NS), np.zeros(len(threads), np.int64)
+    np.minimum.at(first, number, begin)
+    np.maximum.at(last, number, end)
+    begin, end = begin.clip(first.max(), last.min()), end.clip(first.max(), last.min())
+    span = int(last.min() - first.max())
+    if span <= 0:
+        return False
+    share = np.bincount(number, weights=end - begin) / span
+    moment = np.concatenate([begin, end])
+    order = np.argsort(moment, kind="stable")
+    late = np.cumsum(np.repeat([1, -1], len(begin))[order])[:-1]
+    together = np.diff(moment[order])[late == len(threads)].sum()
+    expected = share.prod() * span
+    return bool(expected >= OFTEN_LATE * (end - begin).mean() and together < BY_CHANCE * expected)

@@ -32,6 +32,10 @@ Calls of several threads overlap, and are simulated one after the other, in the 
 So a wait may meet work that another call enqueued after the wait began. That does not delay it: what a fix leaves comes
 no later than it did, and no wait of such a run ends later.
 
+Threads may share processors (`ffm.model.estimators.lateness`). Then one that woke late had to wait until another one
+stopped running: it goes on as early as that one, but no earlier than if it had woken as usual. The lower end of the
+interval assumes that it is as late as before.
+
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
 for each other: they are assumed to wait for the one that becomes faster. So the largest saving of all such sets of
@@ -57,7 +61,7 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
-from ffm.model.estimators.lateness import NEVER_NS, late_from
+from ffm.model.estimators.lateness import NEVER_NS, late_from, late_limit, sharing_processors
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
@@ -233,6 +237,16 @@ class Replay:
     @functools.cached_property
     def _late_from(self) -> NDArray[np.int64]:
         return late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
+
+    @functools.cached_property
+    def _never_sharing(self) -> NDArray[np.int64]:
+        return np.full(self._work.processes, NEVER_NS)
+
+    @functools.cached_property
+    def _late_by_sharing(self) -> NDArray[np.int64]:
+        usual = self.inference.latency_ns
+        shares = sharing_processors(self._timeline, self._work, self.inference.likely.latency, usual)
+        return np.where(shares, late_limit(usual), NEVER_NS)
 
     def _replays(self, fixes: list[Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
@@ -416,7 +430,9 @@ class Replay:
         trace = self._trace if trace is None else trace
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
         chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
-        gpu = Gpu(times.gpu, times.ready, times.latency, chance, self.inference.latency_ns, times.pause)
+        usual = self.inference.latency_ns
+        late = self._never_sharing if manner.strict or manner.recurs else self._late_by_sharing
+        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late)
         rows = 4 * self._expected * visits // len(course.ends)
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
 

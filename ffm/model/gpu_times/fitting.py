@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times import kernels, overtaken_waits
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -52,13 +52,17 @@ def fit_times(
         excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
     ready = np.empty(len(timeline), np.int64)
     latency = np.empty(len(timeline), np.int64)
+    trace = trace_of(timeline, work, order)
+    shown = np.empty(0, np.int64)
+    if work.processes < len(work.process_of_thread):
+        shown = run(overtaken_waits.waits_shown, len(timeline), trace)
     # Waits shorten earlier work: the second pass sees from the beginning when it is done.
     for _ in range(2):
         explained, waited = run(
             kernels.fit,
             len(timeline),
-            trace_of(timeline, work, order),
-            kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause),
+            trace,
+            kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown),
             kernels.Fitted(gpu, ready, latency),
         )
     return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)

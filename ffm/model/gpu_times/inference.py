@@ -4,9 +4,11 @@ Stage 3 puts events around what a program enqueues (`DeviceWork.measured`). An i
 the work has arrived, so that they also time the rest of the call (`DeviceWork.arriving`). They cannot time work for
 which a call itself waits, such as synchronous copies, nor captured work, nor work that stage 3 did not see at the same
 place. A trace of driver calls contains no GPU times, but it does show this: work reaches a stream when its call
-enqueues it, a stream does its work in order, and a long wait ends when its work is done. This yields bounds for each
-*segment*, the work between two moments at which a stream was known to be idle. The bounds are exact if the CPU waited,
-and only upper limits if it came after the GPU had finished.
+enqueues it, a stream does its work in order, and a long wait ends when its work is done. If several threads wait for a
+stream, what one waits for is done when the wait of another is over that began later, however late the one wakes
+(`ffm.model.gpu_times.overtaken_waits`). This yields bounds for each *segment*, the work between two moments at which a
+stream was known to be idle. The bounds are exact if the CPU waited, and only upper limits if it came after the GPU had
+finished.
 
 A wait ends a little after the work: the GPU reports, and the operating system wakes the thread. If all work of some
 segments was measured, the remainder of those segments is this latency, as it is in this program. Otherwise the trace

@@ -90,6 +90,10 @@ class Rules(NamedTuple):
     """By site."""
     pause: int
     """Between a stream's work and the next if that is queued."""
+    shown: Columns = np.zeros(0, np.int64)
+    """For each row that waits, until when at most what it waits for lasted (`waits_shown`); empty if waits end in the
+    order in which they begin.
+    """
 
 
 class Fitted(NamedTuple):
@@ -322,6 +326,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     works_first = trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT)
     after = trace.start[row] + (trace.duration[row] - wait if works_first else 0)
     end = after + wait
+    seen = max(min(end, int(rules.shown[row])), after) if len(rules.shown) > 0 else end
     blocks = wait > rules.threshold
     for_event = trace.action[row] == WAIT_EVENT
     if lane >= 0:
@@ -332,15 +337,15 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
         target = latest(state.streams, trace.gpu_of_stream[lane]) if lane >= 0 else latest_of(state, trace, process)
     else:
         target = ordered_of(state, trace, process) if is_legacy(trace, row) else state.over[lane]
-    limit = end if blocks else after
+    limit = seen if blocks else after
     if target > limit:  # done by then, whatever was expected
         if for_event:
             shorten_before(state, trace, fitted.gpu, trace.event[row], target - limit, limit)
         else:
             shorten(state, trace, fitted.gpu, row, limit)
         target = limit
-    elif blocks and not for_event and end - rules.tolerance > target:
-        target = lengthen(state, trace, rules, fitted.gpu, row, end, target)
+    elif blocks and not for_event and seen - rules.tolerance > target:
+        target = lengthen(state, trace, rules, fitted.gpu, row, seen, target)
     if not works_first:
         fitted.ready[row] = latest_of(state, trace, process)  # as the wait has shown
     if not for_event:

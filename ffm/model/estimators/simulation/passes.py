@@ -9,7 +9,14 @@ from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.encounters import come, follow, go_on_together
 from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
-from ffm.model.estimators.simulation.threads import go_on, let_go_on, meet_threads, shift_of, wait_at_the_end
+from ffm.model.estimators.simulation.threads import (
+    begin,
+    go_on,
+    let_go_on,
+    meet_threads,
+    run_in_turn,
+    wait_at_the_end,
+)
 from ffm.model.estimators.simulation.waits import wait_for_gpu
 from ffm.model.numbers import (
     ALLOCATION,
@@ -55,6 +62,7 @@ def replay_group(
         thread = trace.thread[row]
         if encounters.total > 0:
             go_on_together(state, trace, encounters, waits, thread)
+        run_in_turn(state, trace, row)
         if related or family.joined[thread] >= 0:
             child = meet_threads(state, trace, family, manner.strict, place, child)
         less = int(probed[row]) if timed else 0
@@ -66,10 +74,9 @@ def replay_group(
             let_gpu_be_early(state, trace, times, row)
         member = next_member(members, member, place)
         changed = member < len(members) and members[member] == place
-        if changed:
-            state.touched[thread] = 1
+        state.touched[thread] |= changed
         change = change_of(trace, fix, manner, row, changed)
-        begun = int(trace.start[row]) - shift_of(state, trace, row)
+        begun = begin(state, trace, row)
         if encounters.total > 0:
             begun = follow(state, trace, encounters, entry, place, begun)
         now = call(state, trace, times, fix, manner, change, row, begun)

@@ -63,6 +63,8 @@ class Gpu(NamedTuple):
     """The usual latency."""
     pause: int
     """Between a stream's work and the next if that is queued."""
+    late: Columns
+    """For each process, the latency from which on a thread woke late because others used its processor."""
 
 
 class Fix(NamedTuple):
@@ -136,6 +138,17 @@ class Waiting(NamedTuple):
     """When it would be over if nobody had to come."""
 
 
+class Late(NamedTuple):
+    """How late threads woke while others ran; columns of shape (threads,)."""
+
+    by: Columns
+    """By how much more than usual each thread's last call woke late; 0 if it did not."""
+    removed: Columns
+    """Whether the fix removes that wait."""
+    begun: Columns
+    """By how much earlier each thread's last call began."""
+
+
 class State(NamedTuple):
     """What the simulation has come to."""
 
@@ -162,6 +175,9 @@ class State(NamedTuple):
     """When each thread waits for what moved waits have left to it, or -1; in the time of the run as measured."""
     moved_for: Columns
     """Until when it waits then."""
+    late: Late
+    last: Columns
+    """The thread of each process's last call; -1 if there was none."""
     touched: Columns
     """Whether the fix changes each thread."""
     ended: Columns
@@ -212,6 +228,12 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         removed_last=np.full(processes, -1, np.int64),
         moved_until=np.full(threads, -1, np.int64),
         moved_for=np.zeros(threads, np.int64),
+        late=Late(
+            by=np.zeros(threads, np.int64),
+            removed=np.zeros(threads, np.bool_),
+            begun=np.zeros(threads, np.int64),
+        ),
+        last=np.full(processes, -1, np.int64),
         touched=np.zeros(threads, np.uint8),
         ended=np.zeros(threads, np.int64),
         let_go=np.zeros(locks, np.int64),

@@ -1,4 +1,6 @@
-"""How early threads are: after those that started, joined or led them, and after waits that were moved."""
+"""How early threads are: after those that started, joined or led them or used their processor, and after waits that
+were moved.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,26 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
         early[thread] = max(early[thread], min(early[leader], early[thread] + room))
     ended[thread] = trace.start[row] + trace.duration[row]
     return child
+
+
+@inner
+def run_in_turn(state: State, trace: Trace, row: int) -> None:
+    """Let a thread whose last wait woke it late go on as early as the thread does that ran meanwhile: it had their
+    processor until then, and what it does sooner it also ends sooner. The thread is at most as early as if it had woken
+    as usual.
+
+    Of a wait that was removed, what it woke late is left to the next one that covers it: that then shrinks.
+    """
+    thread = trace.thread[row]
+    late, other = int(state.late.by[thread]), int(state.last[trace.process_of_thread[thread]])
+    state.late.by[thread] = 0
+    if late == 0 or other < 0 or other == thread:
+        return
+    early, sooner = int(state.early[thread]), int(state.late.begun[other])
+    if state.late.removed[thread]:
+        state.removed.over[thread] -= min(max(sooner - (early - late), 0), late)
+    else:
+        state.early[thread] = max(early, min(early + late, sooner))
 
 
 @inner
@@ -101,6 +123,15 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
         if following < 0 or family.joined[following] > place or family.alike[following] != alike:
             gain = max(gain, last - sooner)
     return least if strict else gain
+
+
+@inner
+def begin(state: State, trace: Trace, row: int) -> int:
+    """Let a thread begin a call; return when."""
+    thread, shift = trace.thread[row], shift_of(state, trace, row)
+    state.late.begun[thread] = shift
+    state.last[trace.process_of_thread[thread]] = thread
+    return int(trace.start[row] - shift)
 
 
 @inner

@@ -36,6 +36,7 @@ def wait_for_gpu(
         target = int(state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane])
         scope = int(lane)
     late = late_by_chance(trace, times, row)
+    note_lateness(state, trace, times, change, row)
     latency = int(times.latency[row]) - late
     if change.later:
         move_wait(state, trace, row, target, latency)
@@ -56,6 +57,15 @@ def late_by_chance(trace: Trace, times: Gpu, row: int) -> int:
     """Return by how much a wait ended later than usual, if that was chance."""
     latency = int(times.latency[row])
     return latency - times.usual if latency >= times.late_from[trace.site[row]] else 0
+
+
+@inner
+def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: int) -> None:
+    """Remember by how much a wait woke its thread late, for `ffm.model.estimators.simulation.threads.run_in_turn`."""
+    thread, latency = trace.thread[row], int(times.latency[row])
+    late = latency >= times.late[trace.process_of_thread[thread]] and not change.later
+    state.late.by[thread] = latency - times.usual if late else 0
+    state.late.removed[thread] = change.no_wait
 
 
 @inner
