@@ -95,6 +95,7 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
     for package in packages:
         assert said.count(f"In {package.name or 'Python'}: {package.kept_there}") == 1
     assert CUPY.kept_there not in advice(waits[:1])
+    assert "counts all waits for the same values" in said, "the screen of the site counts only its own"
 
 
 def test_python_has_no_const() -> None:

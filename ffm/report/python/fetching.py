@@ -16,8 +16,9 @@ SHOWN = (
     "can stay on the GPU until they are read together."
 )
 SAVED = (
-    "Reading in every k-th turn leaves about one in k of these waits. These savings are not in the lists of problems, "
-    "and do not add up; what the GPU does instead, such as adding up, is not taken off."
+    "Reading in every k-th turn leaves about one in k of these waits. A saving counts all waits for the same values, "
+    "also in calls before the one that is named, whose own screen counts only its own. These savings are not in the "
+    "lists of problems, and do not add up; what the GPU does instead, such as adding up, is not taken off."
 )
 
 
