@@ -60,9 +60,16 @@ def test_files_are_compared() -> None:
 
 
 def test_corrections_that_are_expected_to_lose_time_say_why_they_were_made() -> None:
-    assert not_paying(Expected(0.001, -0.01, 0.02)) == []
-    [note] = not_paying(Expected(-0.001, -0.01, 0.02))
-    assert "named" in note
+    assert not_paying(Expected(0.001, -0.01, 0.02), 0.01, 0.02) == []
+    [note] = not_paying(Expected(-0.001, -0.01, 0.02), 0.005, 0.0)
+    assert "at all" in note and "named" in note
+
+
+def test_calls_that_took_longer_than_they_save_are_not_put_down_to_getting_into_the_program() -> None:
+    """Nor were they named: all are taken that are expected to pay."""
+    [note] = not_paying(Expected(-0.045, -0.16, 0.17), 0.11, 0.148)
+    assert note.startswith("The corrected calls took 0.148 s, more than the 0.110 s")
+    assert "named" not in note and "at all" not in note
 
 
 def test_a_machine_that_has_changed_since_the_measurement_is_noted() -> None:

@@ -137,13 +137,20 @@ def expected_of(benefit: Benefit, cost: Paid) -> Expected:
     return Expected(benefit.expected_s - cost.likely_s, low_s, benefit.high_s)
 
 
-def not_paying(expected: Expected) -> list[str]:
-    """Return a note on corrections that cost more than they save, which are made only if the user names them."""
+def not_paying(expected: Expected, estimate_s: float, in_calls_s: float) -> list[str]:
+    """Return a note on corrections that cost more than they are estimated to save: `in_calls_s` in the corrected calls,
+    the rest for getting into the program.
+    """
     if expected.seconds >= 0:
         return []
+    if in_calls_s > estimate_s:
+        return [
+            f"The corrected calls took {in_calls_s:.3f} s, more than the {estimate_s:.3f} s that doing without them is "
+            "estimated to save. What is corrected in the source does not cost that."
+        ]
     return [
-        "Correcting a program at all costs some milliseconds, however little is corrected. That does not count against "
-        "corrections that are named, as these are, but they are not expected to make up for it in this run."
+        "Correcting a program at all costs some milliseconds, however little is corrected. These corrections are not "
+        "expected to make up for that in this run; it does not count against corrections that are named."
     ]
 
 
@@ -209,7 +216,9 @@ def outcome(
     }
     sites = _sites(results, comparison)
     benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
-    estimate_s, expected = benefit.expected_s, expected_of(benefit, paid(costs, comparison))
+    cost = paid(costs, comparison)
+    estimate_s, expected = benefit.expected_s, expected_of(benefit, cost)
+    unpaid_notes = not_paying(expected, estimate_s, cost.likely_s - costs.rest_s / 2)
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
     return Outcome(
@@ -242,7 +251,7 @@ def outcome(
         sites=sites,
         left=_left(results.document, comparison.planned, among, unpaid),
         differences=differences,
-        notes=notes + notes_of_runs(comparison, command, results) + not_paying(expected),
+        notes=notes + notes_of_runs(comparison, command, results) + unpaid_notes,
     )
 
 
