@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
+from ffm.model.grouping import parts
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -111,5 +112,8 @@ def _python_line(stack: Stack) -> tuple[str, int] | None:
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return, for each site, how many of its rows in `of` are in `some`, from 0 to 1."""
     count = int(site.max(initial=-1)) + 1
-    all_of = np.bincount(site, weights=of, minlength=count)
-    return np.bincount(site, weights=some & of, minlength=count) / np.maximum(all_of, 1)
+    chosen, all_of = np.zeros((2, count))
+    for part in parts(len(site), count):  # NumPy turns both columns into wider ones
+        all_of += np.bincount(site[part], weights=of[part], minlength=count)
+        chosen += np.bincount(site[part], weights=some[part] & of[part], minlength=count)
+    return chosen / np.maximum(all_of, 1)
