@@ -7,7 +7,8 @@ same memory however often it was freed and allocated again, and what leads to ea
 Wherever one of this is not known, the answer is that there may be memory in common.
 
 What a download reads does not matter if nobody uses what it brought: then it may come before or after anything that
-writes there. What it writes matters still, since it could come after what other work brings to the same place.
+writes there. What it writes matters still, since it could come after what other work brings to the same place, unless
+nobody uses that either.
 """
 
 from __future__ import annotations
@@ -191,7 +192,8 @@ def _uses(
     kept = known[row]
     if known.all():
         idle = unread[rows] & ~_read_on_device(row, memory, writes, 2 * device.count, pooled)
-        kept &= writes | ~idle[row]
+        matters = np.isin(memory, memory[~idle[row]])  # somebody uses, or also brings there, what counts
+        kept &= ~idle[row] | (writes & matters)
     row, memory, writes = row[kept], memory[kept], writes[kept]
     begin = np.where(writes, destination[row], columns["source"][rows[row]].astype(np.int64))
     exact = followed[row] & plain[row] & (memory < device.anyones)

@@ -236,8 +236,14 @@ def test_what_is_read_for_nobody_is_not_in_common_but_what_is_overwritten() -> N
     assert apart(kernel(0, FIRST), unread(1, FIRST))
     assert apart(kernel(0, FIRST), unread(1, FIRST), joined=((FIRST, SECOND),))
     assert not apart(kernel(0, FIRST), unread(1, FIRST), download(0, SECOND))
-    assert not apart(kernel(0, FIRST), unread(1, FIRST), unread(0, SECOND, HOST + 4095))
-    assert apart(kernel(0, FIRST), unread(1, FIRST), unread(0, SECOND, HOST + 4096))
+    assert not apart(kernel(0, FIRST), unread(1, FIRST), download(0, SECOND, HOST + 4095))
+    assert apart(kernel(0, FIRST), unread(1, FIRST), download(0, SECOND, HOST + 4096))
+
+
+def test_where_nobody_uses_what_comes_it_does_not_matter_what_comes_last() -> None:
+    assert apart(kernel(0, FIRST), unread(1, FIRST), unread(0, SECOND))
+    between = HOST + 4000
+    assert not apart(unread(1, FIRST), unread(0, SECOND, between), download(0, SECOND, between + 4000))
 
 
 def test_what_work_reads_of_downloads_is_not_for_nobody() -> None:
