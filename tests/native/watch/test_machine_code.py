@@ -63,6 +63,12 @@ def test_what_no_instruction_reads_is_told(reader: Path, tmp_path: Path) -> None
     assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
 
 
+def test_barriers_are_no_parameters(reader: Path, tmp_path: Path) -> None:
+    saved, restored = (0x000000000B157355, 0x0000100000), (0x000000150A007356, 0)  # BMOV.32.CLEAR R21, B11; B10, R21
+    code = cubin("kernel", GIVEN, [POINTER, COUNT, saved, restored, EXIT])
+    assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
+
+
 def test_other_banks_are_no_parameters(reader: Path, tmp_path: Path) -> None:
     code = cubin("kernel", GIVEN, [POINTER, COUNT, load(FIRST_PARAMETER + 8, 8, bank=4), EXIT])
     assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
@@ -81,6 +87,7 @@ def test_behind_an_index_any_parameter_may_be_read(reader: Path, tmp_path: Path)
         (0x7B60, 0),  # a texture, whose handle may be a parameter
         (0x0000000003447943, 0),  # a call of what is elsewhere
         (0x00007FFC00FC7947, 0x3FFFF),  # a branch out of the code
+        (0x000000051E007356, 0),  # where threads go on that end: BMOV.32 ATEXIT_PC.LO, R5
         (0x0000005000007A24, 0),  # a form that this architecture does not have
         (0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
     ],

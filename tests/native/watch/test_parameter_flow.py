@@ -53,7 +53,9 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flow")
     (folder / "main.c").write_text(MAIN)
     room = NATIVE / "watch" / "machine"
-    sources = [str(room / f"{name}.c") for name in ("machine_flow", "machine_instruction", "parameter_flow")]
+    sources = [
+        str(room / f"{name}.c") for name in ("machine_flow", "machine_instruction", "machine_ways", "parameter_flow")
+    ]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
          *includes_of("watch/machine"), "-o", str(folder / "flow"), str(folder / "main.c"), *sources],
@@ -159,6 +161,24 @@ def test_numbers_of_uniform_registers_have_six_bits_before_blackwell(flow: Path)
     atomic = 0x00000000FF0779A8, 0x000EA800081F4144  # nvdisasm: ATOMG.E.ADD.STRONG.GPU PT, R7, [UR4], R0
     assert used(flow, [to_pair_4, atomic, EXIT], TURING)
     assert not used(flow, [to_pair_4, (atomic[0], atomic[1] & ~0xFF | 0x48), EXIT], TURING)  # [UR8]
+
+
+def test_threads_go_on_where_they_parted_by_the_barrier_that_was_restored(flow: Path) -> None:
+    """They part by B3, which is restored as B2."""
+    part = 0x0000003000037945, 0x0003800000
+    save, restore = (0x0000000003157355, 0x0000100000), (0x0000001502007356, 0)  # BMOV.32.CLEAR R21, B3; B2, R21
+    meet, elsewhere = (0x0000000000027941, 0x0003800000), (0x0000000000037941, 0x0003800000)
+    stored = [(EXIT[0], 7 << 23), store(6, 4), EXIT]
+    assert used(flow, [WORD, part, restore, meet, *stored])
+    assert used(flow, [WORD, part, save, elsewhere, *stored])
+    assert not used(flow, [WORD, part, save, meet, *stored])
+
+
+def test_a_register_with_a_barrier_is_no_address(flow: Path) -> None:
+    save, restore = (0x0000000000077355, 0x0000100000), (0x0000000700007356, 0)  # BMOV.32.CLEAR R7, B0; B0, R7
+    assert not used(flow, [WORD, save, store(6, 4), EXIT])
+    assert not used(flow, [WORD, save, restore, EXIT])
+    assert used(flow, [WORD, restore, EXIT])
 
 
 @pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, (0x91B | ALWAYS, 0), EXIT]])

@@ -209,6 +209,28 @@ def test_of_a_function_elsewhere_results_are_unknown(values: Path) -> None:
         assert read(values, code, 24) == expected
 
 
+@pytest.mark.parametrize(
+    ("modifiers", "expected"),
+    [
+        (0x7FE01, span(8, 8)),  # VIMNMX R4, R4, -0x8, !PT: the larger of 0 and -8
+        (0x3FE00, span(8, 8)),  # VIMNMX.U32 R4, R4, -0x8, PT: the lesser without signs
+        (0x3FE01, span(0, 24)),  # VIMNMX R4, R4, -0x8, PT: -8, which leads before the parameters
+        (0x7FE11, span(0, 24)),  # VIMNMX.RELU, which is not followed
+    ],
+)
+def test_the_lesser_and_the_larger_number_are_known(values: Path, modifiers: int, expected: set[int]) -> None:
+    zero, bound = (0x7802 | 4 << 16, 0xF << 8), (0x7848 | 4 << 16 | 4 << 24 | 0xFFFFFFF8 << 32, modifiers << 8)
+    assert read(values, [zero, bound, load(FIRST_PARAMETER + 8, 8, index=4, to=6), EXIT], 24) == expected
+
+
+def test_a_barrier_is_saved_in_one_register(values: Path) -> None:
+    zero = (0x7802 | 4 << 16, 0xF << 8)
+    for register, expected in ((4, span(0, 24)), (3, span(8, 8)), (5, span(8, 8))):
+        saved, restored = (0x7355 | register << 16, 0x0000100000), (0x7356 | register << 32, 0)
+        code = [zero, saved, restored, load(FIRST_PARAMETER + 8, 8, index=4, to=6), EXIT]
+        assert read(values, code, 24) == expected
+
+
 def test_loads_before_the_parameters_may_be_of_their_address(values: Path) -> None:
     zero = (0x7802 | 4 << 16, 0xF << 8)
     assert read(values, [zero, load(0x20, 8, index=4, to=6), EXIT], 24) is None

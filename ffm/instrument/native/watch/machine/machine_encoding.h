@@ -24,9 +24,12 @@ typedef enum {
     FFM_FORM_UNIFORM_LAST
 } ffm_form;
 
-/* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC). */
+/* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC), by a barrier
+ * that can be saved in a register and restored (BMOV). */
 enum {
     FFM_CALL_ELSEWHERE = 0x343,
+    FFM_SAVE = 0x355,
+    FFM_RESTORE = 0x356,
     FFM_BRANCH_UNIFORM = 0x547,
     FFM_MEET = 0x941,
     FFM_CALL = 0x944,
@@ -86,10 +89,17 @@ static inline bool ffm_has_index(const uint64_t word[2])
     return kind == FFM_LOAD_UNIFORM_INDEX || (kind != FFM_LOAD_UNIFORM && ffm_field(word[0], 24, 8) != none);
 }
 
-/* The barrier by which threads part and meet. None is saved and restored by instructions that are known. */
+/* The barrier by which threads part and meet. */
 static inline uint32_t ffm_barrier(const uint64_t word[2])
 {
     return ffm_field(word[0], 16, 4);
+}
+
+/* Whether what is restored is a barrier: other registers of that kind say where threads go on that end. */
+static inline bool ffm_restores_barrier(const uint64_t word[2])
+{
+    enum { BARRIERS = 16 };
+    return ffm_kind(word) == FFM_RESTORE && ffm_field(word[0], 24, 8) < BARRIERS;
 }
 
 /* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */

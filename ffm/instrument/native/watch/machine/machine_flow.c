@@ -26,14 +26,14 @@ static const uint16_t
 /* Bits 0 to 11 of others. */
 static const uint16_t
     /* They name no register that they read. */
-    without_sources[] = {0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945, 0x946,
-                         0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
+    without_sources[] = {FFM_SAVE, 0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945,
+                         0x946,    0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
     /* Load from an address, or from memory that a thread or a block has alone, where no address of another leads. */
     loading[] = {0x381, 0x980, 0x981}, loading_own[] = {0x983, 0x984},
     /* The same for what stores. */
     storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
     /* Write a general or a uniform register with what no register carries, or with what is in another kind of them. */
-    writing[] = {0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
+    writing[] = {FFM_SAVE, 0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
     /* Exchange registers between threads. */
     exchanging[] = {0x389, 0x589, 0x989, 0xf89},
     /* Puts predicates among the bits of a register. */
@@ -258,6 +258,8 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
     const operand to = register_at(&one, word[0], 16);
     if (kind == FFM_CALL_ELSEWHERE)
         return has(carriers->general, 0, FIRST_KEPT);
+    if (kind == FFM_RESTORE) /* and may save it again */
+        return has(carriers->general, ffm_field(word[0], 32, 8), 1);
     if (ffm_loads_constant(kind)) {
         load_constant(&one);
     } else if (HOLDS(to_uniform, kind)) {

@@ -140,7 +140,7 @@ ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2
     if (ffm_loads_constant(kind) &&
         (kind == FFM_LOAD || (kind == FFM_LOAD_UNIFORM_BLACKWELL) == (architecture >= FFM_BLACKWELL)))
         return of_load(word);
-    if (holds(others, sizeof others / sizeof *others, kind))
+    if (ffm_restores_barrier(word) || holds(others, sizeof others / sizeof *others, kind))
         return nothing;
     if (holds(arithmetic, sizeof arithmetic / sizeof *arithmetic, base))
         return of_arithmetic(architecture, word);

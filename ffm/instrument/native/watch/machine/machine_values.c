@@ -279,6 +279,20 @@ static uint32_t by_table(uint32_t table, uint32_t a, uint32_t b, uint32_t c)
     return result;
 }
 
+/* The lesser or the larger of two numbers, as a predicate says that is always true or never; before Hopper (IMNMX) its
+ * modifiers lie elsewhere. */
+static ffm_values extreme(const instruction *one, ffm_values a, ffm_values b)
+{
+    enum { LARGER = 0x40000, PLAIN = 0x3fe00, SIGNED = 1, PLAIN_BEFORE = 0x38000, SIGNED_BEFORE = 2 };
+    const bool before = one->of->architecture < FFM_HOPPER;
+    const uint32_t bits = modifiers(one), with_sign = before ? SIGNED_BEFORE : SIGNED;
+    if ((bits & ~(LARGER | with_sign)) != (before ? PLAIN_BEFORE : PLAIN) || !ffm_is_one_value(a) ||
+        !ffm_is_one_value(b))
+        return ffm_any_value;
+    const bool less = (bits & with_sign) != 0 ? (int32_t)a.low < (int32_t)b.low : a.low < b.low;
+    return less == ((bits & LARGER) == 0) ? a : b;
+}
+
 static ffm_values extended_product(operands given, bool inverse, uint8_t carry)
 {
     if (!ffm_is_one_value(given.a) || !ffm_is_one_value(given.b) || !ffm_is_one_value(given.c) || carry == FFM_EITHER)
@@ -286,10 +300,21 @@ static ffm_values extended_product(operands given, bool inverse, uint8_t carry)
     return ffm_one_value(given.a.low * given.b.low + (inverse ? ~given.c.low : given.c.low) + carry);
 }
 
+/* A number moved to the left, or a third operand to the right. */
+static ffm_values shifted(operands given, uint32_t bits)
+{
+    enum { LEFT = 6, RIGHT = 0x116 };
+    if (!ffm_is_one_value(given.b) || given.b.low >= 32)
+        return ffm_any_value;
+    if (bits == LEFT)
+        return ffm_product_of_values(given.a, ffm_one_value(1u << given.b.low));
+    return bits == RIGHT && ffm_is_one_value(given.c) ? ffm_one_value(given.c.low >> given.b.low) : ffm_any_value;
+}
+
 /* What it writes to its register; any number if one bit of it is not known. */
 static ffm_values calculated(const instruction *one)
 {
-    enum { PLAIN_PRODUCT = 0x78e02, UNSIGNED_PRODUCT = 0x78e00, PLAIN_TABLE = 0x78e, LEFT = 6, RIGHT = 0x116 };
+    enum { PLAIN_PRODUCT = 0x78e02, UNSIGNED_PRODUCT = 0x78e00, PLAIN_TABLE = 0x78e };
     enum { EXTENDED_FIXED = 0x7fff, EXTENDED_PRODUCT = 0x0e06, EXTENDED_INVERSE = 0x0e0e, INVERSE = 8 };
     enum { PLAIN_SHIFT_ADD = 0x78e00, PLACES = 0xf8 };
     enum {
@@ -297,6 +322,8 @@ static ffm_values calculated(const instruction *one)
         MULTIPLY = 0x024,
         ADD_TWO = 0x036,
         SHIFT = 0x019,
+        EXTREME = 0x048,
+        EXTREME_BEFORE = 0x017,
         SHIFT_ADD = 0x011,
         TABLE = 0x012,
         HALVES = 0x035,
@@ -320,11 +347,12 @@ static ffm_values calculated(const instruction *one)
         return bits == 0 && one->of->architecture >= FFM_HOPPER ? ffm_sum_of_values(given.a, special(one))
                                                                 : ffm_any_value;
     case SHIFT:
-        if (ffm_is_one_value(given.b) && given.b.low < 32 && bits == LEFT)
-            return ffm_product_of_values(given.a, ffm_one_value(1u << given.b.low));
-        if (ffm_is_one_value(given.b) && given.b.low < 32 && bits == RIGHT && ffm_is_one_value(given.c))
-            return ffm_one_value(given.c.low >> given.b.low);
-        return ffm_any_value;
+        return shifted(given, bits);
+    case EXTREME:
+    case EXTREME_BEFORE:
+        return (base == EXTREME) == (one->of->architecture >= FFM_HOPPER) && !one->uniform
+                   ? extreme(one, given.a, special(one))
+                   : ffm_any_value;
     case SHIFT_ADD:
         return (bits & ~(uint32_t)PLACES) == PLAIN_SHIFT_ADD
                    ? ffm_sum_of_values(ffm_product_of_values(given.a, ffm_one_value(1u << (bits >> 3 & 31))),
@@ -374,16 +402,16 @@ static ffm_values special_register(const instruction *one)
 }
 
 /* Bits 0 to 11 of what writes no register and no predicate. */
-static const uint16_t writing_nothing[] = {0x348, 0x385, 0x386, 0x387, 0x388, 0x547, 0x918, 0x91a,
-                                           0x941, 0x942, 0x944, 0x945, 0x946, 0x947, 0x948, 0x94d,
-                                           0x950, 0x985, 0x986, 0x988, 0x98e, 0x992, 0xb1d},
+static const uint16_t writing_nothing[] = {0x348, FFM_RESTORE, 0x385, 0x386, 0x387, 0x388, 0x547, 0x918,
+                                           0x91a, 0x941,       0x942, 0x944, 0x945, 0x946, 0x947, 0x948,
+                                           0x94d, 0x950,       0x985, 0x986, 0x988, 0x98e, 0x992, 0xb1d},
                       /* What writes up to four registers behind the one that it names, and a predicate. */
-    writing_some[] = {0x34e, 0x381, 0x389, 0x38c, 0x3a8, 0x589, 0x803, 0x805, 0x806, 0x886, 0x919,
-                      0x94e, 0x980, 0x981, 0x983, 0x984, 0x989, 0x98c, 0x9a8, 0x9c3, 0xf89},
+    writing_some[] = {0x34e, FFM_SAVE, 0x381, 0x389, 0x38c, 0x3a8, 0x589, 0x803, 0x805, 0x806, 0x886,
+                      0x919, 0x94e,    0x980, 0x981, 0x983, 0x984, 0x989, 0x98c, 0x9a8, 0x9c3, 0xf89},
                       /* Of these, what writes no predicate. */
-    writing_no_predicate[] = {0x34e, 0x803, 0x805, 0x919, 0x94e, 0x983, 0x984, 0x9c3},
+    writing_no_predicate[] = {0x34e, FFM_SAVE, 0x803, 0x805, 0x919, 0x94e, 0x983, 0x984, 0x9c3},
                       /* Of these, what writes one or two, or as many as it loads. */
-    writing_one[] = {0x389, 0x589, 0x803, 0x806, 0x886, 0x919, 0x989, 0x9c3, 0xf89},
+    writing_one[] = {FFM_SAVE, 0x389, 0x589, 0x803, 0x806, 0x886, 0x919, 0x989, 0x9c3, 0xf89},
                       writing_pairs[] = {0x34e, 0x805, 0x94e}, loading[] = {0x381, 0x980, 0x981, 0x983, 0x984},
                       /* Of all, and of moves between them, what writes uniform registers. */
     writing_uniform[] = {0x2ca, 0x3c2, 0x3c4, 0x886, 0x9c3};

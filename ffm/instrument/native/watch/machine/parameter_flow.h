@@ -10,7 +10,4 @@
  * constant bank 0 as the upper half of an address: follow it, or keep it in memory. */
 bool ffm_may_be_address(uint32_t architecture, const uint8_t *code, size_t bytes, uint32_t place);
 
-/* Whether all ways through the code are known. */
-bool ffm_ways_are_known(uint32_t architecture, const uint8_t *code, size_t bytes);
-
 #endif

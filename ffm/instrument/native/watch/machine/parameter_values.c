@@ -4,9 +4,8 @@
 #include <sys/mman.h>
 
 #include "machine_encoding.h"
-#include "machine_instruction.h"
+#include "machine_ways.h"
 #include "new_pages.h"
-#include "parameter_flow.h"
 
 /* Turns of loops that are told apart, states of registers, instructions that are followed, and how often a state is
  * joined before what changes becomes unknown. */
@@ -22,8 +21,7 @@ typedef struct {
 } state;
 
 typedef struct {
-    const uint8_t *code;
-    size_t count; /* of instructions */
+    ffm_ways ways;
     ffm_bank_use bank;
     uint32_t *places;  /* of states, by turn and instruction, counted from 1 */
     state *states;     /* and one more, of the way that is followed */
@@ -38,9 +36,9 @@ static void fail(run *of)
 
 static void join(run *of, uint32_t turn, size_t number, const ffm_held *held)
 {
-    if (number >= of->count)
+    if (number >= of->ways.count)
         return;
-    const uint32_t place = (uint32_t)(turn * of->count + number);
+    const uint32_t place = (uint32_t)(turn * of->ways.count + number);
     state *at;
     bool changed = true;
     if (of->places[place] == 0) {
@@ -61,33 +59,6 @@ static void join(run *of, uint32_t turn, size_t number, const ffm_held *held)
     }
 }
 
-static void instruction_at(const run *of, size_t number, uint64_t word[2])
-{
-    memcpy(word, of->code + number * FFM_INSTRUCTION_BYTES, FFM_INSTRUCTION_BYTES);
-}
-
-/* Of what leads to another instruction; the first one if that is none. */
-static size_t target_of(run *of, const uint64_t word[2], size_t number)
-{
-    const uint64_t offset = number * FFM_INSTRUCTION_BYTES, bytes = of->count * FFM_INSTRUCTION_BYTES;
-    const int64_t target = ffm_kind(word) == FFM_PART ? ffm_meeting_target(word, offset, bytes)
-                                                      : ffm_branch_target(of->bank.architecture, word, offset, bytes);
-    if (target < 0)
-        fail(of);
-    return target < 0 ? 0 : (size_t)target / FFM_INSTRUCTION_BYTES;
-}
-
-/* Behind any call. */
-static void join_returns(run *of, uint32_t turn, const ffm_held *held)
-{
-    for (size_t number = 0; number < of->count; number++) {
-        uint64_t word[2];
-        instruction_at(of, number, word);
-        if (ffm_kind(word) == FFM_CALL)
-            join(of, turn, number + 1, held);
-    }
-}
-
 /* An instruction that was reached, and executed as far as ffm_execute says. */
 typedef struct {
     uint32_t turn;
@@ -97,22 +68,16 @@ typedef struct {
     uint8_t executed;
 } step;
 
-/* Where threads go on that meet there: right behind, or, if none does by this barrier, where the instruction says by
- * which they parted. */
-static void join_meeting(run *of, const step *meeting)
+/* Where a way goes on from there. */
+typedef struct {
+    run *of;
+    const step *from;
+} way;
+
+static void join_at(void *context, size_t number)
 {
-    for (int behind = 1; behind >= 0; behind--)
-        for (size_t number = 0; number < of->count; number++) {
-            uint64_t word[2];
-            instruction_at(of, number, word);
-            if (ffm_kind(word) != FFM_PART || ffm_barrier(word) != ffm_barrier(meeting->word))
-                continue;
-            const size_t target = target_of(of, word, number);
-            if (!behind)
-                join(of, meeting->turn, target, meeting->held);
-            else if (target == meeting->number + 1)
-                return;
-        }
+    const way *next = context;
+    join(next->of, next->from->turn, number, next->from->held);
 }
 
 /* Whether threads leave there. Of what depends on whether they are together, bits 32 and 33, and of what depends on
@@ -135,35 +100,36 @@ static bool lead(run *of, const step *at)
     const uint32_t kind = ffm_kind(at->word);
     const bool ends = kind == FFM_EXIT || kind == FFM_RETURN, jumps = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM;
     const uint8_t left = ends || jumps ? leaves(at) : FFM_FALSE;
+    way next = {of, at};
     if (kind == FFM_CALL || (jumps && left != FFM_FALSE)) {
-        const size_t target = target_of(of, at->word, at->number);
+        const size_t target = (size_t)ffm_ways_target(&of->ways, at->word, at->number);
         const bool decided = left == FFM_TRUE && ffm_field(at->word[0], 12, 4) != ALWAYS;
         const bool turns = target <= at->number && decided && at->turn + 1 < TURNS;
         join(of, turns ? at->turn + 1 : at->turn, target, at->held);
     }
     if (kind == FFM_RETURN && left != FFM_FALSE)
-        join_returns(of, at->turn, at->held);
+        ffm_ways_returns(&of->ways, join_at, &next);
     if (kind == FFM_MEET)
-        join_meeting(of, at);
+        ffm_ways_meets(&of->ways, at->number, join_at, &next);
     return left != FFM_TRUE;
 }
 
 /* Whether ways come together before an instruction. */
 static bool is_met(const run *of, uint32_t turn, size_t number)
 {
-    return number < of->count && of->places[turn * of->count + number] != 0;
+    return number < of->ways.count && of->places[turn * of->ways.count + number] != 0;
 }
 
 static void follow(run *of, uint32_t place)
 {
-    const uint32_t turn = (uint32_t)(place / of->count);
+    const uint32_t turn = (uint32_t)(place / of->ways.count);
     state *from = &of->states[of->places[place] - 1];
     ffm_held *held = &of->states[STATES].held; /* stacks may be small */
     *held = from->held;
     from->changed = false;
-    for (size_t number = place % of->count; number < of->count && !of->bank.failed; number++) {
+    for (size_t number = place % of->ways.count; number < of->ways.count && !of->bank.failed; number++) {
         uint64_t word[2];
-        instruction_at(of, number, word);
+        ffm_ways_instruction(&of->ways, number, word);
         if (++of->steps > STEPS)
             fail(of);
         const step at = {turn, number, word, held, ffm_execute(&of->bank, word, held)};
@@ -178,7 +144,7 @@ static void follow(run *of, uint32_t place)
 
 static bool open_run(run *of)
 {
-    of->places = ffm_new_pages(of->count * TURNS * sizeof *of->places);
+    of->places = ffm_new_pages(of->ways.count * TURNS * sizeof *of->places);
     of->states = ffm_new_pages((STATES + 1) * sizeof *of->states);
     of->waiting = ffm_new_pages(STATES * sizeof *of->waiting);
     return of->places != NULL && of->states != NULL && of->waiting != NULL;
@@ -187,7 +153,7 @@ static bool open_run(run *of)
 static void close_run(run *of)
 {
     if (of->places != NULL)
-        munmap(of->places, of->count * TURNS * sizeof *of->places);
+        munmap(of->places, of->ways.count * TURNS * sizeof *of->places);
     if (of->states != NULL)
         munmap(of->states, (STATES + 1) * sizeof *of->states);
     if (of->waiting != NULL)
@@ -197,12 +163,10 @@ static void close_run(run *of)
 bool ffm_parameter_values(uint32_t architecture, const uint8_t *code, size_t bytes, const ffm_given_values *given,
                           ffm_values_read *result)
 {
-    run of = {.code = code,
-              .count = bytes / FFM_INSTRUCTION_BYTES,
-              .bank = {.architecture = architecture, .given = given, .result = result}};
+    run of = {.bank = {.architecture = architecture, .given = given, .result = result}};
     memset(result, 0, sizeof *result);
-    if (of.count == 0 || of.count > UINT32_MAX / TURNS || architecture >= FFM_BLACKWELL ||
-        !ffm_ways_are_known(architecture, code, bytes))
+    if (!ffm_ways_open(&of.ways, architecture, code, bytes) || of.ways.count == 0 ||
+        of.ways.count > UINT32_MAX / TURNS || architecture >= FFM_BLACKWELL)
         return false;
     of.bank.failed = !open_run(&of);
     if (!of.bank.failed) {

@@ -1,0 +1,32 @@
+/* Where the ways through a GPU's code lead, as far as they do not depend on what registers hold. */
+#ifndef FFM_MACHINE_WAYS_H
+#define FFM_MACHINE_WAYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Instructions, all of which are known (ffm_instruction_reads). */
+typedef struct {
+    const uint8_t *first;
+    size_t count;
+    uint32_t architecture;
+    bool restores; /* it restores barriers that it has saved in registers */
+} ffm_ways;
+
+/* Code of so many bytes. Returns whether all ways through it are known. */
+bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, size_t bytes);
+
+void ffm_ways_instruction(const ffm_ways *ways, size_t number, uint64_t word[2]);
+
+/* Where a branch or call leads, or where the threads meet whose ways part there: the number of an instruction, negative
+ * if that is not known. */
+int64_t ffm_ways_target(const ffm_ways *ways, const uint64_t word[2], size_t number);
+
+/* Call `to` with each instruction behind a call, to which threads can return. */
+void ffm_ways_returns(const ffm_ways *ways, void (*to)(void *context, size_t number), void *context);
+
+/* Call `to` with where threads may go on that meet at an instruction, if that is elsewhere than right behind it. */
+void ffm_ways_meets(const ffm_ways *ways, size_t meeting, void (*to)(void *context, size_t number), void *context);
+
+#endif
