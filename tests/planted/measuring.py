@@ -132,8 +132,8 @@ def _measured(
         answers += _compare(case, analysis, watch)
         if found := disagreements(open_results(results)):
             raise ScreensError("; ".join(found))
-        # The trace's run times a slower GPU than quick mode knows: no proof may follow from that alone.
-        if found := below_proof(analysis, results):
+        # The trace's run is of a much slower GPU (TRACED): it can prove more than quick mode promises.
+        if watch != "trace" and (found := below_proof(analysis, results)):
             raise TooLittleError("; ".join(found))
     if all(answer.agrees for answer in answers):
         shutil.rmtree(results)
