@@ -12,7 +12,7 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr std::size_t most_variables = std::size_t{1} << 20; /* of a function; compilers make far fewer */
+constexpr std::size_t most_variables = std::size_t{1} << 18; /* of a function; compilers make far fewer */
 
 /* Without overflow: the smallest number stays what it is. */
 std::int64_t negative_of(std::int64_t value)
