@@ -281,8 +281,13 @@ void asks_before_it_lets_go()
         },
         nullptr));
     std::printf("%s\n", cudaGetErrorName(cudaEventQuery(over)));
-    let_go = true;
+    /* Only then, and late enough for the wait to find the function under way. */
+    std::thread letting([] {
+        usleep(100'000);
+        let_go = true;
+    });
     REQUIRE(cudaDeviceSynchronize());
+    letting.join();
 }
 
 /* The program asks each time for what it waited for while later work is under way. */
