@@ -25,19 +25,21 @@ class Paid:
 
     likely_s: float
     most_s: float
+    in_calls_s: float
+    """What the corrected calls took of `likely_s`; the rest is for getting into the program."""
 
 
 def paid(costs: Costs, comparison: Comparison) -> Paid:
     """Return what correcting the planned sites cost."""
-    likely_s, most_s = costs.rest_s / 2, costs.rest_s
+    in_calls_s, most_s = 0.0, costs.rest_s
     for unit in {site.unit for site in comparison.planned}:
         places = [place for place, site in enumerate(comparison.planned) if site.unit == unit]
         sites = [comparison.planned[place] for place in places]
         spent = [seconds for run in comparison.each_counted if (seconds := _spent_s(run, places, sites)) is not None]
         unit_most_s = sum(costs.calls_s.get(site.site, 0.0) for site in sites)
-        likely_s += median(spent) if spent else unit_most_s / 2
+        in_calls_s += median(spent) if spent else unit_most_s / 2
         most_s += median(spent) if spent else unit_most_s
-    return Paid(likely_s, most_s)
+    return Paid(costs.rest_s / 2 + in_calls_s, most_s, in_calls_s)
 
 
 def _spent_s(processes: Sequence[Counted], places: Sequence[int], sites: Sequence[Planned]) -> float | None:

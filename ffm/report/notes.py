@@ -124,14 +124,14 @@ def _ordinary_memory(note: OrdinaryMemory) -> str:
     kernel = f"The kernel {shorten(note.kernel, _MOST_OF_NAME)}" if note.kernel else "A kernel"
     place = f", {note.offset} bytes from the begin of its parameters"
     why = {
-        OrdinaryCause.USES: f"{place}: its machine code may use it as an address. F",
-        OrdinaryCause.NO_CODE: f"{place}, and ffm does not know its machine code. F",
-        OrdinaryCause.ANYTHING: ", since it is not known which parameters it has. F",
-        OrdinaryCause.GRAPH: ", in a graph. F",
-        None: ": f",
+        OrdinaryCause.USES: f"{place}: its machine code may use it as an address",
+        OrdinaryCause.NO_CODE: f"{place}, and ffm does not know its machine code",
+        OrdinaryCause.ANYTHING: ", since it is not known which parameters it has",
+        OrdinaryCause.GRAPH: ", in a graph",
+        None: "",
     }[note.cause]
     return (
-        f"{kernel} received what may be the address of ordinary host memory, which this GPU can use{why}rom then on "
+        f"{kernel} received what may be the address of ordinary host memory, which this GPU can use{why}. From then on "
         "every wait counts as required. The value may also be a stale pointer in struct padding. If the program's "
         "kernels use only device, pinned and managed memory, run `ffm stage memory` with --no-ordinary-memory, then "
         "sync-use and analysis."

@@ -40,12 +40,12 @@ CORRECTED = Tally(calls=10, corrected=8, waited=0, original=2)
 
 def test_a_unit_costs_what_its_corrected_calls_took_in_the_middle_of_the_runs() -> None:
     runs = [[process((CORRECTED, seconds), (CORRECTED, 0.125))] for seconds in (0.03125, 0.0625, 3.0)]
-    assert paid(COSTS, compared([wait(7, 0), wait(8, 1)], *runs)) == Paid(0.5 + 0.1875, 1.0 + 0.1875)
+    assert paid(COSTS, compared([wait(7, 0), wait(8, 1)], *runs)) == Paid(0.5 + 0.1875, 1.0 + 0.1875, 0.1875)
 
 
 def test_processes_are_added() -> None:
     run = [process((CORRECTED, 0.0625)), process((CORRECTED, 0.125))]
-    assert paid(COSTS, compared([wait(7, 0)], run)) == Paid(0.5 + 0.1875, 1.0 + 0.1875)
+    assert paid(COSTS, compared([wait(7, 0)], run)) == Paid(0.5 + 0.1875, 1.0 + 0.1875, 0.1875)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_processes_are_added() -> None:
     ids=["some waited", "some were not corrected", "deliveries wait"],
 )
 def test_calls_that_wait_do_not_show_what_correcting_costs(site: Planned, tally: Tally) -> None:
-    assert paid(COSTS, compared([site], [process((tally, 9.0))])) == Paid(0.5 + 0.125, 1.0 + 0.25)
+    assert paid(COSTS, compared([site], [process((tally, 9.0))])) == Paid(0.5 + 0.125, 1.0 + 0.25, 0.125)

@@ -68,11 +68,11 @@ def test_corrections_are_expected_to_save_at_most_what_fixes_do(
 ) -> None:
     likely_s = high_s * likely
     fixed = Benefit(carry_s=likely_s, bound_s=high_s, low_s=likely_s * low, high_s=high_s)
-    expected = expected_of(fixed, Paid(cost_s * of_cost, cost_s))
+    expected = expected_of(fixed, Paid(cost_s * of_cost, cost_s, 0.0))
     assert expected.low_s is not None and expected.high_s is not None
     assert expected.low_s <= expected.seconds <= expected.high_s
     assert likely_s - cost_s <= expected.seconds <= likely_s
-    free = expected_of(fixed, Paid(0.0, 0.0))
+    free = expected_of(fixed, Paid(0.0, 0.0, 0.0))
     assert (free.seconds, free.low_s, free.high_s) == (likely_s, fixed.low_s, high_s)
 
 

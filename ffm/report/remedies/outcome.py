@@ -218,7 +218,7 @@ def outcome(
     benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
     cost = paid(costs, comparison)
     estimate_s, expected = benefit.expected_s, expected_of(benefit, cost)
-    unpaid_notes = not_paying(expected, estimate_s, cost.likely_s - costs.rest_s / 2)
+    unpaid_notes = not_paying(expected, estimate_s, cost.in_calls_s)
     saving_s = comparison.bare_s - comparison.corrected_s
     differences, notes = compare_outputs(comparison.bare, comparison.corrected)
     return Outcome(
