@@ -5,6 +5,7 @@
 #define FFM_MACHINE_ENCODING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { FFM_INSTRUCTION_BYTES = 16 };
@@ -24,6 +25,12 @@ typedef enum {
     FFM_FORM_UNIFORM_LAST
 } ffm_form;
 
+/* The predicate that is always true. */
+enum { FFM_ALWAYS = 7 };
+
+/* A function elsewhere gets its arguments, and returns its results, in registers below this one and on the stack. */
+enum { FFM_FIRST_KEPT = 16 };
+
 /* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC), by a barrier
  * that can be saved in a register and restored (BMOV). */
 enum {
@@ -41,6 +48,16 @@ enum {
 
 /* Bits 0 to 11 of loads from a constant bank. Blackwell has one for uniform registers, with and without an index. */
 enum { FFM_LOAD_UNIFORM_BLACKWELL = 0x7ac, FFM_LOAD_UNIFORM = 0xab9, FFM_LOAD_UNIFORM_INDEX = 0xabb, FFM_LOAD = 0xb82 };
+
+#define FFM_HOLDS(list, wanted) ffm_holds(list, sizeof list / sizeof *list, wanted)
+
+static inline bool ffm_holds(const uint16_t *list, size_t count, uint32_t wanted)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == wanted)
+            return true;
+    return false;
+}
 
 static inline uint32_t ffm_field(uint64_t word, uint32_t first, uint32_t bits)
 {

@@ -1,10 +1,8 @@
 #include "machine_flow.h"
 
-#include <stddef.h>
-
 #include "machine_encoding.h"
 
-enum { HALF = 4, ALWAYS = 7 };
+enum { HALF = 4 };
 
 /* Bits 0 to 8 of arithmetic, by what it does with a half of an address. */
 static const uint16_t
@@ -41,21 +39,10 @@ static const uint16_t
     /* Makes predicates of the bits of one. */
     to_predicates[] = {0x804};
 
-/* A function gets its arguments in registers below this one, and on the stack. */
-enum { FIRST_KEPT = 16, MULTIPLY = 0x024 };
+enum { MULTIPLY = 0x024 };
 
 /* A sum of pairs of registers on Blackwell, a product of halves of floating-point numbers before. */
 enum { SUM_OR_HALVES = 0x035 };
-
-#define HOLDS(list, wanted) holds(list, sizeof list / sizeof *list, wanted)
-
-static bool holds(const uint16_t *list, size_t count, uint32_t wanted)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i] == wanted)
-            return true;
-    return false;
-}
 
 typedef enum { GENERAL_REGISTER, UNIFORM_REGISTER, OF_BANK, NUMBER } source;
 
@@ -121,7 +108,7 @@ static bool carried(const instruction *one, operand from, uint32_t count)
 /* Whether all threads execute it, so that it certainly writes its result. */
 static bool certain(const instruction *one)
 {
-    return ffm_field(one->word[0], 12, 4) == ALWAYS;
+    return ffm_field(one->word[0], 12, 4) == FFM_ALWAYS;
 }
 
 static void write(const instruction *one, operand to, uint32_t count, bool carries)
@@ -160,19 +147,19 @@ static void calculate(const instruction *one, uint32_t base)
     const ffm_form form = ffm_form_of(one->word);
     const bool last =
         form == FFM_FORM_IMMEDIATE_LAST || form == FFM_FORM_CONSTANT_LAST || form == FFM_FORM_UNIFORM_LAST;
-    const bool pair = HOLDS(wide, base) || one->architecture >= FFM_BLACKWELL;
+    const bool pair = FFM_HOLDS(wide, base) || one->architecture >= FFM_BLACKWELL;
     const operand other = register_at(one, one->word[1], 0), a = register_at(one, one->word[0], 24);
     const operand b = last ? other : special(one), c = last ? special(one) : other;
     const uint32_t count = pair ? 2 : 1;
     bool carries = carried(one, c, count);
-    if (HOLDS(multiplying, base))
+    if (FFM_HOLDS(multiplying, base))
         carries |= moves_by(base, b) && carried(one, a, 1);
-    else if (HOLDS(shifting, base))
+    else if (FFM_HOLDS(shifting, base))
         carries |= carried(one, a, count);
     else
         carries |= carried(one, a, count) || carried(one, b, count);
     /* Of the second register of what may be a pair it is not known that it is overwritten. */
-    const uint32_t written = carries || HOLDS(wide, base) ? count : 1;
+    const uint32_t written = carries || FFM_HOLDS(wide, base) ? count : 1;
     write(one, register_at(one, one->word[0], 16), written, carries);
 }
 
@@ -191,9 +178,9 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
     const uint64_t *word = one->word, *general = one->carriers->general, *uniform = one->carriers->uniform;
     const uint32_t a = ffm_field(word[0], 24, 8), b = ffm_field(word[0], 32, 8), c = ffm_field(word[1], 0, 8);
     const bool some = one->uniform || ffm_names_uniform(word);
-    const bool stores = HOLDS(storing, kind);
+    const bool stores = FFM_HOLDS(storing, kind);
     const uint32_t stored = registers_of(one);
-    if (HOLDS(storing_own, kind))
+    if (FFM_HOLDS(storing_own, kind))
         return has(general, b, stored) || has(general, c, stored);
     if (some && (has(uniform, uniform_number(one, word[1], 0), PAIR) ||
                  (!stores && has(uniform, uniform_number(one, word[0], 32), PAIR)) ||
@@ -201,7 +188,7 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
         return true;
     if (stores)
         return has(general, a, PAIR) || has(general, b, stored) || (!some && has(general, c, stored));
-    if (HOLDS(loading, kind))
+    if (FFM_HOLDS(loading, kind))
         return has(general, a, PAIR);
     return has(general, a, MOST) || has(general, b, MOST) || has(general, c, MOST);
 }
@@ -239,16 +226,16 @@ bool ffm_of_uniform(const uint64_t word[2])
 bool ffm_calculates(const uint64_t word[2])
 {
     const uint32_t base = ffm_base(word);
-    return HOLDS(comparing, base) || HOLDS(consuming, base) || HOLDS(passing, base) || HOLDS(shifting, base) ||
-           HOLDS(multiplying, base);
+    return FFM_HOLDS(comparing, base) || FFM_HOLDS(consuming, base) || FFM_HOLDS(passing, base) ||
+           FFM_HOLDS(shifting, base) || FFM_HOLDS(multiplying, base);
 }
 
 uint32_t ffm_written_by(const uint64_t word[2])
 {
     const uint32_t base = ffm_base(word);
-    if (HOLDS(comparing, base))
+    if (FFM_HOLDS(comparing, base))
         return 0;
-    return HOLDS(wide, base) || HOLDS(consuming, base) ? 2 : 1;
+    return FFM_HOLDS(wide, base) || FFM_HOLDS(consuming, base) ? 2 : 1;
 }
 
 bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)
@@ -257,31 +244,31 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
     const instruction one = {word, carriers, architecture, place, is_uniform(kind, base)};
     const operand to = register_at(&one, word[0], 16);
     if (kind == FFM_CALL_ELSEWHERE)
-        return has(carriers->general, 0, FIRST_KEPT);
+        return has(carriers->general, 0, FFM_FIRST_KEPT);
     if (kind == FFM_RESTORE) /* and may save it again */
         return has(carriers->general, ffm_field(word[0], 32, 8), 1);
     if (ffm_loads_constant(kind)) {
         load_constant(&one);
-    } else if (HOLDS(to_uniform, kind)) {
+    } else if (FFM_HOLDS(to_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1,
               carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
-    } else if (HOLDS(exchanging, kind) || HOLDS(with_predicates, kind)) {
+    } else if (FFM_HOLDS(exchanging, kind) || FFM_HOLDS(with_predicates, kind)) {
         /* Operands b and c tell which other threads, or which predicates. */
         write(&one, to, 1, carried(&one, (operand){GENERAL_REGISTER, ffm_field(word[0], 24, 8)}, 1));
     } else if (base == SUM_OR_HALVES && architecture < FFM_BLACKWELL) {
         write(&one, to, 1, false);
-    } else if (HOLDS(passing, base) || HOLDS(shifting, base) || HOLDS(multiplying, base)) {
+    } else if (FFM_HOLDS(passing, base) || FFM_HOLDS(shifting, base) || FFM_HOLDS(multiplying, base)) {
         calculate(&one, base);
-    } else if (HOLDS(consuming, base)) {
+    } else if (FFM_HOLDS(consuming, base)) {
         write(&one, to, 1, false);
-    } else if (!HOLDS(comparing, base) && !HOLDS(without_sources, kind) && !HOLDS(to_predicates, kind) &&
-               !HOLDS(loading_own, kind) && reads_carrier(&one, kind)) {
+    } else if (!FFM_HOLDS(comparing, base) && !FFM_HOLDS(without_sources, kind) && !FFM_HOLDS(to_predicates, kind) &&
+               !FFM_HOLDS(loading_own, kind) && reads_carrier(&one, kind)) {
         return true;
-    } else if (HOLDS(writing_uniform, kind)) {
+    } else if (FFM_HOLDS(writing_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1, false);
-    } else if (HOLDS(writing, kind)) {
+    } else if (FFM_HOLDS(writing, kind)) {
         write(&one, to, 1, false);
-    } else if (HOLDS(loading, kind) || HOLDS(loading_own, kind)) {
+    } else if (FFM_HOLDS(loading, kind) || FFM_HOLDS(loading_own, kind)) {
         write(&one, to, registers_of(&one), false);
     }
     return false;

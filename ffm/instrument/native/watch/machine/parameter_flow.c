@@ -55,9 +55,8 @@ static void join_at(void *context, size_t number)
  * whether they are together. */
 static bool leaves(const uint64_t word[2])
 {
-    enum { ALWAYS = 7 };
     const uint32_t kind = ffm_kind(word);
-    const bool always = (word[0] >> 12 & 0xf) == ALWAYS && (word[1] >> (87 - 64) & 0xf) == ALWAYS;
+    const bool always = (word[0] >> 12 & 0xf) == FFM_ALWAYS && (word[1] >> (87 - 64) & 0xf) == FFM_ALWAYS;
     return always && (kind == FFM_EXIT || kind == FFM_RETURN || (kind == FFM_BRANCH && (word[0] >> 32 & 3) == 0));
 }
 

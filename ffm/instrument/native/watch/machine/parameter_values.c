@@ -11,8 +11,6 @@
  * joined before what changes becomes unknown. */
 enum { TURNS = 32, STATES = 1 << 13, STEPS = 1 << 18, MANY_JOINS = 4 };
 
-enum { ALWAYS = 7 };
-
 /* Before an instruction to which a way leads, in a turn of a loop whose turns are counted. */
 typedef struct {
     ffm_held held;
@@ -103,7 +101,7 @@ static bool lead(run *of, const step *at)
     way next = {of, at};
     if (kind == FFM_CALL || (jumps && left != FFM_FALSE)) {
         const size_t target = (size_t)ffm_ways_target(&of->ways, at->word, at->number);
-        const bool decided = left == FFM_TRUE && ffm_field(at->word[0], 12, 4) != ALWAYS;
+        const bool decided = left == FFM_TRUE && ffm_field(at->word[0], 12, 4) != FFM_ALWAYS;
         const bool turns = target <= at->number && decided && at->turn + 1 < TURNS;
         join(of, turns ? at->turn + 1 : at->turn, target, at->held);
     }
