@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import tempfile
 from pathlib import Path
-from subprocess import run
 
 import pytest
+from hooked_calls import CATALOGUE, HERE, check_answers, instrumented
 from real_drivers import DRIVERS, EACH_DRIVER, fetched_only
 
 from ffm.doctor.examination import HOOKED, Examination, examine_driver
 from ffm.doctor.trial import try_all
 from ffm.driver.analysis import analyse
-from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
-from ffm.instrument.recording.reader import read_recordings
-from ffm.instrument.session.instruments import Instruments
-from ffm.instrument.session.runner import Outcome, run_instrumented
 
 pytestmark = fetched_only
-
-CATALOGUE = load_catalogue()
-HERE = Path(__file__).parent
-SECONDS = 60.0
 
 TOO_SHORT = {"cuMemGetAttribute", "cuMemGetAttribute_v2"}
 """Six bytes long; no stage needs them."""
@@ -33,24 +23,12 @@ MOST_CANDIDATES = 1500
 """Functions that all waiting calls reach: from 255 (555) to 919 (450), of more than 10,000."""
 
 
-class NoWait:
-    offsets: tuple[int, ...] = ()
-
-
 @pytest.fixture(params=EACH_DRIVER)
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     path: Path = request.param
     # The oldest build needs a library that is next to it.
     monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
     return path
-
-
-def instrumented(command: list[str], folder: Path, mode: int = 0) -> Outcome:
-    recordings = folder / "recordings"
-    recordings.mkdir()
-    names = [function.name for function in CATALOGUE.functions]
-    instruments = Instruments(recordings, names, mode, None, lambda _driver: NoWait())
-    return run_instrumented(command, instruments, output=folder / "output", timeout_s=SECONDS)
 
 
 def test_every_export_of_the_catalogue_is_hooked(driver: Path) -> None:
@@ -78,19 +56,7 @@ def test_every_export_can_be_hooked_or_is_known_to_be_too_short(driver: Path) ->
 
 @pytest.mark.parametrize("mode", [0, 3], ids=["tracing", "memory"])
 def test_calls_through_the_hooks_answer_what_the_bare_driver_answers(driver: Path, tmp_path: Path, mode: int) -> None:
-    hooked = tmp_path / "hooked"
-    skipped, expected = call_bare(driver)
-    command = [sys.executable, str(HERE / "call_everything.py"), str(driver), str(hooked), ",".join(skipped)]
-    outcome = instrumented(command, tmp_path, mode)
-    assert str(outcome.ending) == "exited with code 0", (tmp_path / "output").read_text()
-    answers = hooked.read_text()
-    assert answers == expected
-    assert "cuInit 100" in answers
-    calls = [line.partition(" ")[0] for line in answers.splitlines()]
-    assert len(calls) > 800
-    unrecorded = {function.name for function in CATALOGUE.functions if function.makes_context}
-    (recording,) = read_recordings(tmp_path / "recordings")
-    assert len(recording.operations) == sum(unrecorded.isdisjoint(call.split(":")) for call in calls)
+    assert "cuInit 100" in check_answers(driver, tmp_path, mode)
 
 
 def test_what_the_driver_writes_by_is_seen(driver: Path, tmp_path: Path) -> None:
@@ -100,24 +66,6 @@ def test_what_the_driver_writes_by_is_seen(driver: Path, tmp_path: Path) -> None
     leads = dict(line.split() for line in output.splitlines())
     assert {"printf", "vfprintf", "fwrite", "fputs", "puts", "write"} <= set(leads)
     assert set(leads.values()) == {"libffm_collector.so"}
-
-
-@functools.cache
-def call_bare(driver: Path) -> tuple[list[str], str]:
-    """Call everything without hooks; return the calls that end the process, which are skipped with hooks, and what the
-    others answered.
-    """
-    skipped: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "bare"
-        while len(skipped) < 50:
-            command = [sys.executable, str(HERE / "call_everything.py"), str(driver), str(output), ",".join(skipped)]
-            if run(command, capture_output=True, timeout=SECONDS, check=False).returncode == 0:
-                return skipped, output.read_text()
-            last = output.read_text().splitlines()[-1]
-            assert " " not in last, "it ended outside a call"
-            skipped.append(last)
-    raise AssertionError(f"too many calls end the process: {skipped}")
 
 
 def test_the_static_search_gives_few_functions_and_always_the_same(driver: Path) -> None:

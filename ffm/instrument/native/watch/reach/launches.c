@@ -21,11 +21,14 @@ static void scan_graph(ffm_kernel_reach *reach, uint64_t executable)
             ffm_kernel_reach_block(reach, found);
 }
 
-/* How many blocks a kernel has: in a description, or behind the handle. */
+/* How many blocks a kernel has: in a description, or behind the handle. A missing description is left for the driver to
+ * refuse. */
 static void note_blocks(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
     if (function->source >= 0) {
         CUlaunchConfig how;
+        if (arguments[function->source] == 0)
+            return;
         memcpy(&how, (const void *)arguments[function->source], sizeof how);
         reach->blocks[0] = how.gridDimX;
         reach->blocks[1] = how.gridDimY;
