@@ -9,10 +9,10 @@ delayed runs sooner.
 What a fix does to a row:
 
 - **Unnecessary synchronization**: its wait disappears; an explicit one disappears entirely. So does the latency that
-  ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the lower end of
-  the interval, it waits for as long as that latency again: what of it was the GPU's, and what was falling asleep and
-  waking, cannot be seen. Waits of other threads take part only if they began after it: others show themselves when the
-  work was done.
+  ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the upper end of
+  the interval, what was late by chance is gone whatever waits next. For the lower end, the next one waits for as long
+  as that latency again: what of it was the GPU's, and what was falling asleep and waking, cannot be seen. Waits of
+  other threads take part only if they began after it: others show themselves when the work was done.
 - **Free**: the memory is kept for the next allocation at its place that it is large enough for
   (`ffm.model.estimators.hoisting`), and both calls disappear. If no such allocation follows, the free comes later: its
   wait disappears, and so does its own time if the memory is left to the process's end.
@@ -397,6 +397,11 @@ class Replay:
         run(settle_times, rows, traced, Times(start, duration, wait, gap))
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
 
+    def _saves_lateness(self, times: GpuTimes, manner: Manner) -> bool:
+        """Return whether what removed waits woke late is saved in a timeline: in the fast one, for the upper end."""
+        limits = times.latency is not self.inference.likely.latency  # it may be in place of the others
+        return limits and times.latency is self.inference.fast.latency and not manner.recurs
+
     @staticmethod
     def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> Manner:
         return Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
@@ -432,7 +437,9 @@ class Replay:
         chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
         usual = self.inference.latency_ns
         late = self._never_sharing if manner.strict or manner.recurs else self._late_by_sharing
-        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late)
+        shown = self.inference.likely.latency if self._saves_lateness(times, manner) else _NO_ROWS
+        limit = late_limit(usual)
+        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late, shown, limit)
         rows = 4 * self._expected * visits // len(course.ends)
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
 

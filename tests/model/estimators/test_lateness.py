@@ -26,20 +26,25 @@ def loop(*, late: list[int], gap: int) -> tuple[Timeline, DeviceWork]:
 
     Threads wake after 10 us, in the rounds of `late` after 2 ms more.
     """
+    return late_to([], late=late, gap=gap)
+
+
+def late_to(following: list[Call], *, late: list[int], gap: int) -> tuple[Timeline, DeviceWork]:
+    """The same loop with further calls in each round, to whose waits the thread is never late."""
     calls = [
         Call(Action.ENQUEUE, Kind.LAUNCH, own=5 * MICROSECOND, gpu=100 * MICROSECOND),
         Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, gap=gap, problem=SYNC),
+        *following,
     ]
     timeline, work, gpu = traced(calls * ROUNDS)
-    waking = np.zeros(len(timeline), np.int64)
-    waking[1::2] = 10 * MICROSECOND
-    waking[1::2][late] += LATE
+    waking = np.where(timeline.wait > 0, 10 * MICROSECOND, 0)
+    waking[1 :: len(calls)][late] += LATE
     timeline = dataclasses.replace(
         timeline,
         start=timeline.start + np.cumsum(waking) - waking,
         duration=timeline.duration + waking,
         wait=timeline.wait + waking,
-        site=np.tile(np.arange(2, dtype=np.int32), ROUNDS),
+        site=np.tile(np.arange(len(calls), dtype=np.int32), ROUNDS),
     )
     return timeline, dataclasses.replace(work, measured=np.where(gpu > 0, gpu, -1))
 
@@ -61,6 +66,20 @@ def test_what_delays_a_thread_by_chance_is_not_saved(gap_us: int) -> None:
     assert all_waits(disturbed) == pytest.approx(undisturbed, rel=0.01)
     # It may have been the wait's all the same.
     assert disturbed.selected(np.ones(2 * ROUNDS, bool)).high_s > undisturbed + 1.9 * LATE / 1e9
+
+
+def test_what_delays_a_thread_may_be_saved_whatever_waits_next() -> None:
+    """A download soon after the wait would show if the GPU had been late. Nothing tells that it was."""
+    download = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=5 * MICROSECOND, gpu=2 * MICROSECOND)
+    found = []
+    for late in ([], [10, 40]):
+        timeline, work = late_to([download], late=late, gap=50 * MICROSECOND)
+        found.append(replay_of(timeline, work).selected(timeline.problem != 0))
+    undisturbed, disturbed = found
+    assert undisturbed.likely_s > 0
+    assert disturbed.likely_s == pytest.approx(undisturbed.likely_s, rel=0.01)
+    assert disturbed.low_s == pytest.approx(undisturbed.low_s, rel=0.01)
+    assert disturbed.high_s == pytest.approx(undisturbed.high_s + 2 * LATE / 1e9, rel=0.01)
 
 
 def test_what_delays_a_thread_each_time_it_sleeps_goes_with_the_waits() -> None:

@@ -65,6 +65,10 @@ class Gpu(NamedTuple):
     """Between a stream's work and the next if that is queued."""
     late: Columns
     """For each process, the latency from which on a thread woke late because others used its processor."""
+    shown: Columns
+    """The latencies of the likely timeline, where what removed waits woke late disappears with them; else empty."""
+    late_limit: int
+    """The latency from which on a wait was late, there."""
 
 
 class Fix(NamedTuple):

@@ -43,7 +43,7 @@ def wait_for_gpu(
     elif change.no_wait:
         if fix.fences:
             state.ordered[process] = max(state.ordered[process], target)
-        remove_wait(state, trace, manner, row, now, target, scope, latency)
+        remove_wait(state, trace, manner, row, now, target, scope, latency - disappearing(trace, times, row, latency))
     else:
         until = wait_again(state, trace, manner, row, now, target, scope, latency)
         now = max(now, min(until, latest_end(trace, row, now) - late))
@@ -57,6 +57,17 @@ def late_by_chance(trace: Trace, times: Gpu, row: int) -> int:
     """Return by how much a wait ended later than usual, if that was chance."""
     latency = int(times.latency[row])
     return latency - times.usual if latency >= times.late_from[trace.site[row]] else 0
+
+
+@inner
+def disappearing(trace: Trace, times: Gpu, row: int, latency: int) -> int:
+    """Return how much of a removed wait's latency disappears with it, whatever waits next: what it woke late, in the
+    timeline in which all of that is saved. Where threads share processors, the others ran then, and still do.
+    """
+    shares = times.late[trace.process_of_thread[trace.thread[row]]] < NEVER_OVER
+    if len(times.shown) == 0 or shares or times.shown[row] < times.late_limit:
+        return 0
+    return max(min(int(times.shown[row]), latency) - times.usual, 0)
 
 
 @inner
