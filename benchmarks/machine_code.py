@@ -169,7 +169,7 @@ def differences(one: Instruction, effect: Effect) -> Iterator[str]:
         if int(place, 16) not in effect.reads or bool(index) != effect.indexed:
             yield f"reads {index}{place}"
     leads = effect.leads[base == "BSSY"]
-    if one.target is not None and base in ("BRA", "CALL", "BSSY") and one.target != leads:
+    if one.target is not None and base in ("BRA", "CALL", "BSSY", "WARPSYNC") and one.target != leads:
         yield f"leads to {one.target:#x}, not {leads:#x}"
     first = next((place for place, operand in enumerate(operands) if _DESTINATION.fullmatch(operand)), None)
     if effect.overwritten and (one.guarded or not effect.overwritten <= _destinations(one, operands, first)):

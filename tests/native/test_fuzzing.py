@@ -41,9 +41,9 @@ def test_parameters_of_kernels_are_read_within_their_sizes(tmp_path: Path) -> No
 
 
 def test_machine_code_is_read_within_its_bytes(tmp_path: Path) -> None:
-    sources = sorted((NATIVE / "watch" / "machine").glob("*.c"))
+    sources = [source for room in ("machine", "values") for source in sorted((NATIVE / "watch" / room).glob("*.c"))]
     code = cubin("kernel", [(0, 8), (8, 16)], [load(FIRST_PARAMETER, 8), EXIT])
-    options = includes_of("watch/machine")
+    options = includes_of("watch/values")
     fuzz(tmp_path, HERE / "fuzz_machine_code.c", sources, options, longest=len(code) + 256, examples=[code])
 
 

@@ -70,7 +70,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.c").write_text(f"#include <stdlib.h>\n{MAIN}")
     room = NATIVE / "watch"
     sources = [str(room / "parameters" / f"{name}.c") for name in ("code_image", "containers")]
-    sources += [str(source) for source in sorted((room / "machine").glob("*.c"))]
+    sources += [str(source) for name in ("machine", "values") for source in sorted((room / name).glob("*.c"))]
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{folder}", *includes_of("watch/parameters"),

@@ -52,10 +52,7 @@ def branch(instructions: int, guard: int = ALWAYS) -> tuple[int, int]:
 def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flow")
     (folder / "main.c").write_text(MAIN)
-    room = NATIVE / "watch" / "machine"
-    sources = [
-        str(room / f"{name}.c") for name in ("machine_flow", "machine_instruction", "machine_ways", "parameter_flow")
-    ]
+    sources = map(str, (NATIVE / "watch" / "machine").glob("*.c"))
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
          *includes_of("watch/machine"), "-o", str(folder / "flow"), str(folder / "main.c"), *sources],
@@ -174,13 +171,70 @@ def test_threads_go_on_where_they_parted_by_the_barrier_that_was_restored(flow: 
     assert not used(flow, [WORD, part, save, meet, *stored])
 
 
+def barrier(kind: int, number: int, instructions: int = 0) -> tuple[int, int]:
+    """Part until so many instructions on from the next one (BSSY), or meet (BSYNC), by a barrier."""
+    return kind | ALWAYS | number << 16 | 16 * instructions << 32, 0x0003800000
+
+
+def saved(number: int, register: int) -> tuple[int, int]:
+    """BMOV.32.CLEAR of a barrier to a register."""
+    return 0x355 | ALWAYS | register << 16 | number << 24, 0x0000100000
+
+
+def restored(number: int, register: int) -> tuple[int, int]:
+    """BMOV.32 of a register to a barrier."""
+    return 0x356 | ALWAYS | number << 24 | register << 32, 0
+
+
+PART, MEET = 0x945, 0x941
+SPILL = 0x387 | ALWAYS | 1 << 24 | 16 << 32, 0x100800
+"""STL [R1], R16."""
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ([], False),
+        ([calculate(MOVE, 18, 255, 16, 255), restored(0, 18)], False),  # by way of another register
+        ([SPILL], True),  # from memory any barrier may come
+    ],
+)
+def test_a_barrier_that_was_restored_is_the_one_that_was_saved(flow: Path, between: Code, expected: bool) -> None:
+    """The outer barrier is in R16 while threads meet by the inner one, who do not come to the store again."""
+    inner = [saved(0, 16), barrier(PART, 0, 1), barrier(MEET, 0), store(6, 4)]
+    outer = [WORD, restored(0, 16), *between, barrier(MEET, 0), EXIT]
+    parted = barrier(PART, 0, len(inner) + len(outer) - 1)
+    assert used(flow, [parted, *inner, *outer]) is expected
+
+
 def test_a_register_with_a_barrier_is_no_address(flow: Path) -> None:
-    save, restore = (0x0000000000077355, 0x0000100000), (0x0000000700007356, 0)  # BMOV.32.CLEAR R7, B0; B0, R7
+    save, restore = saved(0, 7), restored(0, 7)
     assert not used(flow, [WORD, save, store(6, 4), EXIT])
     assert not used(flow, [WORD, save, restore, EXIT])
-    assert used(flow, [WORD, restore, EXIT])
+    assert not used(flow, [WORD, restore, EXIT])
+    assert used(flow, [WORD, restore, saved(0, 11), store(10, 4), EXIT])
 
 
-@pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, (0x91B | ALWAYS, 0), EXIT]])
+END = 0x91B | ALWAYS, 0x0003800000
+EXCHANGE = 0x0800000E07077389, 0x0000640000000000
+"""nvdisasm: SHFL.DOWN P0, R7, R7, R14, R0."""
+
+
+def collective(instructions: int) -> tuple[int, int]:
+    """WARPSYNC.COLLECTIVE R2, from where threads go on so many instructions behind the next one."""
+    return 0x348 | ALWAYS | 2 << 24 | 16 * instructions // 4 << 16, 0x000FEA0003C00000
+
+
+def test_what_threads_do_together_is_done_by_each(flow: Path) -> None:
+    overwrite = calculate(ADD, 7, 4, 5, 255)
+    assert used(flow, [WORD, collective(2), EXCHANGE, END, store(6, 4), EXIT])
+    assert not used(flow, [WORD, overwrite, collective(2), EXCHANGE, END, store(6, 4), EXIT])
+    assert not used(flow, [WORD, collective(2), EXCHANGE, END, overwrite, store(6, 4), EXIT])
+    # Each goes on where it is told to, after that or without it.
+    assert used(flow, [WORD, collective(4), EXCHANGE, END, overwrite, EXIT, store(6, 4), EXIT])
+    assert used(flow, [collective(3), WORD, END, EXIT, store(6, 4), EXIT])
+
+
+@pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, collective(5), EXIT]])
 def test_where_the_ways_are_unknown_any_word_may_be_an_address(flow: Path, code: Code) -> None:
     assert used(flow, code)

@@ -126,8 +126,8 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.c").write_text(MAIN)
     subprocess.run(
         ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-         *includes_of("watch/machine"), "-o", str(folder / "values"), str(folder / "main.c"),
-         *map(str, sorted((NATIVE / "watch" / "machine").glob("*.c")))],
+         *includes_of("watch/values"), "-o", str(folder / "values"), str(folder / "main.c"),
+         *map(str, [*(NATIVE / "watch" / "machine").glob("*.c"), *(NATIVE / "watch" / "values").glob("*.c")])],
         check=True,
     )  # fmt: skip
     return folder / "values"

@@ -25,6 +25,9 @@ typedef enum {
     FFM_FORM_UNIFORM_LAST
 } ffm_form;
 
+/* Barriers by which threads part and meet. */
+enum { FFM_BARRIERS = 16 };
+
 /* The predicate that is always true. */
 enum { FFM_ALWAYS = 7 };
 
@@ -32,12 +35,15 @@ enum { FFM_ALWAYS = 7 };
 enum { FFM_FIRST_KEPT = 16 };
 
 /* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC), by a barrier
- * that can be saved in a register and restored (BMOV). */
+ * that can be saved in a register and restored (BMOV). Threads whose ways have parted wait (WARPSYNC) and can then do
+ * something collectively, up to the end of that (ENDCOLLECTIVE). */
 enum {
     FFM_CALL_ELSEWHERE = 0x343,
+    FFM_WAIT = 0x348,
     FFM_SAVE = 0x355,
     FFM_RESTORE = 0x356,
     FFM_BRANCH_UNIFORM = 0x547,
+    FFM_END_COLLECTIVE = 0x91b,
     FFM_MEET = 0x941,
     FFM_CALL = 0x944,
     FFM_PART = 0x945,
@@ -115,8 +121,13 @@ static inline uint32_t ffm_barrier(const uint64_t word[2])
 /* Whether what is restored is a barrier: other registers of that kind say where threads go on that end. */
 static inline bool ffm_restores_barrier(const uint64_t word[2])
 {
-    enum { BARRIERS = 16 };
-    return ffm_kind(word) == FFM_RESTORE && ffm_field(word[0], 24, 8) < BARRIERS;
+    return ffm_kind(word) == FFM_RESTORE && ffm_field(word[0], 24, 8) < FFM_BARRIERS;
+}
+
+/* Whether threads do together what follows, and go on from where the instruction leads. */
+static inline bool ffm_begins_collective(const uint64_t word[2])
+{
+    return ffm_kind(word) == FFM_WAIT && ffm_field(word[1], 86 - 64, 1) != 0;
 }
 
 /* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */

@@ -24,14 +24,14 @@ static const uint16_t
 /* Bits 0 to 11 of others. */
 static const uint16_t
     /* They name no register that they read. */
-    without_sources[] = {FFM_SAVE, 0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945,
-                         0x946,    0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
+    without_sources[] = {0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945, 0x946,
+                         0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
     /* Load from an address, or from memory that a thread or a block has alone, where no address of another leads. */
     loading[] = {0x381, 0x980, 0x981}, loading_own[] = {0x983, 0x984},
     /* The same for what stores. */
     storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
     /* Write a general or a uniform register with what no register carries, or with what is in another kind of them. */
-    writing[] = {FFM_SAVE, 0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
+    writing[] = {0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
     /* Exchange registers between threads. */
     exchanging[] = {0x389, 0x589, 0x989, 0xf89},
     /* Puts predicates among the bits of a register. */
@@ -213,6 +213,23 @@ static void load_constant(const instruction *one)
         write(one, to, 1, loads_half(one, behind));
 }
 
+static void save(const instruction *one)
+{
+    const uint32_t barrier = ffm_field(one->word[0], 24, 8);
+    const bool carries = barrier < FFM_BARRIERS && (one->carriers->barriers >> barrier & 1) != 0;
+    write(one, register_at(one, one->word[0], 16), 1, carries);
+}
+
+/* By a value of its own, or that of a register. */
+static void set_barrier(const instruction *one, uint32_t barrier, bool carries)
+{
+    const uint16_t bit = (uint16_t)(1 << barrier);
+    if (carries)
+        one->carriers->barriers |= bit;
+    else if (certain(one))
+        one->carriers->barriers &= (uint16_t)~bit;
+}
+
 static bool is_uniform(uint32_t kind, uint32_t base)
 {
     return (base >= 0x080 && base < 0x0c0) || base == 0x04a || kind == FFM_LOAD_UNIFORM_BLACKWELL;
@@ -245,9 +262,13 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
     const operand to = register_at(&one, word[0], 16);
     if (kind == FFM_CALL_ELSEWHERE)
         return has(carriers->general, 0, FFM_FIRST_KEPT);
-    if (kind == FFM_RESTORE) /* and may save it again */
-        return has(carriers->general, ffm_field(word[0], 32, 8), 1);
-    if (ffm_loads_constant(kind)) {
+    if (kind == FFM_SAVE) {
+        save(&one);
+    } else if (kind == FFM_RESTORE) {
+        set_barrier(&one, ffm_field(word[0], 24, 4), has(carriers->general, ffm_field(word[0], 32, 8), 1));
+    } else if (kind == FFM_PART) {
+        set_barrier(&one, ffm_barrier(word), false);
+    } else if (ffm_loads_constant(kind)) {
         load_constant(&one);
     } else if (FFM_HOLDS(to_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1,

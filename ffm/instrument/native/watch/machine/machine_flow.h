@@ -10,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bit for each register, general and uniform, that may hold the half. */
+/* A bit for each register, general and uniform, that may hold the half, and for each barrier, where registers are saved
+ * from and restored to. */
 typedef struct {
     uint64_t general[4], uniform[4];
+    uint16_t barriers;
 } ffm_carriers;
 
 /* What one instruction does, of those whose reads of the bank are known (ffm_instruction_reads): `carriers` are those

@@ -1,11 +1,11 @@
 #include "machine_ways.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "machine_encoding.h"
 #include "machine_instruction.h"
-
-enum { END_COLLECTIVE = 0x91b };
+#include "new_pages.h"
 
 void ffm_ways_instruction(const ffm_ways *ways, size_t number, uint64_t word[2])
 {
@@ -20,20 +20,51 @@ int64_t ffm_ways_target(const ffm_ways *ways, const uint64_t word[2], size_t num
     return target < 0 ? -1 : target / FFM_INSTRUCTION_BYTES;
 }
 
-/* Threads that do something collectively leave their way. */
-bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, size_t bytes)
+static bool all_known(ffm_ways *ways)
 {
-    *ways = (ffm_ways){first, bytes / FFM_INSTRUCTION_BYTES, architecture, false};
     bool known = true;
     for (size_t number = 0; number < ways->count && known; number++) {
         uint64_t word[2];
         ffm_ways_instruction(ways, number, word);
         const uint32_t kind = ffm_kind(word);
-        const bool leads = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL || kind == FFM_PART;
-        known = kind != END_COLLECTIVE && (!leads || ffm_ways_target(ways, word, number) >= 0);
+        const bool leads = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL || kind == FFM_PART ||
+                           ffm_begins_collective(word);
+        known = !leads || ffm_ways_target(ways, word, number) >= 0;
         ways->restores |= kind == FFM_RESTORE;
     }
     return known;
+}
+
+static void list_partings(ffm_ways *ways, bool collective)
+{
+    for (size_t number = 0; number < ways->count; number++) {
+        uint64_t word[2];
+        ffm_ways_instruction(ways, number, word);
+        if (collective ? ffm_begins_collective(word) : ffm_kind(word) == FFM_PART)
+            ways->partings[ways->parted++] =
+                (ffm_parting){(uint32_t)number, (uint32_t)ffm_ways_target(ways, word, number), ffm_barrier(word)};
+    }
+}
+
+bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, size_t bytes)
+{
+    *ways = (ffm_ways){.first = first, .count = bytes / FFM_INSTRUCTION_BYTES, .architecture = architecture};
+    if (ways->count == 0 || ways->count > UINT32_MAX || !all_known(ways))
+        return false;
+    ways->partings = ffm_new_pages(ways->count * sizeof *ways->partings);
+    if (ways->partings == NULL)
+        return false;
+    list_partings(ways, false);
+    ways->by_barriers = ways->parted;
+    list_partings(ways, true);
+    return true;
+}
+
+void ffm_ways_close(ffm_ways *ways)
+{
+    munmap(ways->partings, ways->count * sizeof *ways->partings);
+    if (ways->met_by != NULL)
+        munmap(ways->met_by, ways->count * sizeof *ways->met_by);
 }
 
 void ffm_ways_returns(const ffm_ways *ways, void (*to)(void *context, size_t number), void *context)
@@ -46,20 +77,32 @@ void ffm_ways_returns(const ffm_ways *ways, void (*to)(void *context, size_t num
     }
 }
 
-/* Whether threads that meet there may be those whose ways part at an instruction: a barrier that was saved can have
+/* Whether threads that meet at an instruction may be those whose ways part by a barrier: one that was saved can have
  * been restored as another one. */
-static bool may_meet(const ffm_ways *ways, const uint64_t meeting[2], size_t number)
+static bool may_meet(const ffm_ways *ways, size_t meeting, uint32_t barrier, uint32_t parting)
 {
-    uint64_t word[2];
-    ffm_ways_instruction(ways, number, word);
-    return ffm_kind(word) == FFM_PART && (ways->restores || ffm_barrier(word) == ffm_barrier(meeting));
+    if (ways->met_by != NULL)
+        return (ways->met_by[meeting].bits[parting / 64] >> parting % 64 & 1) != 0;
+    return ways->restores || ways->partings[parting].barrier == barrier;
 }
 
-static size_t meeting_place(const ffm_ways *ways, size_t number)
+/* Call `to`, unless that is NULL, with where they go on. Returns whether that is right behind where they meet. */
+static bool go_on(const ffm_ways *ways, size_t meeting, void (*to)(void *context, size_t number), void *context)
 {
     uint64_t word[2];
-    ffm_ways_instruction(ways, number, word);
-    return (size_t)ffm_ways_target(ways, word, number);
+    bool behind = false;
+    ffm_ways_instruction(ways, meeting, word);
+    const bool collective = ffm_kind(word) == FFM_END_COLLECTIVE;
+    const uint32_t end = collective ? ways->parted : ways->by_barriers;
+    for (uint32_t parting = collective ? ways->by_barriers : 0; parting < end; parting++) {
+        const uint32_t target = ways->partings[parting].target;
+        if (!collective && !may_meet(ways, meeting, ffm_barrier(word), parting))
+            continue;
+        behind |= target == meeting + 1;
+        if (to != NULL)
+            to(context, target);
+    }
+    return behind;
 }
 
 /* They go on where the instruction says by which they parted, mostly right behind the one by which they meet: if that
@@ -68,10 +111,7 @@ void ffm_ways_meets(const ffm_ways *ways, size_t meeting, void (*to)(void *conte
 {
     uint64_t word[2];
     ffm_ways_instruction(ways, meeting, word);
-    for (size_t number = 0; number < ways->count && !ways->restores; number++)
-        if (may_meet(ways, word, number) && meeting_place(ways, number) == meeting + 1)
-            return;
-    for (size_t number = 0; number < ways->count; number++)
-        if (may_meet(ways, word, number))
-            to(context, meeting_place(ways, number));
+    const bool any = ways->restores && ffm_kind(word) == FFM_MEET;
+    if (any || !go_on(ways, meeting, NULL, NULL))
+        go_on(ways, meeting, to, context);
 }

@@ -6,27 +6,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An instruction by which threads part, or begin something collective. */
+typedef struct {
+    uint32_t number, target; /* of instructions: itself, and the one from which they go on */
+    uint32_t barrier;        /* of those that part */
+} ffm_parting;
+
+enum { FFM_PARTINGS_FOLLOWED = 256 };
+
+/* A bit for each parting by a barrier. */
+typedef struct {
+    uint64_t bits[FFM_PARTINGS_FOLLOWED / 64];
+} ffm_some_partings;
+
 /* Instructions, all of which are known (ffm_instruction_reads). */
 typedef struct {
     const uint8_t *first;
     size_t count;
     uint32_t architecture;
-    bool restores; /* it restores barriers that it has saved in registers */
+    bool restores;                /* it restores barriers that it has saved in registers */
+    ffm_parting *partings;        /* first those by barriers */
+    uint32_t by_barriers, parted; /* how many of these there are, and how many in all */
+    ffm_some_partings *met_by;    /* of each instruction where threads meet, those that are meant, if so much is known
+                                     (ffm_barriers_follow) */
 } ffm_ways;
 
-/* Code of so many bytes. Returns whether all ways through it are known. */
+/* Code of so many bytes. Returns whether all ways through it are known; otherwise there is nothing to close. */
 bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, size_t bytes);
+void ffm_ways_close(ffm_ways *ways);
 
 void ffm_ways_instruction(const ffm_ways *ways, size_t number, uint64_t word[2]);
 
-/* Where a branch or call leads, or where the threads meet whose ways part there: the number of an instruction, negative
- * if that is not known. */
+/* Where a branch or call leads, or where the threads meet whose ways part there, or that begin something collective:
+ * the number of an instruction, negative if that is not known. */
 int64_t ffm_ways_target(const ffm_ways *ways, const uint64_t word[2], size_t number);
 
 /* Call `to` with each instruction behind a call, to which threads can return. */
 void ffm_ways_returns(const ffm_ways *ways, void (*to)(void *context, size_t number), void *context);
 
-/* Call `to` with where threads may go on that meet at an instruction, if that is elsewhere than right behind it. */
+/* Call `to` with where threads may go on that meet at an instruction, or end something collective there, if that is
+ * elsewhere than right behind it. */
 void ffm_ways_meets(const ffm_ways *ways, size_t meeting, void (*to)(void *context, size_t number), void *context);
 
 #endif

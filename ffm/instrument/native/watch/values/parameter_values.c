@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "machine_barriers.h"
 #include "machine_encoding.h"
 #include "machine_ways.h"
 #include "new_pages.h"
@@ -99,7 +100,7 @@ static bool lead(run *of, const step *at)
     const bool ends = kind == FFM_EXIT || kind == FFM_RETURN, jumps = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM;
     const uint8_t left = ends || jumps ? leaves(at) : FFM_FALSE;
     way next = {of, at};
-    if (kind == FFM_CALL || (jumps && left != FFM_FALSE)) {
+    if (kind == FFM_CALL || ffm_begins_collective(at->word) || (jumps && left != FFM_FALSE)) {
         const size_t target = (size_t)ffm_ways_target(&of->ways, at->word, at->number);
         const bool decided = left == FFM_TRUE && ffm_field(at->word[0], 12, 4) != FFM_ALWAYS;
         const bool turns = target <= at->number && decided && at->turn + 1 < TURNS;
@@ -107,7 +108,7 @@ static bool lead(run *of, const step *at)
     }
     if (kind == FFM_RETURN && left != FFM_FALSE)
         ffm_ways_returns(&of->ways, join_at, &next);
-    if (kind == FFM_MEET)
+    if (kind == FFM_MEET || kind == FFM_END_COLLECTIVE)
         ffm_ways_meets(&of->ways, at->number, join_at, &next);
     return left != FFM_TRUE;
 }
@@ -163,10 +164,10 @@ bool ffm_parameter_values(uint32_t architecture, const uint8_t *code, size_t byt
 {
     run of = {.bank = {.architecture = architecture, .given = given, .result = result}};
     memset(result, 0, sizeof *result);
-    if (!ffm_ways_open(&of.ways, architecture, code, bytes) || of.ways.count == 0 ||
-        of.ways.count > UINT32_MAX / TURNS || architecture >= FFM_BLACKWELL)
+    if (architecture >= FFM_BLACKWELL || !ffm_ways_open(&of.ways, architecture, code, bytes))
         return false;
-    of.bank.failed = !open_run(&of);
+    ffm_barriers_follow(&of.ways);
+    of.bank.failed = of.ways.count > UINT32_MAX / TURNS || !open_run(&of);
     if (!of.bank.failed) {
         ffm_held *first = &of.states[STATES].held;
         ffm_held_forget(first, 0);
@@ -175,5 +176,6 @@ bool ffm_parameter_values(uint32_t architecture, const uint8_t *code, size_t byt
     while (!of.bank.failed && of.waits > 0)
         follow(&of, of.waiting[--of.waits]);
     close_run(&of);
+    ffm_ways_close(&of.ways);
     return !of.bank.failed;
 }
