@@ -41,10 +41,20 @@ KERNEL_US = 400
 
 def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -> dict[str, Any]:
     """Measure a kind of problem on so many devices; return the row of the result."""
-    (folder / "vgpu").write_text(f"devices = {devices}\nkernel.step = {KERNEL_US}\n")
-    os.environ["VGPU_CONFIGURATION"] = str(folder / "vgpu")
     command = [str(program), kind, str(devices), str(TURNS[kind] // devices)]
-    request = Request(command, ResultsFolder(folder / f"{kind}{devices}"), 300.0)
+    gpu = f"devices = {devices}\nkernel.step = {KERNEL_US}\n"
+    return measure_pair(f"{kind} on {devices}", command, gpu, rounds, folder / f"{kind}{devices}")
+
+
+def measure_pair(name: str, command: list[str], gpu: str, rounds: int, folder: Path) -> dict[str, Any]:
+    """Measure a program, and what it saves to add `fixed` to its arguments; return the row of the result.
+
+    `gpu` is the configuration of the virtual GPU.
+    """
+    folder.mkdir()
+    (folder / "vgpu").write_text(gpu)
+    os.environ["VGPU_CONFIGURATION"] = str(folder / "vgpu")
+    request = Request(command, ResultsFolder(folder / "results"), 300.0)
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         run_stage(stage, request)
     run_analysis(request.folder)
@@ -57,7 +67,7 @@ def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -
     pairs = [before - after for before, after in zip(bare, fixed, strict=True)]
     low, high = everything.low_s or 0.0, everything.high_s or 0.0
     return {
-        "twin": f"{kind} on {devices}",
+        "twin": name,
         "estimate_s": everything.replay_s,
         "interval_s": [low, high],
         "measured_s": median(pairs),
@@ -68,9 +78,9 @@ def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -
     }
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """Print the table."""
-    table = Table(title="Estimate and measured saving with several devices, seconds")
+def show(rows: list[dict[str, Any]], of: str) -> None:
+    """Print the table; `of` says what the programs have several of."""
+    table = Table(title=f"Estimate and measured saving with several {of}, seconds")
     for header in ("program", "bare", "saved", "of 95 %", "estimate", "from", "to", "holds"):
         table.add_column(header, justify="left" if header == "program" else "right")
     for row in rows:
@@ -95,7 +105,7 @@ def main() -> int:
             for devices in arguments.devices or (2, 4):
                 rows.append(measure(program, kind, devices, arguments.rounds, Path(scratch)))
                 print(f"{kind}, {devices} devices", file=sys.stderr, flush=True)
-    show(rows)
+    show(rows, "devices")
     print(f"{sum(row['holds'] for row in rows)} of {len(rows)} intervals hold the measured saving. {others}")
     write_rows(RESULTS, description(arguments, others), rows)
     return 0

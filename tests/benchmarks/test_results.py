@@ -256,3 +256,14 @@ def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleTyp
     assert (longer.wall_s, longer.user_s, longer.system_s, longer.preparation_s) == (6.0, 3.0, 0.75, 0.5)
     assert longer.waiting_span_s == 1.5 + 2 * 1.75
     assert [one.operations for one in longer.processes] == [30]
+
+
+@of("threads")
+def test_threads_do_the_same_without_the_waits(script: ModuleType, tmp_path: Path) -> None:
+    program = script.build_cuda("threads", tmp_path)
+    for kind in script.KINDS:
+        for streams in script.STREAMS:
+            command = [str(program), kind, streams, "24"]
+            before, after = (run_to_end([*command, *fixed], seconds=60) for fixed in ([], ["fixed"]))
+            assert before.returncode == after.returncode == 0 and int(before.stdout) >= 15
+            assert before.stdout == after.stdout
