@@ -225,17 +225,36 @@ def newest_results(parent: Path) -> Path:
     )
 
 
+_JSON_REQUESTED = "ffm.json_requested"
+"""Whether the arguments ask for JSON, in a context's `meta`: help comes before they are converted."""
+
+
 class ViewCommand(click.Command):
-    """A command whose help lists the fields of its JSON, read from the dataclass that it prints."""
+    """A command whose help also describes the fields of its JSON if the arguments ask for JSON. The fields are read
+    from the dataclass that it prints.
+    """
 
     views: tuple[str, ...] = ()
     """Module and class of what it prints: `ffm.report.overview:Overview`."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether the arguments ask for JSON."""
+        ctx.meta[_JSON_REQUESTED] = not {"--json", "json", "--format=json"}.isdisjoint(args)
+        return super().parse_args(ctx, args)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Add a section for each class that occurs in the JSON."""
+        """Add a section for each class that occurs in the JSON, or say how to see them."""
+        super().format_epilog(ctx, formatter)
+        if ctx.meta[_JSON_REQUESTED]:
+            self._describe_json(formatter)
+            return
+        option = "--json" if any("--json" in param.opts for param in self.params) else "--format json"
+        formatter.write_paragraph()
+        formatter.write_text(f"`{ctx.command_path} {option} --help` describes the fields of the JSON.")
+
+    def _describe_json(self, formatter: click.HelpFormatter) -> None:
         import importlib
 
-        super().format_epilog(ctx, formatter)
         names = [view.rpartition(":")[2] for view in self.views]
         modules = [importlib.import_module(view.partition(":")[0]) for view in self.views]
         printed = [getattr(module, name) for module, name in zip(modules, names, strict=True)]

@@ -337,10 +337,7 @@ class Estimates:
         if self.replay is None:
             return None
         found = self.replay.changed(faster)
-        run_s = max(self._variation.run_s, VARIES * self._wall_s)
-        least = max(found.low_s * (1 - self._variation.share) - run_s, 0.0)
-        most = found.high_s * (1 + self._variation.share) + (run_s if found.high_s > 0 else 0.0)
-        return Replayed(min(found.likely_s, self._wall_s), min(least, self._wall_s), min(most, self._wall_s))
+        return Replayed(min(found.likely_s, self._wall_s), self._at_least(found), self._at_most(found))
 
     def likely_change(self, faster: Faster) -> float | None:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""

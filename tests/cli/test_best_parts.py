@@ -31,7 +31,7 @@ def test_json_holds_what_the_screen_shows(ffm: CommandLine) -> None:
     assert content["parts"][-1]["command"] == "ffm subsequence 1 2"
     assert content["parts"][-1]["share"] == pytest.approx(100)
     assert content["estimator"] == "carry"
-    help_text = ffm("subsequence", "--help").output
+    help_text = ffm("subsequence", "--json", "--help").output
     assert [key for key in content if key not in help_text] == []
 
 

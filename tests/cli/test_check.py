@@ -115,7 +115,8 @@ def test_the_json_holds_every_violation(ffm: CommandLine) -> None:
     assert content["passed"] is False
     found = [(one["line"], one["call"], one["count"], one["thread"]) for one in content["violations"]]
     assert sorted(found) == [(10, "cudaFree", 100, 1), (11, "cudaFree", 100, 1)]
-    assert [key for key in content if key not in ffm("check", "--help").output] == []
+    assert [key for key in content if key not in ffm("check", "--format", "json", "--help").output] == []
+    assert "`ffm check --format json --help`" in ffm("check", "--help").output
 
 
 def test_annotations_name_file_and_line(ffm: CommandLine) -> None:

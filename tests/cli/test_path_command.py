@@ -36,7 +36,7 @@ def test_the_screen_shows_the_path(ffm: CommandLine) -> None:
 
 
 def test_each_form_prints_json_with_the_fields_of_the_help(ffm: CommandLine) -> None:
-    said = ffm("path", "--help").output
+    said = ffm("path", "--json", "--help").output
     for arguments in ([], ["1"], ["--if", "GPU=2x"]):
         content = orjson.loads(ffm("path", *arguments, "--json").output)
         assert content["application"] == "run"

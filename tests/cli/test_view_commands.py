@@ -69,7 +69,9 @@ def test_json_holds_the_same_as_the_screen(ffm: CommandLine, results: Path, comm
 @pytest.mark.parametrize("command", ["report", "sequence", "subsequence", "fold", "site"])
 def test_help_lists_every_field_of_the_json(ffm: CommandLine, results: Path, command: str) -> None:
     arguments = {"subsequence": ["1", "2"], "fold": ["cudaFree"], "site": ["1"]}.get(command, [])
-    help_text = ffm(command, "--help").output
+    help_text = ffm(command, "--json", "--help").output
+    assert "JSON: Saving" not in ffm(command, "--help").output
+    assert f"`ffm {command} --json --help` describes" in ffm(command, "--help").output
     for more in ([], ["--by", "line"]) if command == "report" else ([],):
         content = orjson.loads(ffm(command, *arguments, *more, "--json").output)
         assert [key for key in content if key not in help_text] == []
@@ -214,5 +216,5 @@ def test_two_measurements_are_compared(ffm: CommandLine, results: Path) -> None:
     assert answer.output.startswith("before: solve, 0.0") and "2 sites with as many problems" in answer.output
     content = orjson.loads(ffm("compare", results, results, "--json").output)
     assert (content["same"], content["gone"]) == (2, [])
-    assert [key for key in content if key not in ffm("compare", "--help").output] == []
+    assert [key for key in content if key not in ffm("compare", "--json", "--help").output] == []
     assert ffm("compare", results, "nowhere").status == 1

@@ -85,7 +85,8 @@ def _alone(match: re.Match[str]) -> Said:
 def by_remedies(analysis: Analysis, show_all: bool) -> tuple[Said, int]:
     text = text_of(render_remedies(remedies_view(analysis, "replay", show_all=show_all)), WIDTH)
     row = (
-        r"\d+\. (?P<call>\w+) at (?P<place>\S+): .*\n +saves (?P<seconds>[\d.]+) s \((?P<share>[\d.]+) %\) by itself, "
+        r"\d+\. (?P<call>\w+) at (?P<place>\S+) \(site \d+\): .*\n"
+        r" +saves (?P<seconds>[\d.]+) s \((?P<share>[\d.]+) %\) by itself, "
         r"at least (?P<low>[\d.]+) s, at most (?P<high>[\d.]+) s; [\d,]+ of (?P<calls>[\d,]+) calls"
     )
     return said(list(re.finditer(row, text))), hidden(text)

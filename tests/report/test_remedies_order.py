@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from ffm.report.formats.html import html
 from ffm.report.formats.sarif import sarif
 from ffm.report.numbers import Estimator
 from ffm.report.overview import overview
 from ffm.report.remedies.view import remedies_view
+from ffm.report.terminal.overview import render_first_screen, render_overview
+from ffm.report.terminal.remedies import render_remedies
 from ffm.results.documents.analysis import Analysis, Group
+from ffm.results.documents.benefit import Basis, Benefit
 from tests.report.sample_analysis import sample_analysis
+from tests.report.test_screens import text_of
 
 
 def replayed() -> Analysis:
@@ -54,3 +60,39 @@ def test_remedies_stand_in_the_order_of_the_report(estimator: Estimator) -> None
 def test_without_a_choice_it_is_the_estimator_of_the_report() -> None:
     assert remedies_view(replayed()).estimator == "replay"
     assert remedies_view(sample_analysis()).estimator == "carry"
+
+
+def test_a_remedy_keeps_its_number_when_hidden_ones_are_shown() -> None:
+    some, every = (remedies_view(replayed(), "bound", show_all=show_all) for show_all in (False, True))
+    assert 0 < len(some.remedies) < len(every.remedies)
+    numbers = {remedy.where.site: remedy.number for remedy in every.remedies}
+    assert all(numbers[remedy.where.site] == remedy.number for remedy in some.remedies)
+    assert sorted(numbers.values()) == list(range(1, len(every.remedies) + 1))
+
+
+def test_steps_that_were_told_are_referred_to() -> None:
+    view = remedies_view(sample_analysis(), show_all=True)
+    first = view.remedies[0]
+    again = dataclasses.replace(first, number=2)
+    shown = text_of(render_remedies(dataclasses.replace(view, remedies=[first, again])))
+    assert "- The steps are those of 1." in shown
+    assert shown.count(first.steps[0][:40]) == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sentence"),
+    [
+        ("replay", "Fixing everything would save 9.000 s (0.90 %), from 7.500 to 11.000 s."),
+        ("carry", "Fixing everything would save 10.000 s (1.00 %), by carry."),
+    ],
+)
+def test_the_saving_of_all_fixes_comes_first_everywhere(estimator: Estimator, sentence: str) -> None:
+    told = Benefit(carry_s=10.0, bound_s=12.0, replay_s=9.0, low_s=7.5, high_s=11.0, basis=Basis(measured=0.5))
+    analysis = msgspec.structs.replace(replayed(), everything=told)
+    view, remedies = overview(analysis, estimator), remedies_view(analysis, estimator)
+    for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies)):
+        assert text_of(screen).splitlines()[1].strip() == sentence
+    page = html(analysis, estimator, remedies).replace("\N{NO-BREAK SPACE}", " ")
+    assert sentence in page[: page.index("Where the time goes")]
+    nothing = msgspec.structs.replace(analysis, everything=Benefit(carry_s=0.0, bound_s=0.0))
+    assert "Fixing everything" not in text_of(render_overview(overview(nothing, "carry")))

@@ -336,7 +336,7 @@ def test_sites_at_the_same_place_say_where_they_are_reached_from() -> None:
     rows = overview(analysis, show_all=True).points.rows
     assert [row.name for row in rows] == [f"cudaFree memory.h:35{end}" for end in expected]
     assert [remedy.reached for remedy in remedies_view(analysis).remedies] == expected
-    assert "1. cudaFree at memory.h:35 from solve.cu:10: " in text_of(render_remedies(remedies_view(analysis)))
+    assert "1. cudaFree at memory.h:35 from solve.cu:10 (site 1): " in text_of(render_remedies(remedies_view(analysis)))
     assert told_apart(analysis, [0, 2]) == {}
     assert told_apart(analysis, [0]) == {}
     stacks = analysis.stacks

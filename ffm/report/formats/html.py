@@ -30,6 +30,7 @@ from ffm.report.numbers import (
     percent,
     plural,
     ranges,
+    saved_together,
     shown_estimators,
     size,
 )
@@ -115,6 +116,7 @@ def html(
         not_measured=not_measured,
         view=view,
         proves=analysis.proves,
+        together=saved_together(view.everything, scale, estimator),
         path_line=in_one_line(view.path),
         estimators=shown_estimators(estimator),
         shown=shown_estimators(estimator),

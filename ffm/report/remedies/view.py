@@ -36,7 +36,8 @@ class RemedyPlace:
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """What to change for one call site. `keep` lists synchronizations that must stay.
+    """What to change for one call site. `number` is the same whether or not smaller savings are shown. `keep` lists
+    synchronizations that must stay.
 
     `automatic` lists the options with which `ffm apply-remedy` does it. If there are none, `not_automatic` says why; it
     is empty for imported results.
@@ -70,6 +71,8 @@ class RemediesView:
     remedies: list[RemedyView]
     hidden: int
     results: str
+    everything: Saving | None = None
+    """What fixing all problems together saves; None if the document does not say."""
     timing: list[TimingWaits] = field(default_factory=list)
     """Waits that are no problems, but serve only to measure times."""
     timing_hidden: int = 0
@@ -109,12 +112,16 @@ def remedies_view(
     fitting = fitness(analysis)
     scale = Scale(analysis.wall_s)
     with_savings = [(one, _saving(analysis, one)) for one in identify_remedies(problem_sites(analysis, chosen))]
-    shown = [(remedy, saving) for remedy, saving in with_savings if show_all or scale.shows(saving, chosen)]
-    apart = told_apart(analysis, (remedy.site for remedy, _ in shown))
+    shown = [
+        (number, remedy, saving)
+        for number, (remedy, saving) in enumerate(with_savings, 1)
+        if show_all or scale.shows(saving, chosen)
+    ]
+    apart = told_apart(analysis, (remedy.site for _, remedy, _ in shown))
     sources = SourceLines(own=own)
     views = [
         _remedy_view(analysis, number, remedy, saving, fitting.get(remedy.site), apart.get(remedy.site, ""), sources)
-        for number, (remedy, saving) in enumerate(shown, 1)
+        for number, remedy, saving in shown
     ]
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
@@ -127,6 +134,7 @@ def remedies_view(
         remedies=views,
         hidden=len(with_savings) - len(shown),
         results=results,
+        everything=None if analysis.everything is None else scale.saving(analysis.everything),
         timing=timing,
         timing_hidden=timing_hidden,
         sharing=sharing,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ffm.report import not_measured, unproved
 from ffm.report.commands import command
-from ffm.report.numbers import Scale, count, percent, plural
+from ffm.report.numbers import Scale, count, percent, plural, saved_together
 from ffm.report.overview import Overview, PartialDownload, Row, Section
 from ffm.report.terminal.kept_waits import costly_waits, waits_section
 from ffm.report.terminal.layout import (
@@ -45,9 +45,7 @@ POINTS = Shape([("site", lambda row: str(row.number)), ("calls", lambda row: cou
 def render_overview(view: Overview, width: int = 80) -> RenderableType:
     """Lay out the overview for a terminal of the given width."""
     scale = Scale(view.wall_s)
-    parts: list[RenderableType] = [
-        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
-    ]
+    parts = _title(view, scale)
     if view.command:
         parts.append(paragraph(shlex.join(view.command), style="dim"))
     if unproved.recorded(view.origin):
@@ -100,7 +98,7 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     """Lay out the most important part of the overview for a terminal: its best rows, without single points."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
-        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+        *_title(view, scale),
         *([paragraph(view.portion)] if view.portion else []),
         *_path(view),
     ]
@@ -128,6 +126,13 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
         )
     parts += [heading("Next"), following(*following_commands)]
     return Group(*parts)
+
+
+def _title(view: Overview, scale: Scale) -> list[RenderableType]:
+    """Show how long the run takes, and how much of that could be saved."""
+    title = Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold")
+    together = saved_together(view.everything, scale, view.estimator)
+    return [title, paragraph(together, style="bold")] if together else [title]
 
 
 def _path(view: Overview) -> list[RenderableType]:

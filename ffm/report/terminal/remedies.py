@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.model.groups.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural, saved_together
 from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.kept_waits import costly_waits
 from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
@@ -28,8 +30,13 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     places = plural(len(view.remedies) + view.hidden, "place")
     parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
+    together = saved_together(view.everything, scale, view.estimator)
+    parts += [paragraph(together)] if together else []
+    told: dict[tuple[str, ...], int] = {}
     for remedy in view.remedies:
-        parts += _remedy(remedy, scale, view.estimator, view.results)
+        first = told.setdefault(tuple(remedy.steps), remedy.number)
+        steps = remedy.steps if first == remedy.number else [f"The steps are those of {first}."]
+        parts += _remedy(remedy, steps, scale, view.estimator, view.results)
     if not view.remedies and not view.hidden:
         parts.append(paragraph(view.nothing))
     if view.hidden:
@@ -50,17 +57,20 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
-def _remedy(remedy: RemedyView, scale: Scale, estimator: Estimator, results: str) -> list[RenderableType]:
+def _remedy(
+    remedy: RemedyView, steps: Sequence[str], scale: Scale, estimator: Estimator, results: str
+) -> list[RenderableType]:
     saving = remedy.saving
     saved = f"saves {scale.describe(saving, estimator)} by itself"
     if estimator == "replay" and saving.low_s is not None and saving.high_s is not None and not saving.at_most:
         low, high = scale.seconds(saving.low_s), scale.seconds(saving.high_s)
         saved += f", at least {low}, at most {high}" if low != high else ""
+    where = f"{remedy.where.call} at {remedy.where.place}{remedy.reached} (site {remedy.where.site})"
     parts: list[RenderableType] = [
-        heading(f"{remedy.number}. {remedy.where.call} at {remedy.where.place}{remedy.reached}: {remedy.kind}"),
+        heading(f"{remedy.number}. {where}: {remedy.kind}"),
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are affected"),
     ]
-    parts += [bullet(step) for step in remedy.steps]
+    parts += [bullet(step) for step in steps]
     for description, source in dict.fromkeys((_describe(place), place.source) for place in remedy.places):
         parts.append(paragraph(description))
         if source:

@@ -64,10 +64,13 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
     if view.hint:
         parts.append(paragraph(view.hint))
     parts += _stack(view, width)
-    if view.sequences:
-        commands = [command(f"sequence {number}", view.results) for number in view.sequences[:3]]
-        parts.append(heading("Next"))
-        parts.append(following(*((one, "a sequence with this call") for one in commands)))
+    commands = [
+        (command(f"sequence {number}", view.results), "a sequence with this call") for number in view.sequences[:3]
+    ]
+    if view.problem_count:
+        commands.append((command("remedies", view.results), f"what to change: look there for site {where.site}"))
+    if commands:
+        parts += [heading("Next"), following(*commands)]
     return Group(*parts)
 
 

@@ -31,8 +31,8 @@ WORTH_SAYING = 0.01
 """If what is a guess may be wrong by less than this share of the path, it does not matter."""
 
 NOT_SUBTRACTED = (
-    "What pinning memory costs is not subtracted. A synchronization that comes later waits within the CPU work before "
-    "the first use, and counts as that."
+    "The path leaves out what pinning memory costs, which is subtracted from the saving. A synchronization that comes "
+    "later waits within the CPU work before the first use, and counts as that."
 )
 
 
@@ -100,7 +100,8 @@ def fixed_view(results: Results, *, show_all: bool = False, words: str = "") -> 
         raise FfmError(f"{document.application} has no problem that could be fixed: `ffm path` shows its path.")
     run = fixed_path(replay.fixed(), replay)
     fixed = summarize(document, run)
-    saved_s = waiting.length_s - fixed.length_s
+    everything = document.everything
+    saved_s = waiting.length_s - fixed.length_s if everything is None else everything.expected_s
     wall_s = max(document.wall_s - saved_s, 0.0)
     numbers = {_key(region): number for number, region in enumerate(waiting.regions, 1)}
 

@@ -103,3 +103,21 @@ def test_who_follows_a_faster_thread_is_earlier_too() -> None:
 
 def test_the_last_cpu_work_counts() -> None:
     assert saved([Call(Action.NONE, Kind.OTHER, gap=6 * MS)], [0.5], [1]) == pytest.approx(0.003)
+
+
+def test_a_faster_part_saves_at_most_what_it_takes_less() -> None:
+    """A kernel of 4 ms, awaited for 5; then CPU work of 6 ms."""
+    launch = Call(Action.ENQUEUE, Kind.LAUNCH, gpu=4 * MS)
+    wait = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, own=MS, gap=6 * MS)
+    timeline, work, times = traced([launch, wait])
+    replay = Replay(timeline, work, given_gpu_times(timeline, work, times))
+    nothing = Faster.nothing(2)
+    changes = {
+        0.002: dataclasses.replace(nothing, gpu=np.array([0.5, 1.0])),
+        0.003: dataclasses.replace(nothing, gap=np.array([0, 3 * MS])),
+        0.001: dataclasses.replace(nothing, call=np.array([0, MS])),
+        timeline.duration[1] / 1e9: dataclasses.replace(nothing, gone=np.array([False, True])),
+        0.0005: dataclasses.replace(nothing, first=np.array([MS // 2])),
+    }
+    for less, faster in changes.items():
+        assert replay.changed(faster).touched_s == pytest.approx(less)
