@@ -31,10 +31,13 @@ void leave_capture(Stream &stream)
 {
     if (!stream.capture)
         return;
-    stream.capture->usable = false;
-    stream.capture->streams.erase(&stream);
-    if (stream.capture->origin == &stream)
-        stream.capture->origin = nullptr;
+    Capture &capture = *stream.capture;
+    capture.streams.erase(&stream);
+    capture.left.insert(capture.left.end(), stream.capture_tail.begin(), stream.capture_tail.end());
+    if (capture.origin == &stream) {
+        capture.origin = nullptr;
+        capture.usable = false;
+    }
     --stream.context->capturing;
 }
 

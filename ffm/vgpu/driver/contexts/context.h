@@ -32,6 +32,8 @@ struct Capture {
     cuuint64_t id;
     bool usable = true; /* until a call that cannot be captured */
     std::set<Stream *> streams;
+    bool given = false;              /* the graph, by the program */
+    std::vector<GraphNode *> left{}; /* the last nodes of streams that were destroyed */
 };
 
 struct Stream {
@@ -96,7 +98,7 @@ CUresult refuse_capture(Stream &stream);
 /* What enter() checks while any stream of the context is being captured. */
 CUresult captured_state(Stream &stream, Capturing capturing);
 
-/* Locked. The stream is destroyed: its capture can only be ended. */
+/* Locked. The stream is destroyed: its capture can only be ended if the stream began it. */
 void leave_capture(Stream &stream);
 
 /* Locked. Orders the operation after the stream's earlier work, after what the legacy default stream's rules demand,

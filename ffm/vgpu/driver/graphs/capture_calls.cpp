@@ -17,7 +17,8 @@ bool valid(CUstreamCaptureMode mode)
     return mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
-CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMode mode)
+CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMode mode,
+               const std::shared_ptr<Graph> &graph, std::vector<GraphNode *> tail = {}, bool given = false)
 {
     Stream *stream;
     CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
@@ -30,10 +31,45 @@ CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMod
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     if (stream->capture)
         return CUDA_ERROR_ILLEGAL_STATE;
-    stream->capture =
-        std::make_shared<Capture>(Capture{std::make_shared<Graph>(), stream, mode, next_id++, true, {stream}});
-    stream->capture_tail.clear();
+    stream->capture = std::make_shared<Capture>(Capture{graph, stream, mode, next_id++, true, {stream}, given});
+    stream->capture_tail = std::move(tail);
     ++stream->context->capturing;
+    return CUDA_SUCCESS;
+}
+
+/* What is captured comes after these nodes of the graph, to which it is added. */
+CUresult begin_in(CUstream handle, DefaultStream default_stream, CUgraph graph_handle, const CUgraphNode *dependencies,
+                  std::size_t count, CUstreamCaptureMode mode)
+{
+    std::shared_ptr<Graph> graph = find_graph(graph_handle);
+    std::vector<GraphNode *> tail;
+    if (!graph || !find_nodes(*graph, dependencies, count, tail))
+        return CUDA_ERROR_INVALID_VALUE;
+    return begin(handle, default_stream, mode, graph, std::move(tail), true);
+}
+
+/* What the stream's next node comes after is replaced, or more. */
+CUresult update(CUstream handle, DefaultStream default_stream, const CUgraphNode *dependencies, std::size_t count,
+                unsigned flags)
+{
+    Stream *stream;
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (flags != CU_STREAM_ADD_CAPTURE_DEPENDENCIES && flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard<std::mutex> lock(scheduler().mutex);
+    if (!stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    std::vector<GraphNode *> given;
+    if (!find_nodes(*stream->capture->graph, dependencies, count, given))
+        return CUDA_ERROR_INVALID_VALUE;
+    std::vector<GraphNode *> &tail = stream->capture_tail;
+    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+        tail.clear();
+    for (GraphNode *node : given)
+        if (std::find(tail.begin(), tail.end(), node) == tail.end())
+            tail.push_back(node);
     return CUDA_SUCCESS;
 }
 
@@ -51,13 +87,10 @@ bool joined(const Capture &capture)
     std::set<GraphNode *> before;
     for (GraphNode *node : capture.origin->capture_tail)
         add_with_dependencies(node, before);
-    for (const Stream *stream : capture.streams) {
-        for (GraphNode *node : stream->capture_tail) {
-            if (before.count(node) == 0)
-                return false;
-        }
-    }
-    return true;
+    std::vector<GraphNode *> ends = capture.left;
+    for (const Stream *stream : capture.streams)
+        ends.insert(ends.end(), stream->capture_tail.begin(), stream->capture_tail.end());
+    return std::all_of(ends.begin(), ends.end(), [&](GraphNode *node) { return before.count(node) != 0; });
 }
 
 CUresult end(CUstream handle, DefaultStream default_stream, CUgraph *graph)
@@ -66,15 +99,16 @@ CUresult end(CUstream handle, DefaultStream default_stream, CUgraph *graph)
     CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!graph)
-        return CUDA_ERROR_INVALID_VALUE;
-    *graph = nullptr;
+    if (graph)
+        *graph = nullptr;
     std::shared_ptr<Capture> capture;
     {
         std::lock_guard<std::mutex> lock(scheduler().mutex);
         capture = stream->capture;
         if (!capture)
             return CUDA_ERROR_ILLEGAL_STATE;
+        if (!graph && !capture->given)
+            return CUDA_ERROR_INVALID_VALUE;
         if (capture->origin != stream)
             return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
         result = capture->usable ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -88,7 +122,7 @@ CUresult end(CUstream handle, DefaultStream default_stream, CUgraph *graph)
         capture->streams.clear();
         capture->usable = false;
     }
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && graph)
         *graph = handle_of(capture->graph);
     return result;
 }
@@ -143,9 +177,20 @@ CUresult vgpu::capture(Stream &stream, NodeWork work)
 }
 
 DRIVER_CALL_PER_STREAM(cuStreamBeginCapture_v2, ptsz, (CUstream stream, CUstreamCaptureMode mode),
-                       begin(stream, default_stream, mode))
+                       begin(stream, default_stream, mode, std::make_shared<Graph>()))
+DRIVER_CALL_PER_STREAM(cuStreamBeginCaptureToGraph, ptsz,
+                       (CUstream stream, CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *,
+                        size_t count, CUstreamCaptureMode mode),
+                       begin_in(stream, default_stream, graph, dependencies, count, mode))
+DRIVER_CALL_PER_STREAM(cuStreamUpdateCaptureDependencies, ptsz,
+                       (CUstream stream, CUgraphNode *dependencies, size_t count, unsigned int flags),
+                       update(stream, default_stream, dependencies, count, flags))
+DRIVER_CALL_PER_STREAM(cuStreamUpdateCaptureDependencies_v2, ptsz,
+                       (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *, size_t count,
+                        unsigned int flags),
+                       update(stream, default_stream, dependencies, count, flags))
 DRIVER_CALL_PER_STREAM(cuStreamBeginCapture, ptsz, (CUstream stream),
-                       begin(stream, default_stream, CU_STREAM_CAPTURE_MODE_GLOBAL))
+                       begin(stream, default_stream, CU_STREAM_CAPTURE_MODE_GLOBAL, std::make_shared<Graph>()))
 DRIVER_CALL_PER_STREAM(cuStreamEndCapture, ptsz, (CUstream stream, CUgraph *graph), end(stream, default_stream, graph))
 DRIVER_CALL_PER_STREAM(cuStreamIsCapturing, ptsz, (CUstream stream, CUstreamCaptureStatus *status),
                        information(stream, default_stream, status))

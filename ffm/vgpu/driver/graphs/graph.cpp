@@ -1,11 +1,8 @@
 #include "graph.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "code/launch.h"
-#include "foundation/configuration.h"
-#include "memory/set.h"
 
 namespace vgpu
 {
@@ -16,6 +13,8 @@ namespace
 struct GraphHandles {
     std::mutex mutex;
     std::unordered_map<const void *, std::shared_ptr<Graph>> graphs;
+    std::unordered_map<const void *, std::weak_ptr<Graph>> bodies; /* of conditional nodes */
+    std::uint64_t next_node = 1;
     std::unordered_map<const void *, std::unique_ptr<ExecutableGraph>> executables;
     std::unordered_set<const void *> nodes; /* of all graphs, including nested ones */
 };
@@ -24,61 +23,6 @@ GraphHandles &graph_handles()
 {
     static GraphHandles *instance = new GraphHandles;
     return *instance;
-}
-
-/* A piece of work of a running graph, and the indices of those that it comes after. */
-struct Step {
-    OperationReference operation;
-    std::vector<std::size_t> behind;
-    CUevent recorded = nullptr;
-};
-
-OperationReference host_operation(const CUDA_HOST_NODE_PARAMS &call)
-{
-    auto operation = std::make_shared<Operation>();
-    operation->engine = Engine::host_function;
-    operation->work = [call] {
-        HostFunctionScope scope;
-        call.fn(call.userData);
-    };
-    return operation;
-}
-
-OperationReference operation_of(Context *context, const NodeWork &work)
-{
-    if (const CopyNode *copy = std::get_if<CopyNode>(&work))
-        return copy_operation(context, copy->destination, copy->source, copy->shape);
-    if (const SetNode *set = std::get_if<SetNode>(&work))
-        return set_operation(context, set->set);
-    if (const KernelNode *kernel = std::get_if<KernelNode>(&work))
-        return launch_operation(context, *kernel->kernel, kernel->shape, kernel->arguments->pointers());
-    if (const HostNode *host = std::get_if<HostNode>(&work))
-        return host_operation(host->call);
-    return std::make_shared<Operation>();
-}
-
-/* Adds the steps of a graph, the first of which come after `first`; returns the index of a mark after all of them. */
-std::size_t add_steps(std::vector<Step> &steps, Context *context, const Graph &graph,
-                      const std::vector<std::size_t> &first)
-{
-    std::vector<std::size_t> ends;
-    for (const auto &node : graph.nodes) {
-        std::vector<std::size_t> behind;
-        for (const GraphNode *dependency : node->dependencies)
-            behind.push_back(ends[dependency->place]);
-        if (behind.empty())
-            behind = first;
-        if (const ChildNode *child = std::get_if<ChildNode>(&node->work)) {
-            ends.push_back(add_steps(steps, context, *child->graph, behind));
-            continue;
-        }
-        const RecordNode *record = std::get_if<RecordNode>(&node->work);
-        ends.push_back(steps.size());
-        steps.push_back({operation_of(context, node->work), behind, record ? record->event : nullptr});
-    }
-    std::vector<std::size_t> all = ends.empty() ? first : ends;
-    steps.push_back({std::make_shared<Operation>(), all});
-    return steps.size() - 1;
 }
 
 } // namespace
@@ -96,59 +40,126 @@ Graph::~Graph()
     std::lock_guard<std::mutex> lock(graph_handles().mutex);
     for (const auto &node : nodes)
         graph_handles().nodes.erase(node.get());
+    graph_handles().bodies.erase(this);
 }
 
 GraphNode *add_node(Graph &graph, std::vector<GraphNode *> dependencies, NodeWork work)
 {
-    graph.nodes.push_back(
-        std::make_unique<GraphNode>(GraphNode{&graph, graph.nodes.size(), std::move(dependencies), std::move(work)}));
     std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    graph.nodes.push_back(std::make_unique<GraphNode>(
+        GraphNode{&graph, graph.nodes.size(), graph_handles().next_node++, std::move(dependencies), std::move(work)}));
     graph_handles().nodes.insert(graph.nodes.back().get());
     return graph.nodes.back().get();
 }
 
+void remove_node(GraphNode &node)
+{
+    Graph &graph = *node.graph;
+    for (const auto &other : graph.nodes) {
+        std::vector<GraphNode *> &behind = other->dependencies;
+        behind.erase(std::remove(behind.begin(), behind.end(), &node), behind.end());
+    }
+    for (std::size_t later = node.place + 1; later < graph.nodes.size(); ++later)
+        graph.nodes[later]->place = later - 1;
+    std::unique_ptr<GraphNode> gone = std::move(graph.nodes[node.place]); /* destroyed after the mutex is released */
+    graph.nodes.erase(graph.nodes.begin() + static_cast<std::ptrdiff_t>(node.place));
+    std::lock_guard<std::mutex> lock(graph_handles().mutex);
+    graph_handles().nodes.erase(gone.get());
+}
+
+namespace
+{
+
+/* The nodes, each after those that it depends on; those in a circle, and after one, are left out. */
+std::vector<const GraphNode *> in_order(const Graph &graph)
+{
+    std::vector<std::size_t> missing;
+    std::vector<std::vector<const GraphNode *>> dependents(graph.nodes.size());
+    std::vector<const GraphNode *> order;
+    for (const auto &node : graph.nodes) {
+        missing.push_back(node->dependencies.size());
+        for (const GraphNode *dependency : node->dependencies)
+            dependents[dependency->place].push_back(node.get());
+    }
+    for (const auto &node : graph.nodes)
+        if (missing[node->place] == 0)
+            order.push_back(node.get());
+    for (std::size_t place = 0; place < order.size(); ++place)
+        for (const GraphNode *node : dependents[order[place]->place])
+            if (--missing[node->place] == 0)
+                order.push_back(node);
+    return order;
+}
+
+/* Copies the graphs that are nested in a node; false if one has a circle. */
+bool copy_nested(NodeWork &work)
+{
+    if (ChildNode *child = std::get_if<ChildNode>(&work)) {
+        child->graph = copy_of(*child->graph);
+        return child->graph != nullptr;
+    }
+    if (ConditionalNode *conditional = std::get_if<ConditionalNode>(&work)) {
+        conditional->handles.clear();
+        for (std::shared_ptr<Graph> &body : conditional->bodies) {
+            body = copy_of(*body);
+            if (!body)
+                return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
 std::shared_ptr<Graph> copy_of(const Graph &graph)
 {
     auto copy = std::make_shared<Graph>();
-    for (const auto &node : graph.nodes) {
+    std::vector<GraphNode *> copies(graph.nodes.size());
+    const std::vector<const GraphNode *> order = in_order(graph);
+    if (order.size() != graph.nodes.size())
+        return nullptr;
+    copy->conditions = graph.conditions;
+    for (const GraphNode *node : order) {
         std::vector<GraphNode *> dependencies;
         for (const GraphNode *dependency : node->dependencies)
-            dependencies.push_back(copy->nodes[dependency->place].get());
-        const ChildNode *child = std::get_if<ChildNode>(&node->work);
-        add_node(*copy, std::move(dependencies), child ? NodeWork(ChildNode{copy_of(*child->graph)}) : node->work);
+            dependencies.push_back(copies[dependency->place]);
+        NodeWork work = node->work;
+        if (!copy_nested(work))
+            return nullptr;
+        copies[node->place] = add_node(*copy, std::move(dependencies), std::move(work));
+        copies[node->place]->id = node->id;
     }
     return copy;
 }
 
-void launch(Stream &stream, ExecutableGraph &executable)
+bool any_node(const Graph &graph, const std::function<bool(const NodeWork &)> &predicate)
 {
-    CallCost cost(microseconds(configuration().call_launch));
-    std::vector<Step> steps;
-    steps.push_back({std::make_shared<Operation>(), {}});
-    add_steps(steps, stream.context, *executable.graph, {0});
-    std::lock_guard<std::mutex> lock(scheduler().mutex);
-    enqueue(stream, steps.front().operation, {executable.last});
-    for (std::size_t place = 1; place + 1 < steps.size(); ++place) {
-        std::vector<OperationReference> predecessors;
-        for (std::size_t earlier : steps[place].behind)
-            predecessors.push_back(steps[earlier].operation);
-        steps[place].operation->priority = stream.priority;
-        steps[place].operation->device = stream.context->device;
-        scheduler().submit(steps[place].operation, predecessors);
-        if (steps[place].recorded)
-            reinterpret_cast<Event *>(steps[place].recorded)->recorded = steps[place].operation;
+    for (const auto &node : graph.nodes) {
+        const ChildNode *child = std::get_if<ChildNode>(&node->work);
+        const ConditionalNode *conditional = std::get_if<ConditionalNode>(&node->work);
+        if (predicate(node->work) || (child && any_node(*child->graph, predicate)))
+            return true;
+        for (std::size_t body = 0; conditional && body < conditional->bodies.size(); ++body)
+            if (any_node(*conditional->bodies[body], predicate))
+                return true;
     }
-    std::vector<OperationReference> all;
-    for (std::size_t place = 1; place + 1 < steps.size(); ++place)
-        all.push_back(steps[place].operation);
-    enqueue(stream, steps.back().operation, all);
-    executable.last = steps.back().operation;
+    return false;
+}
+
+bool has_memory(const Graph &graph)
+{
+    return any_node(graph, [](const NodeWork &work) {
+        return std::holds_alternative<AllocateNode>(work) || std::holds_alternative<FreeNode>(work);
+    });
 }
 
 std::shared_ptr<Graph> find_graph(CUgraph handle)
 {
     std::lock_guard<std::mutex> lock(graph_handles().mutex);
     auto found = graph_handles().graphs.find(handle);
+    auto body = graph_handles().bodies.find(handle);
+    if (body != graph_handles().bodies.end())
+        return body->second.lock();
     return found == graph_handles().graphs.end() ? nullptr : found->second;
 }
 
@@ -156,6 +167,19 @@ GraphNode *find_node(CUgraphNode handle)
 {
     std::lock_guard<std::mutex> lock(graph_handles().mutex);
     return graph_handles().nodes.count(handle) ? reinterpret_cast<GraphNode *>(handle) : nullptr;
+}
+
+bool find_nodes(const Graph &graph, const CUgraphNode *handles, std::size_t count, std::vector<GraphNode *> &found)
+{
+    if (count > 0 && !handles)
+        return false;
+    for (std::size_t index = 0; index < count; ++index) {
+        GraphNode *node = find_node(handles[index]);
+        if (!node || node->graph != &graph)
+            return false;
+        found.push_back(node);
+    }
+    return true;
 }
 
 ExecutableGraph *find_executable(CUgraphExec handle)
@@ -168,7 +192,10 @@ ExecutableGraph *find_executable(CUgraphExec handle)
 CUgraph handle_of(const std::shared_ptr<Graph> &graph)
 {
     std::lock_guard<std::mutex> lock(graph_handles().mutex);
-    graph_handles().graphs[graph.get()] = graph;
+    if (graph->body)
+        graph_handles().bodies[graph.get()] = graph;
+    else
+        graph_handles().graphs[graph.get()] = graph;
     return reinterpret_cast<CUgraph>(graph.get());
 }
 

@@ -10,15 +10,9 @@ namespace
 CUresult add(CUgraphNode *result, CUgraph handle, const CUgraphNode *dependencies, std::size_t count, NodeWork work)
 {
     std::shared_ptr<Graph> graph = find_graph(handle);
-    if (!graph || !result || (count > 0 && !dependencies))
-        return CUDA_ERROR_INVALID_VALUE;
     std::vector<GraphNode *> behind;
-    for (std::size_t index = 0; index < count; ++index) {
-        GraphNode *node = find_node(dependencies[index]);
-        if (!node || node->graph != graph.get())
-            return CUDA_ERROR_INVALID_VALUE;
-        behind.push_back(node);
-    }
+    if (!graph || !result || !find_nodes(*graph, dependencies, count, behind))
+        return CUDA_ERROR_INVALID_VALUE;
     *result = reinterpret_cast<CUgraphNode>(add_node(*graph, std::move(behind), std::move(work)));
     return CUDA_SUCCESS;
 }
@@ -49,7 +43,8 @@ DRIVER_CALL(cuGraphCreate)(CUgraph *graph, unsigned int flags)
 
 DRIVER_CALL(cuGraphDestroy)(CUgraph graph)
 {
-    return forget(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    std::shared_ptr<Graph> found = find_graph(graph);
+    return found && !found->body && forget(graph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 DRIVER_CALL(cuGraphClone)(CUgraph *clone, CUgraph handle)
@@ -57,7 +52,12 @@ DRIVER_CALL(cuGraphClone)(CUgraph *clone, CUgraph handle)
     std::shared_ptr<Graph> graph = find_graph(handle);
     if (!graph || !clone)
         return CUDA_ERROR_INVALID_VALUE;
-    *clone = handle_of(copy_of(*graph));
+    if (has_memory(*graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    std::shared_ptr<Graph> copy = copy_of(*graph);
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    *clone = handle_of(copy);
     return CUDA_SUCCESS;
 }
 
@@ -66,54 +66,57 @@ DRIVER_CALL(cuGraphAddEmptyNode)(CUgraphNode *node, CUgraph graph, const CUgraph
     return add(node, graph, dependencies, count, std::monostate());
 }
 
-DRIVER_CALL(cuGraphAddMemcpyNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                  const CUDA_MEMCPY3D *box, CUcontext)
+DRIVER_CALL(cuGraphAddMemcpyNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, const CUDA_MEMCPY3D *box, CUcontext)
 {
     NodeWork work;
     CUresult result = copy_work(box, work);
     return result != CUDA_SUCCESS ? result : add(node, graph, dependencies, count, std::move(work));
 }
 
-DRIVER_CALL(cuGraphAddMemsetNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                  const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext)
+DRIVER_CALL(cuGraphAddMemsetNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+ const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext)
 {
     NodeWork work;
     CUresult result = set_work(parameters, work);
     return result != CUDA_SUCCESS ? result : add(node, graph, dependencies, count, std::move(work));
 }
 
-DRIVER_CALL(cuGraphAddHostNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                const CUDA_HOST_NODE_PARAMS *call)
+DRIVER_CALL(cuGraphAddHostNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, const CUDA_HOST_NODE_PARAMS *call)
 {
     if (!call || !call->fn)
         return CUDA_ERROR_INVALID_VALUE;
     return add(node, graph, dependencies, count, HostNode{*call});
 }
 
-DRIVER_CALL(cuGraphAddChildGraphNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                      CUgraph child)
+DRIVER_CALL(cuGraphAddChildGraphNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
 {
-    std::shared_ptr<Graph> inner = find_graph(child);
-    if (!inner || child == graph)
-        return CUDA_ERROR_INVALID_VALUE;
-    return add(node, graph, dependencies, count, ChildNode{copy_of(*inner)});
+    std::shared_ptr<Graph> outer = find_graph(graph);
+    NodeWork work;
+    CUresult result = outer ? child_work(*outer, child, work) : CUDA_ERROR_INVALID_VALUE;
+    return result != CUDA_SUCCESS ? result : add(node, graph, dependencies, count, std::move(work));
 }
 
-DRIVER_CALL(cuGraphAddEventRecordNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                       CUevent event)
+DRIVER_CALL(cuGraphAddEventRecordNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event)
 {
     if (!find_event(event))
         return CUDA_ERROR_INVALID_HANDLE;
     return add(node, graph, dependencies, count, RecordNode{event});
 }
 
-DRIVER_CALL(cuGraphAddKernelNode)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                  const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
+DRIVER_CALL(cuGraphAddKernelNode)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+ const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
 {
     return add_kernel(node, graph, dependencies, count, parameters);
 }
-DRIVER_CALL(cuGraphAddKernelNode_v2)(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                     const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+DRIVER_CALL(cuGraphAddKernelNode_v2)
+(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+ const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
     return add_kernel(node, graph, dependencies, count, parameters);
 }

@@ -1,6 +1,9 @@
 /* cuGraph…: executable graphs. */
+#include <algorithm>
 #include <cstring>
 
+#include "conditional.h"
+#include "graph_memory.h"
 #include "node_work.h"
 
 using namespace vgpu;
@@ -8,7 +11,17 @@ using namespace vgpu;
 namespace
 {
 
-CUresult instantiate(CUgraphExec *result, CUgraph handle)
+/* CUDA_ERROR_NOT_SUPPORTED for a graph with memory that is instantiated already, or a condition's body with nodes that
+ * must not be there. */
+CUresult check_instance(const Graph &graph)
+{
+    if (has_memory(graph) && !graph.instance.expired())
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return any_node(graph, [](const NodeWork &work) { return !bodies_are_allowed(work); }) ? CUDA_ERROR_NOT_SUPPORTED
+                                                                                           : CUDA_SUCCESS;
+}
+
+CUresult instantiate(CUgraphExec *result, CUgraph handle, unsigned long long flags)
 {
     Context *context;
     CUresult state = enter(context);
@@ -17,7 +30,14 @@ CUresult instantiate(CUgraphExec *result, CUgraph handle)
     std::shared_ptr<Graph> graph = find_graph(handle);
     if (!graph || !result)
         return CUDA_ERROR_INVALID_VALUE;
-    *result = handle_of(std::make_unique<ExecutableGraph>(ExecutableGraph{copy_of(*graph), context, nullptr}));
+    state = check_instance(*graph);
+    if (state != CUDA_SUCCESS)
+        return state;
+    std::shared_ptr<Graph> instance = copy_of(*graph);
+    if (!instance)
+        return CUDA_ERROR_INVALID_VALUE;
+    graph->instance = instance;
+    *result = handle_of(std::make_unique<ExecutableGraph>(ExecutableGraph{instance, context, flags, nullptr}));
     return CUDA_SUCCESS;
 }
 
@@ -25,10 +45,20 @@ CUresult instantiate_with(CUgraphExec *result, CUgraph graph, CUDA_GRAPH_INSTANT
 {
     if (!parameters)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult done = instantiate(result, graph);
+    CUresult done = instantiate(result, graph, parameters->flags);
     parameters->hErrNode_out = nullptr;
     parameters->result_out = done == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
     return done;
+}
+
+CUresult destroy(CUgraphExec handle)
+{
+    const ExecutableGraph *executable = find_executable(handle);
+    if (!executable)
+        return CUDA_ERROR_INVALID_VALUE;
+    leave_graph_memory(*executable);
+    forget(handle);
+    return CUDA_SUCCESS;
 }
 
 CUresult launch_graph(CUgraphExec handle, CUstream stream_handle, DefaultStream default_stream)
@@ -40,10 +70,10 @@ CUresult launch_graph(CUgraphExec handle, CUstream stream_handle, DefaultStream 
     ExecutableGraph *executable = find_executable(handle);
     if (!executable)
         return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture)
-        return capture(*stream, ChildNode{copy_of(*executable->graph)});
-    launch(*stream, *executable);
-    return CUDA_SUCCESS;
+    if (!stream->capture)
+        return launch(*stream, *executable);
+    return has_memory(*executable->graph) ? refuse_capture(*stream)
+                                          : capture(*stream, ChildNode{copy_of(*executable->graph)});
 }
 
 CUresult upload(CUgraphExec handle, CUstream stream_handle, DefaultStream default_stream)
@@ -55,17 +85,26 @@ CUresult upload(CUgraphExec handle, CUstream stream_handle, DefaultStream defaul
     return find_executable(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Replaces the work of the node of an executable graph that was made from a node of its graph. */
+/* The node of an executable graph that was made from a node of its graph; null if there is none. */
+GraphNode *counterpart(const ExecutableGraph &executable, const GraphNode &original)
+{
+    const auto &nodes = executable.graph->nodes;
+    auto same = [&](const auto &node) { return node->id == original.id; };
+    if (original.place < nodes.size() && same(nodes[original.place]))
+        return nodes[original.place].get();
+    auto found = std::find_if(nodes.begin(), nodes.end(), same);
+    return found == nodes.end() ? nullptr : found->get();
+}
+
+/* Replaces the work of the node that was made from `original`. */
 CUresult replace(CUgraphExec handle, CUgraphNode original, NodeWork work)
 {
     ExecutableGraph *executable = find_executable(handle);
     GraphNode *node = find_node(original);
-    if (!executable || !node || node->place >= executable->graph->nodes.size())
+    node = executable && node ? counterpart(*executable, *node) : nullptr;
+    if (!node || node->work.index() != work.index())
         return CUDA_ERROR_INVALID_VALUE;
-    NodeWork &present = executable->graph->nodes[node->place]->work;
-    if (present.index() != work.index())
-        return CUDA_ERROR_INVALID_VALUE;
-    present = std::move(work);
+    node->work = std::move(work);
     return CUDA_SUCCESS;
 }
 
@@ -90,11 +129,16 @@ CUresult update(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResul
     std::shared_ptr<Graph> graph = find_graph(graph_handle);
     if (!executable || !graph || !outcome)
         return CUDA_ERROR_INVALID_VALUE;
-    bool same = same_topology(*executable->graph, *graph);
-    *outcome = same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    if (!same)
+    std::shared_ptr<Graph> copy = copy_of(*graph);
+    bool same = copy && same_topology(*executable->graph, *copy);
+    *outcome = !same               ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
+               : has_memory(*copy) ? CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED
+                                   : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    if (*outcome != CU_GRAPH_EXEC_UPDATE_SUCCESS)
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    executable->graph = copy_of(*graph);
+    for (std::size_t place = 0; place < copy->nodes.size(); ++place)
+        copy->nodes[place]->id = executable->graph->nodes[place]->id;
+    executable->graph = copy;
     return CUDA_SUCCESS;
 }
 
@@ -102,30 +146,30 @@ CUresult update(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResul
 
 DRIVER_CALL(cuGraphInstantiate)(CUgraphExec *executable, CUgraph graph, CUgraphNode *, char *, size_t)
 {
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, 0);
 }
 DRIVER_CALL(cuGraphInstantiate_v2)(CUgraphExec *executable, CUgraph graph, CUgraphNode *, char *, size_t)
 {
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, 0);
 }
-DRIVER_CALL(cuGraphInstantiateWithFlags)(CUgraphExec *executable, CUgraph graph, unsigned long long)
+DRIVER_CALL(cuGraphInstantiateWithFlags)(CUgraphExec *executable, CUgraph graph, unsigned long long flags)
 {
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, flags);
 }
 DRIVER_CALL_PER_STREAM(cuGraphInstantiateWithParams, ptsz,
                        (CUgraphExec * executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters),
                        instantiate_with(executable, graph, parameters))
 DRIVER_CALL(cuGraphExecDestroy)(CUgraphExec executable)
 {
-    return forget(executable) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return destroy(executable);
 }
 DRIVER_CALL_PER_STREAM(cuGraphLaunch, ptsz, (CUgraphExec executable, CUstream stream),
                        launch_graph(executable, stream, default_stream))
 DRIVER_CALL_PER_STREAM(cuGraphUpload, ptsz, (CUgraphExec executable, CUstream stream),
                        upload(executable, stream, default_stream))
 
-DRIVER_CALL(cuGraphExecMemcpyNodeSetParams)(CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D *box,
-                                            CUcontext)
+DRIVER_CALL(cuGraphExecMemcpyNodeSetParams)
+(CUgraphExec executable, CUgraphNode node, const CUDA_MEMCPY3D *box, CUcontext)
 {
     NodeWork work;
     CUresult result = copy_work(box, work);
@@ -135,15 +179,15 @@ DRIVER_CALL(cuGraphExecHostNodeSetParams)(CUgraphExec executable, CUgraphNode no
 {
     return call && call->fn ? replace(executable, node, HostNode{*call}) : CUDA_ERROR_INVALID_VALUE;
 }
-DRIVER_CALL(cuGraphExecKernelNodeSetParams)(CUgraphExec executable, CUgraphNode node,
-                                            const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
+DRIVER_CALL(cuGraphExecKernelNodeSetParams)
+(CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
 {
     NodeWork work;
     CUresult result = kernel_work(parameters, work);
     return result != CUDA_SUCCESS ? result : replace(executable, node, std::move(work));
 }
-DRIVER_CALL(cuGraphExecKernelNodeSetParams_v2)(CUgraphExec executable, CUgraphNode node,
-                                               const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+DRIVER_CALL(cuGraphExecKernelNodeSetParams_v2)
+(CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
     NodeWork work;
     CUresult result = kernel_work(parameters, work);

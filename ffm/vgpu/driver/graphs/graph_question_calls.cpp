@@ -1,6 +1,7 @@
 /* cuGraph…: queries about the contents of a graph. */
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "graph.h"
 
@@ -64,9 +65,12 @@ CUresult copy_parameters(CUgraphNode handle, CUDA_MEMCPY3D *box)
 
 CUgraphNodeType type_of(const NodeWork &work)
 {
-    constexpr CUgraphNodeType types[] = {
-        CU_GRAPH_NODE_TYPE_EMPTY, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMSET,      CU_GRAPH_NODE_TYPE_KERNEL,
-        CU_GRAPH_NODE_TYPE_HOST,  CU_GRAPH_NODE_TYPE_GRAPH,  CU_GRAPH_NODE_TYPE_EVENT_RECORD};
+    constexpr CUgraphNodeType types[] = {CU_GRAPH_NODE_TYPE_EMPTY,        CU_GRAPH_NODE_TYPE_MEMCPY,
+                                         CU_GRAPH_NODE_TYPE_MEMSET,       CU_GRAPH_NODE_TYPE_KERNEL,
+                                         CU_GRAPH_NODE_TYPE_HOST,         CU_GRAPH_NODE_TYPE_GRAPH,
+                                         CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+                                         CU_GRAPH_NODE_TYPE_MEM_FREE,     CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    static_assert(std::size(types) == std::variant_size_v<NodeWork>);
     return types[work.index()];
 }
 
@@ -99,6 +103,32 @@ CUresult list_nodes(CUgraph handle, CUgraphNode *nodes, std::size_t *count, bool
     return list(found, nodes, count);
 }
 
+std::vector<GraphNode *> dependencies_of(const GraphNode &node)
+{
+    return node.dependencies;
+}
+
+std::vector<GraphNode *> dependents_of(const GraphNode &node)
+{
+    std::vector<GraphNode *> found;
+    for (const auto &other : node.graph->nodes)
+        if (std::find(other->dependencies.begin(), other->dependencies.end(), &node) != other->dependencies.end())
+            found.push_back(other.get());
+    return found;
+}
+
+/* No edge has data: it reads as zeros. */
+CUresult list_neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *data, std::size_t *count,
+                         std::vector<GraphNode *> (*neighbours)(const GraphNode &))
+{
+    const GraphNode *node = find_node(handle);
+    if (!node || (data && !nodes))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (data && count)
+        std::fill(data, data + *count, CUgraphEdgeData{});
+    return list(neighbours(*node), nodes, count);
+}
+
 } // namespace
 
 DRIVER_CALL(cuGraphGetNodes)(CUgraph graph, CUgraphNode *nodes, size_t *count)
@@ -109,10 +139,21 @@ DRIVER_CALL(cuGraphGetRootNodes)(CUgraph graph, CUgraphNode *nodes, size_t *coun
 {
     return list_nodes(graph, nodes, count, true);
 }
-DRIVER_CALL(cuGraphNodeGetDependencies)(CUgraphNode handle, CUgraphNode *nodes, size_t *count)
+DRIVER_CALL(cuGraphNodeGetDependencies)(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    GraphNode *node = find_node(handle);
-    return node ? list(node->dependencies, nodes, count) : CUDA_ERROR_INVALID_VALUE;
+    return list_neighbours(node, nodes, nullptr, count, dependencies_of);
+}
+DRIVER_CALL(cuGraphNodeGetDependencies_v2)(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count)
+{
+    return list_neighbours(node, nodes, data, count, dependencies_of);
+}
+DRIVER_CALL(cuGraphNodeGetDependentNodes)(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+    return list_neighbours(node, nodes, nullptr, count, dependents_of);
+}
+DRIVER_CALL(cuGraphNodeGetDependentNodes_v2)(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count)
+{
+    return list_neighbours(node, nodes, data, count, dependents_of);
 }
 
 DRIVER_CALL(cuGraphNodeGetType)(CUgraphNode handle, CUgraphNodeType *type)
@@ -138,8 +179,8 @@ DRIVER_CALL(cuGraphKernelNodeGetParams_v2)(CUgraphNode node, CUDA_KERNEL_NODE_PA
 }
 
 /* The only attribute of a kernel's node is the one that lets kernels change the node. It cannot be revoked. */
-DRIVER_CALL(cuGraphKernelNodeGetAttribute)(CUgraphNode handle, CUkernelNodeAttrID attribute,
-                                           CUkernelNodeAttrValue *value)
+DRIVER_CALL(cuGraphKernelNodeGetAttribute)
+(CUgraphNode handle, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
 {
     GraphNode *node = find_node(handle);
     const KernelNode *kernel = node ? std::get_if<KernelNode>(&node->work) : nullptr;
@@ -151,8 +192,8 @@ DRIVER_CALL(cuGraphKernelNodeGetAttribute)(CUgraphNode handle, CUkernelNodeAttrI
     value->deviceUpdatableKernelNode.deviceUpdatable = kernel->updatable;
     return CUDA_SUCCESS;
 }
-DRIVER_CALL(cuGraphKernelNodeSetAttribute)(CUgraphNode handle, CUkernelNodeAttrID attribute,
-                                           const CUkernelNodeAttrValue *value)
+DRIVER_CALL(cuGraphKernelNodeSetAttribute)
+(CUgraphNode handle, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *value)
 {
     GraphNode *node = find_node(handle);
     KernelNode *kernel = node ? std::get_if<KernelNode>(&node->work) : nullptr;

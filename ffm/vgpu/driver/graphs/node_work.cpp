@@ -70,4 +70,18 @@ CUresult kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters, NodeWork &wor
     return launch_work(parameters, work);
 }
 
+CUresult child_work(const Graph &parent, CUgraph child, NodeWork &work)
+{
+    std::shared_ptr<Graph> inner = find_graph(child);
+    if (!inner || inner.get() == &parent)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (has_memory(*inner))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    std::shared_ptr<Graph> copy = copy_of(*inner);
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    work = ChildNode{copy};
+    return CUDA_SUCCESS;
+}
+
 } // namespace vgpu

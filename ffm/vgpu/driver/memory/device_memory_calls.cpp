@@ -2,6 +2,7 @@
 #include "contexts/context.h"
 #include "contexts/wait.h"
 #include "foundation/configuration.h"
+#include "graphs/graph_memory.h"
 #include "memory.h"
 #include "pool.h"
 
@@ -95,6 +96,8 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
     if (Context *owner = find_context(allocation.context); owner && owner != context)
         wait_for_context(*owner);
     CallCost cost(microseconds(configuration().call_free));
+    if (allocation.graph)
+        return free_graph_memory(address, 0, nullptr);
     Allocation removed;
     if (!remove_allocation(address, allocation.kind, removed))
         return CUDA_ERROR_INVALID_VALUE;

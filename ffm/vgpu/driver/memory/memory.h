@@ -30,6 +30,7 @@ struct Allocation {
     CUcontext context = nullptr;
     CUdevice device = 0;
     CUmemoryPool pool = nullptr; /* of cuMemAllocAsync */
+    bool graph = false;          /* of a node of a graph (graphs/graph_memory.h) */
 };
 
 /* A range of memory as the GPU's copy engines access it. */

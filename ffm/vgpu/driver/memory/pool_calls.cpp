@@ -8,6 +8,7 @@
 
 #include "contexts/context.h"
 #include "foundation/configuration.h"
+#include "graphs/graph_memory.h"
 #include "pool.h"
 
 using namespace vgpu;
@@ -115,11 +116,13 @@ bool trim(Pool &pool, std::uint64_t keep)
 CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream handle, DefaultStream default_stream)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
     if (!address || size == 0)
         return CUDA_ERROR_INVALID_VALUE;
+    if (stream->capture)
+        return capture_allocation(*stream, address, size);
     CallCost cost(microseconds(configuration().call_allocate_pool));
     std::lock_guard<std::mutex> lock(pools().mutex);
     if (!pool)
@@ -144,16 +147,27 @@ CUresult allocate(CUdeviceptr *address, std::size_t size, Pool *pool, CUstream h
     return CUDA_SUCCESS;
 }
 
+CUresult release_graph_memory(CUdeviceptr address, Stream &stream)
+{
+    auto freed = std::make_shared<Operation>();
+    submit(stream, freed);
+    return free_graph_memory(address, stream.id, freed);
+}
+
 /* Also takes memory from cuMemAlloc, which then belongs to the current pool. */
 CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_stream)
 {
     Stream *stream;
-    CUresult result = enter(handle, default_stream, stream);
+    CUresult result = enter(handle, default_stream, stream, Capturing::allowed);
     if (result != CUDA_SUCCESS)
         return result;
+    if (stream->capture)
+        return capture_free(*stream, address);
     CallCost cost(microseconds(configuration().call_free_pool));
-    std::lock_guard<std::mutex> lock(pools().mutex); /* so that the memory is always an allocation or a pool's */
     Allocation allocation;
+    if (find_allocation(address, allocation) && allocation.graph && allocation.address == address)
+        return release_graph_memory(address, *stream);
+    std::lock_guard<std::mutex> lock(pools().mutex); /* so that the memory is always an allocation or a pool's */
     if (!remove_allocation(address, MemoryKind::device, allocation))
         return CUDA_ERROR_INVALID_VALUE;
     auto freed = std::make_shared<Operation>();

@@ -8,7 +8,8 @@ namespace
 
 /* As cuda_device_runtime_api.h declares them. A grid's handle is the address of its workspace, 0 of a grid that was not
  * launched cooperatively, which cannot synchronize (error 720 is cudaErrorCooperativeLaunchTooLarge; the runtime's own
- * answer is not documented). Its last word counts the blocks that came, of all rounds. */
+ * answer is not documented). Its last word counts the blocks that came, of all rounds. A conditional handle is the
+ * address of the condition's value (graphs/conditional.h). */
 const char *const source = R"PTX(
 .version 8.0
 .target sm_75
@@ -63,6 +64,16 @@ waited:
     ret;
 refused:
     st.param.b32 [error], 720;
+    ret;
+}
+
+.visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %d<2>;
+    ld.param.u64 %d1, [handle];
+    ld.param.u32 %r1, [value];
+    st.global.u32 [%d1], %r1;
     ret;
 }
 )PTX";
