@@ -58,6 +58,8 @@ STORES_OWN = {"STS", "STL"}
 PASSES = {"MOV", "SEL", "FSEL", "IADD3", "LEA", "LOP3", "PRMT", "IMNMX", "VIMNMX", "VIADD", "UMOV", "USEL", "UIADD3"}
 PASSES |= {"ULEA", "ULOP3", "UPRMT", "R2UR"}
 MULTIPLIES, SHIFTS = {"IMAD", "UIMAD"}, {"SHF", "USHF"}
+TURNED, LAST_BIT = {"0xf", "0x33", "0x55"}, "0x1f"
+"""Tables of operations that turn all bits of one operand, and by how many places to shift all but the sign out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,10 @@ def _sources(base: str, operands: list[str], first: int | None) -> set[str]:
         return set(_REGISTER.findall(re.sub(r"desc\[\w+\]", "", ",".join(behind))))
     if first is None or operands[first].endswith("Z"):  # nothing is passed on
         return set()
+    if base in ("LOP3", "ULOP3") and operands[-1] in TURNED:
+        return set()
+    if base in SHIFTS and behind[1] == LAST_BIT:  # of what is shifted to the right, the sign is left
+        return set(_REGISTER.findall(behind[0]))
     if base in PASSES:
         return set(_REGISTER.findall(",".join(behind)))
     if base in MULTIPLIES:

@@ -129,6 +129,38 @@ def test_a_product_of_halves_is_no_address(flow: Path) -> None:
     assert used(flow, [WORD, halves, store(2, 11), EXIT], BLACKWELL)
 
 
+def by_table(table: int, a: int, b: int, c: int) -> tuple[int, int]:
+    """LOP3.LUT to R11."""
+    word, more = calculate(LOGIC, 11, a, b, c)
+    return word, more | table << 8
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        (by_table(0x33, 255, 7, 255), False),  # LOP3.LUT R11, RZ, R7, RZ, 0x33: all bits are turned
+        (by_table(0x0F, 7, 255, 255), False),
+        (by_table(0x55, 255, 255, 7), False),
+        (by_table(0xCC, 255, 7, 255), True),
+        (by_table(0x30, 4, 7, 255), True),  # the bits of R4 that R7 has not
+        ((0x0000001FFF0B7819, 0x0000011407), False),  # SHF.R.S32.HI R11, RZ, 0x1f, R7: the sign
+        ((0x0000001FFF0B7819, 0x0000011607), False),
+        ((0x0000001EFF0B7819, 0x0000011607), True),
+        ((0x0000001F070B7819, 0x0000011607), True),  # with another operand of which more may remain
+        ((0x0000001FFF0B7819, 0x0000010607), True),  # SHF.L
+    ],
+)
+def test_of_a_turned_word_and_of_a_sign_no_address_remains(
+    flow: Path, instruction: tuple[int, int], expected: bool
+) -> None:
+    assert used(flow, [WORD, instruction, store(10, 4), EXIT]) is expected
+
+
+def test_operations_on_predicates_name_no_registers(flow: Path) -> None:
+    # nvdisasm: PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0
+    assert not used(flow, [load(FIRST_PARAMETER + 8, 8, to=0), (0x000000000000781C, 0x000FE20003F0F008), EXIT])
+
+
 def test_what_is_overwritten_under_a_condition_may_remain(flow: Path) -> None:
     word, more = calculate(ADD, 7, 4, 5, 255)
     assert used(flow, [WORD, (word & ~ALWAYS | IF_P0, more), store(6, 4), EXIT])

@@ -6,6 +6,8 @@ enum { HALF = 4 };
 
 /* Bits 0 to 8 of arithmetic, by what it does with a half of an address. */
 static const uint16_t
+    /* Has predicates only. */
+    of_predicates[] = {0x01c, 0x09c},
     /* Compares it: the result is a predicate. */
     comparing[] = {0x00b, 0x00c, 0x02a, 0x034, 0x08c, 0x102},
     /* Makes another number of it: a floating-point one, or a truth value. */
@@ -142,6 +144,19 @@ static bool moves_by(uint32_t base, operand number)
     return number.kind == NUMBER && (number.place == 1 || (power && base == MULTIPLY));
 }
 
+/* Whether only all bits of one operand are turned, as compilers do where a divisor is 0, or only the sign is left of
+ * one: what comes of an address so is none. */
+static bool leaves_no_address(const instruction *one, uint32_t base, operand a, operand b)
+{
+    enum { TABLE = 0x012, TABLE_UNIFORM = 0x092, TURNED_A = 0x0f, TURNED_B = 0x33, TURNED_C = 0x55 };
+    enum { RIGHT_SIGNED = 0x114, RIGHT_UNSIGNED = 0x116, LAST_BIT = 31 };
+    const uint32_t modifiers = ffm_field(one->word[1], 8, 19), table = modifiers & 0xff;
+    if (base == TABLE || base == TABLE_UNIFORM)
+        return table == TURNED_A || table == TURNED_B || table == TURNED_C;
+    return FFM_HOLDS(shifting, base) && b.kind == NUMBER && b.place == LAST_BIT && !carried(one, a, 1) &&
+           (modifiers == RIGHT_SIGNED || modifiers == RIGHT_UNSIGNED);
+}
+
 static void calculate(const instruction *one, uint32_t base)
 {
     const ffm_form form = ffm_form_of(one->word);
@@ -158,6 +173,7 @@ static void calculate(const instruction *one, uint32_t base)
         carries |= carried(one, a, count);
     else
         carries |= carried(one, a, count) || carried(one, b, count);
+    carries = carries && !leaves_no_address(one, base, a, b);
     /* Of the second register of what may be a pair it is not known that it is overwritten. */
     const uint32_t written = carries || FFM_HOLDS(wide, base) ? count : 1;
     write(one, register_at(one, one->word[0], 16), written, carries);
@@ -282,8 +298,8 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
         calculate(&one, base);
     } else if (FFM_HOLDS(consuming, base)) {
         write(&one, to, 1, false);
-    } else if (!FFM_HOLDS(comparing, base) && !FFM_HOLDS(without_sources, kind) && !FFM_HOLDS(to_predicates, kind) &&
-               !FFM_HOLDS(loading_own, kind) && reads_carrier(&one, kind)) {
+    } else if (!FFM_HOLDS(comparing, base) && !FFM_HOLDS(of_predicates, base) && !FFM_HOLDS(without_sources, kind) &&
+               !FFM_HOLDS(to_predicates, kind) && !FFM_HOLDS(loading_own, kind) && reads_carrier(&one, kind)) {
         return true;
     } else if (FFM_HOLDS(writing_uniform, kind)) {
         write(&one, (operand){UNIFORM_REGISTER, uniform_number(&one, word[0], 16)}, 1, false);

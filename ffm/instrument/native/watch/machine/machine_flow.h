@@ -3,7 +3,8 @@
  *
  * An address is a base plus an offset. So a number can be the upper half of one that the program passes only if it gets
  * there by moves, choices, sums and operations on bits; neither as a factor, nor as the number of places to shift by,
- * nor by way of floating point or a comparison. What a function elsewhere is given is used. */
+ * nor by way of floating point or a comparison, nor with all of its bits turned, nor as its sign alone. What a function
+ * elsewhere is given is used. */
 #ifndef FFM_MACHINE_FLOW_H
 #define FFM_MACHINE_FLOW_H
 
