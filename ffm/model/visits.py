@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import index, inner
 
 Columns = NDArray[Any]
 
@@ -19,7 +19,19 @@ Columns = NDArray[Any]
 @inner
 def row_at(order: Columns, place: int) -> int:
     """Return the row at a place of an order."""
-    return int(order[place]) if len(order) > 0 else place
+    return index(order[place] if len(order) > 0 else place)
+
+
+@inner
+def thread_of(trace: Any, row: int) -> int:
+    """Return the thread of a row; `trace` has the columns of `Timeline` and `DeviceWork`."""
+    return index(trace.thread[row])
+
+
+@inner
+def process_of(trace: Any, row: int) -> int:
+    """Return the process of a row."""
+    return index(trace.process_of_thread[thread_of(trace, row)])
 
 
 def at(column: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from timelines import Row, simple_device_work, timeline
 
+from ffm.model.compiled import index
 from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.visits import at, inverse, row_at
 
@@ -23,3 +24,9 @@ def test_rows_and_places_lead_to_each_other() -> None:
     rows = at(order, np.arange(4))
     assert [row_at(order, each) for each in range(4)] == rows.tolist() == [2, 0, 3, 1]
     assert at(place, rows).tolist() == [0, 1, 2, 3]
+
+
+def test_an_index_is_the_number_whatever_its_type() -> None:
+    for number in (0, 7, np.int32(7), np.int64(1 << 40)):
+        assert index(number) == number
+        assert isinstance(index(number), int)

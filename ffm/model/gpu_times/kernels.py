@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner
+from ffm.model.compiled import index, inlined, inner
 from ffm.model.gpu_times.queues import (
     Queues,
     advance,
@@ -44,7 +44,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at
 
 Columns = NDArray[Any]
 
@@ -148,15 +148,14 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
     state = at_the_start(trace)
     explained = 0
     waited = 0
-    order, thread, process_of_thread, action = trace.order, trace.thread, trace.process_of_thread, trace.action
-    start, duration, wait = trace.start, trace.duration, trace.wait
+    order, action, start, duration, wait = trace.order, trace.action, trace.start, trace.duration, trace.wait
     gpu, ready, latency, number = fitted.gpu, fitted.ready, fitted.latency, state.read_ahead
-    scattered = len(process_of_thread) - len(trace.legacy) >= SCATTERED
-    for place in range(len(thread)):
+    scattered = len(trace.process_of_thread) - len(trace.legacy) >= SCATTERED
+    for place in range(len(action)):
         if scattered and place % AHEAD == 0:
             number[0] = read_ahead(trace, fitted, state, place)
         row = row_at(order, place)
-        process = process_of_thread[thread[row]]
+        process = process_of(trace, row)
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         ready[row] = latest_of(state, trace, process)
         latency[row] = -1 - wait[row]
@@ -213,14 +212,14 @@ def at_the_start(trace: Trace) -> State:
 @inner
 def is_legacy(trace: Trace, row: int) -> bool:
     """Return whether a row's stream is its process's legacy default stream."""
-    legacy = trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    legacy = trace.legacy[process_of(trace, row)]
     return bool(legacy >= 0 and legacy == trace.stream[row])
 
 
 @inner
 def gpu_of(trace: Trace, process: int, stream: int) -> int:
     """Return the device of a stream; the first of the process for work of no known stream."""
-    return int(trace.gpu_of_stream[stream] if stream >= 0 else trace.first_gpu[process])
+    return index(trace.gpu_of_stream[stream] if stream >= 0 else trace.first_gpu[process])
 
 
 @inner
@@ -254,7 +253,7 @@ def work_until(state: State, trace: Trace, process: int, stream: int, end: int) 
 @inner
 def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arrival: int) -> None:
     """Let the GPU do a row's work, which arrives then, after what comes before it, and the pause after that."""
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    lane, process = trace.stream[row], process_of(trace, row)
     legacy = trace.legacy[process]
     await_other(state, trace, gpu, process, lane)
     state.awaited_work[lane] = -1
@@ -279,7 +278,7 @@ def enqueue(state: State, trace: Trace, pause: int, gpu: Columns, row: int, arri
 @inner
 def order_by_event(state: State, trace: Trace, gpu: Columns, row: int) -> None:
     """Record an event, or let a stream wait for it."""
-    lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
+    lane, process, event = trace.stream[row], process_of(trace, row), trace.event[row]
     if trace.action[row] == RECORD_EVENT:
         await_other(state, trace, gpu, process, lane)
         legacy = is_legacy(trace, row)
@@ -322,7 +321,7 @@ def await_other(state: State, trace: Trace, gpu: Columns, process: int, stream: 
 @inner
 def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int) -> int:
     """Make the GPU's times agree with a wait; return the nanoseconds of it that the GPU's work explains."""
-    lane, process, wait = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.wait[row]
+    lane, process, wait = trace.stream[row], process_of(trace, row), trace.wait[row]
     works_first = trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT)
     after = trace.start[row] + (trace.duration[row] - wait if works_first else 0)
     end = after + wait
@@ -368,7 +367,7 @@ def waited_gpus(trace: Trace, process: int, stream: int) -> range:
 @inner
 def settle(state: State, trace: Trace, row: int) -> None:
     """Forget the work that a row has waited for, which is for no event."""
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    lane, process = trace.stream[row], process_of(trace, row)
     for gpu in waited_gpus(trace, process, lane):
         if trace.action[row] == WAIT_CONTEXT:
             unlist_pending(state.streams, state.queues.last, 2 * gpu)
@@ -382,7 +381,7 @@ def settle(state: State, trace: Trace, row: int) -> None:
 @inner
 def shorten(state: State, trace: Trace, gpu: Columns, row: int, limit: int) -> None:
     """Let all work that a row waits for be done by then."""
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    lane, process = trace.stream[row], process_of(trace, row)
     streams = state.streams
     forget_unnamed(streams, trace.first_gpu[process])
     if trace.action[row] == WAIT_CONTEXT or is_legacy(trace, row):
@@ -412,7 +411,7 @@ def shorten_before(state: State, trace: Trace, gpu: Columns, event: int, earlier
     recorded, number = state.recorded_work[event], state.recorded_number[event]
     if recorded < 0 or not is_pending(state.queues, trace.stream[recorded], number):
         return
-    stream, process = trace.stream[recorded], trace.process_of_thread[trace.thread[recorded]]
+    stream, process = trace.stream[recorded], process_of(trace, recorded)
     advance(state.queues, stream, recorded, number, earlier)
     cut_from(state.queues, gpu, recorded, limit)
     last = state.queues.last[stream]
@@ -427,7 +426,7 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
 
     Returns when that work is done; `target` was expected.
     """
-    process = trace.process_of_thread[trace.thread[row]]
+    process = process_of(trace, row)
     stream = state.last_ordered[process] if is_legacy(trace, row) else trace.stream[row]
     if trace.action[row] == WAIT_CONTEXT:
         stream = last_of_all(state, trace, process, trace.stream[row])

@@ -17,7 +17,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_STREAM,
 )
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at
 
 FAR = 1 << 62
 """Nanoseconds."""
@@ -34,7 +34,7 @@ def waits_shown(trace: Trace) -> Columns:
     for place in range(rows - 1, -1, -1):
         row = row_at(trace.order, place)
         does, lane = trace.action[row], trace.stream[row]
-        process = trace.process_of_thread[trace.thread[row]]
+        process = process_of(trace, row)
         if does not in (ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM):
             continue
         end = min(wait_end(trace, row), of_process[process])

@@ -98,16 +98,19 @@ def is_pending(queues: Queues, stream: int, number: int) -> bool:
 def advance(queues: Queues, stream: int, work: int, number: int, sooner: int) -> None:
     """Let all that comes after a stream's work with a number, which is pending, begin sooner by so much, but not before
     it arrives.
+
+    Another thread may wait for a later event meanwhile. What is between the two is noted again as all that follows, or
+    else each wait for one of the earlier events would visit it.
     """
     if queues.sooner[stream] > 0 and number < queues.behind[stream]:
         later = queues.behind_row[stream]
         while later != work:
-            queues.begun[later] = max(queues.begun[later] - sooner, arrival_of(queues, later))
+            queues.begun[later] += queues.sooner[stream]
             later = queues.before[later]
     else:
         write_down(queues, stream, work, number)
-        queues.behind[stream] = number
-        queues.behind_row[stream] = work
+    queues.behind[stream] = number
+    queues.behind_row[stream] = work
     queues.sooner[stream] += sooner
 
 

@@ -24,7 +24,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
     WAIT_STREAM,
 )
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at
 
 Columns = NDArray[Any]
 
@@ -142,7 +142,7 @@ def nothing_pending(trace: Trace) -> Pending:
     first = np.zeros(gpus + 1, np.int64)
     for row in range(rows):
         if trace.action[row] in (ENQUEUE, ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE):
-            first[1 + gpu_of(trace, trace.process_of_thread[trace.thread[row]], trace.stream[row])] += 1
+            first[1 + gpu_of(trace, process_of(trace, row), trace.stream[row])] += 1
     for gpu in range(gpus):
         first[gpu + 1] += first[gpu]
     streams, events = len(trace.gpu_of_stream), trace.events + 1
@@ -167,7 +167,7 @@ def nothing_pending(trace: Trace) -> Pending:
 def add_pending(trace: Trace, pending: Pending, row: int, arrival: int) -> None:
     """Add a row's work, which arrives then, to what nothing has waited for."""
     lane = trace.stream[row]
-    gpu = gpu_of(trace, trace.process_of_thread[trace.thread[row]], lane)
+    gpu = gpu_of(trace, process_of(trace, row), lane)
     count, first = pending.number[gpu], pending.first[gpu]
     before = NONE
     if lane < 0:
@@ -233,7 +233,7 @@ def deeper(pending: Pending, gpu: int, one: int, other: int) -> int:
 @inner
 def last_before(trace: Trace, pending: Pending, gpu: int, row: int) -> int:
     """Return the operation that the work of a row comes after; -1 if there is none."""
-    lane, legacy = trace.stream[row], trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    lane, legacy = trace.stream[row], trace.legacy[process_of(trace, row)]
     last = tail(pending, pending.of_stream, lane, gpu)
     if legacy == lane:
         last = deeper(pending, gpu, last, pending.deepest_ordered[gpu])
@@ -247,7 +247,7 @@ def shown_gpus(trace: Trace, pending: Pending, row: int) -> range:
     """Return the devices whose work a row's wait may show."""
     event = trace.event[row]
     if trace.action[row] != WAIT_EVENT:
-        return waited_gpus(trace, trace.process_of_thread[trace.thread[row]], trace.stream[row])
+        return waited_gpus(trace, process_of(trace, row), trace.stream[row])
     if event < 0:
         return range(0, 0)
     return range(pending.of_event.gpu[event], pending.of_event.gpu[event] + 1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner
+from ffm.model.compiled import index, inlined, inner
 
 Columns = NDArray[Any]
 
@@ -97,13 +97,13 @@ def ordered(streams: Streams, gpu: int) -> int:
 @inner
 def last_on(streams: Streams, ends: Columns, gpu: int) -> int:
     """Return when the work of a device is done, by one of the two trees."""
-    return int(ends[streams.tree[gpu] + 1])
+    return int(ends[index(streams.tree[gpu]) + 1])
 
 
 @inner
 def set_end(streams: Streams, gpu: int, stream: int, apart: bool, end: int) -> None:
     """Let the work of a stream, or of no known one (-1), be done then. The legacy stream does not order one `apart`."""
-    tree, node = streams.tree[gpu], streams.leaf[stream] if stream >= 0 else streams.unnamed[gpu]
+    tree, node = index(streams.tree[gpu]), index(streams.leaf[stream] if stream >= 0 else streams.unnamed[gpu])
     set_node(streams.ends, tree, node, end)
     if not apart:
         set_node(streams.ordered_ends, tree, node, end)

@@ -23,7 +23,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at
 
 Columns = NDArray[Any]
 
@@ -102,7 +102,7 @@ def done_later(places: Places, place: int, end: int, row: int) -> bool:
 @inner
 def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) -> None:
     """Place the GPU work of a row, which its call, over at `called`, puts on a stream."""
-    process = calls.process_of_thread[calls.thread[row]]
+    process = process_of(calls, row)
     lane, legacy, began = calls.stream[row], calls.legacy[process], calls.began[row]
     given = began >= 0
     ready = min(called, began) if given else called  # if the work began while the call lasted, then
@@ -140,7 +140,7 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
 @inner
 def place_before(calls: Calls, places: Places, row: int, does: int) -> int:
     """Return the place of the work that a row waits for, or records an event after."""
-    process = calls.process_of_thread[calls.thread[row]]
+    process = process_of(calls, row)
     lane = calls.stream[row]
     if does == WAIT_EVENT:
         return int(places.events + calls.event[row]) if calls.event[row] >= 0 else len(places.over) - 1

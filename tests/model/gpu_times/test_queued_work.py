@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator import SYNC, Call, traced
+from numpy.typing import NDArray
+from simulator import SYNC, Call, Member, traced, traced_together
 
-from ffm.model.device import Action
+from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.queues import advance, append, begun_at, cut_from, is_pending, queues_of, write_all_down
-from ffm.model.timeline import Kind
+from ffm.model.timeline import Kind, Timeline
 
 APPEND, ADVANCE, CUT, WAIT = range(4)
 STEPS = st.lists(st.tuples(st.integers(APPEND, WAIT), st.integers(0, 40), st.integers(1, 30)), max_size=60)
@@ -126,8 +127,41 @@ class Counting:
 def test_waits_for_events_visit_no_more_of_the_queue_as_it_grows(
     program: Callable[[int], list[Call]], slower: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where another run, in which the GPU was that much slower, timed the work: so waits show that it was sooner. Each
-    visit of work reads what comes before it.
+    calls = program(300)
+    assert most_reads(*traced(calls), slower, monkeypatch) <= len(calls)
+
+
+@pytest.mark.parametrize("slower", [1, 2, 100])
+@pytest.mark.parametrize("late", [1, 3])
+def test_nor_do_threads_that_wait_for_late_and_early_events(
+    late: int, slower: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some threads wait for the last events while another one waits for each of the earlier ones in turn."""
+    turns = 300
+    first = [*all_at_first(turns), wait(turns - 1)]
+    others = [[wait(turns - 1 - number)] for number in range(1, late)]
+    early = [dataclasses.replace(wait(turn), gap=30_000) for turn in range(turns - late)]
+    members = [Member(0, place, calls) for place, calls in enumerate([first, *others, early])]
+    timeline, work, gpu = traced_together(members)
+    # Threads are simulated alone, so that only the first one waits: the GPU ends a kernel each 30 us.
+    last = timeline.thread == late
+    wait_ns = np.where(last, 30_000, timeline.wait)
+    meanwhile = (timeline.thread > 0) & ~last
+    wait_ns[meanwhile] = 30_000 * (turns - timeline.thread[meanwhile])
+    timeline = dataclasses.replace(
+        timeline,
+        wait=wait_ns,
+        duration=np.where(timeline.thread > 0, wait_ns, timeline.duration),
+        gap=np.where(last, 0, timeline.gap),
+    )
+    assert most_reads(timeline, work, gpu, slower, monkeypatch) <= 2 * (late + 1) * turns
+
+
+def most_reads(
+    timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64], slower: int, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """Return how much work one fit visits at most where another run, in which the GPU was that much slower, timed the
+    work: so waits show that it was sooner. Each visit of work reads what comes before it.
     """
     counting: list[Counting] = []
     at_the_start = kernels.at_the_start
@@ -138,8 +172,5 @@ def test_waits_for_events_visit_no_more_of_the_queue_as_it_grows(
         return state._replace(queues=state.queues._replace(before=counting[-1]))  # type: ignore[arg-type]
 
     monkeypatch.setattr(kernels, "at_the_start", counted)
-    calls = program(300)
-    timeline, work, gpu = traced(calls)
     infer_gpu_times(timeline, dataclasses.replace(work, measured=np.where(gpu > 0, gpu * slower, -1)))
-    assert counting
-    assert max(column.read for column in counting) <= len(calls)
+    return max(column.read for column in counting)

@@ -10,7 +10,7 @@ from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import Change, Columns, State, Trace
 from ffm.model.numbers import WAIT_THREAD
 from ffm.model.thread_relations_kernels import OrderedEncounters
-from ffm.model.visits import row_at
+from ffm.model.visits import row_at, thread_of
 
 
 @inner
@@ -24,7 +24,7 @@ def follow(state: State, trace: Trace, met: OrderedEncounters, entry: int, place
             begun = int(state.came[met.number[entry]] + met.after[entry])
             if row > 0 and trace.thread[row - 1] == trace.thread[row]:
                 over = trace.start[row - 1] + trace.duration[row - 1]
-                begun = max(begun, int(over - state.early[trace.thread[row]]))
+                begun = max(begun, int(over - state.early[thread_of(trace, row)]))
         entry += 1
     return begun
 
@@ -38,7 +38,7 @@ def come(
     A call that disappears does neither. `now` is when it is over if it waits for others as long as before.
     """
     row = row_at(trace.order, place)
-    thread = trace.thread[row]
+    thread = thread_of(trace, row)
     first = entry
     waits = False
     while entry < len(met.place) and met.place[entry] == place:

@@ -34,7 +34,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
 )
 from ffm.model.thread_relations_kernels import Family
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at, thread_of
 
 
 def replay_group(
@@ -59,7 +59,7 @@ def replay_group(
         place = members[member] if member < len(members) else rows
     while place < until:
         row = row_at(order, place)
-        thread = trace.thread[row]
+        thread = thread_of(trace, row)
         if encounters.total > 0:
             go_on_together(state, trace, encounters, waits, thread)
         run_in_turn(state, trace, row)
@@ -167,12 +167,12 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
 @inner
 def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: int) -> bool:
     """Return whether the process runs as measured from a place on, after this row, but for being early."""
-    thread = trace.thread[row]
-    process, early = trace.process_of_thread[thread], state.early[thread]
+    thread = thread_of(trace, row)
+    process, early = process_of(trace, row), state.early[thread]
     if state.moved_until[thread] >= 0 or place >= len(trace.thread):
         return False
     following = row_at(trace.order, place)
-    if trace.process_of_thread[trace.thread[following]] != process:
+    if process_of(trace, following) != process:
         return True
     # The GPU is early by as much, or as idle as before.
     start, ready = trace.start[following], times.ready[following]

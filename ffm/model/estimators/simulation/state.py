@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inner
+from ffm.model.visits import process_of
 
 Columns = NDArray[Any]
 
@@ -255,5 +256,5 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
 @inner
 def is_legacy(trace: Trace, row: int) -> bool:
     """Return whether a row's stream is its process's legacy default stream."""
-    legacy = trace.legacy[trace.process_of_thread[trace.thread[row]]]
+    legacy = trace.legacy[process_of(trace, row)]
     return bool(legacy >= 0 and legacy == trace.stream[row])

@@ -7,13 +7,13 @@ from ffm.model.estimators.simulation.state import Gpu, State, Trace, is_legacy
 from ffm.model.numbers import (
     RECORD_EVENT,
 )
+from ffm.model.visits import process_of, thread_of
 
 
 @inner
 def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
     """Let the GPU be early by as much as the CPU."""
-    thread = trace.thread[row]
-    process = trace.process_of_thread[thread]
+    thread, process = thread_of(trace, row), process_of(trace, row)
     state.latest[process] = times.ready[row] - state.early[thread]
     state.legacy_latest[process] = state.latest[process]
     for number in range(len(trace.stream_process)):
@@ -25,7 +25,7 @@ def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
 @inner
 def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
     """Let the GPU do a row's work after what comes before it, and the pause after that."""
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    lane, process = trace.stream[row], process_of(trace, row)
     legacy = trace.legacy[process]
     first = max(now, state.ordered[process])
     if state.over[lane] > 0:
@@ -42,7 +42,7 @@ def work_until(state: State, trace: Trace, row: int, end: int) -> None:
     """Let the work of a row's stream be over at `end`: its own, with all of its process, and with all that the legacy
     stream orders.
     """
-    stream_until(state, trace, trace.process_of_thread[trace.thread[row]], trace.stream[row], end)
+    stream_until(state, trace, process_of(trace, row), trace.stream[row], end)
 
 
 @inner
@@ -59,7 +59,7 @@ def stream_until(state: State, trace: Trace, process: int, lane: int, end: int) 
 @inner
 def order_by_event(state: State, trace: Trace, row: int) -> None:
     """Record an event, or let a stream wait for it."""
-    lane, process, event = trace.stream[row], trace.process_of_thread[trace.thread[row]], trace.event[row]
+    lane, process, event = trace.stream[row], process_of(trace, row), trace.event[row]
     if trace.action[row] == RECORD_EVENT:
         state.recorded[event] = state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane]
         state.recorded_on[event] = lane

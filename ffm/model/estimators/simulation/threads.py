@@ -7,7 +7,7 @@ from __future__ import annotations
 from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import Columns, State, Trace
 from ffm.model.thread_relations_kernels import Family, Locks
-from ffm.model.visits import row_at
+from ffm.model.visits import process_of, row_at, thread_of
 
 NEVER = -(1 << 62)
 """Nanoseconds by which something is earlier that is never over."""
@@ -20,7 +20,7 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
     Returns the next of the joined threads.
     """
     row = row_at(trace.order, place)
-    thread = trace.thread[row]
+    thread = thread_of(trace, row)
     early, ended = state.early, state.ended
     if family.forked[thread] == place and family.parent[thread] >= 0:
         early[thread] = early[family.parent[thread]]
@@ -45,8 +45,8 @@ def run_in_turn(state: State, trace: Trace, row: int) -> None:
 
     Of a wait that was removed, what it woke late is left to the next one that covers it: that then shrinks.
     """
-    thread = trace.thread[row]
-    late, other = int(state.late.by[thread]), int(state.last[trace.process_of_thread[thread]])
+    thread = thread_of(trace, row)
+    late, other = int(state.late.by[thread]), int(state.last[process_of(trace, row)])
     state.late.by[thread] = 0
     if late == 0 or other < 0 or other == thread:
         return
@@ -63,14 +63,14 @@ def go_on(state: State, trace: Trace, locks: Locks, place: int, wait: int, less:
 
     Its CPU work before the row takes `less` nanoseconds less. Returns the next of the waits, after `wait`.
     """
-    thread = trace.thread[row_at(trace.order, place)]
+    thread = thread_of(trace, row_at(trace.order, place))
     first = wait
     while wait < len(locks.goes_on) and locks.goes_on[wait] <= place:
         wait += 1
     after = int(less * locks.work_after[wait - 1]) if wait > first else 0
     state.early[thread] += less - after
     for number in range(first, wait):
-        other = trace.thread[row_at(trace.order, locks.by[number])]
+        other = thread_of(trace, row_at(trace.order, locks.by[number]))
         state.touched[thread] |= state.touched[other]
         state.early[thread] = min(state.early[thread] + locks.waited[number], state.let_go[number])
     state.early[thread] += after
@@ -87,7 +87,7 @@ def let_go_on(state: State, trace: Trace, locks: Locks, less: Columns, place: in
     while free < len(locks.let_go) and locks.by[locks.let_go[free]] <= place:
         number = locks.let_go[free]
         following = locks.following[number]
-        sooner = state.early[trace.thread[row_at(trace.order, place)]]
+        sooner = state.early[thread_of(trace, row_at(trace.order, place))]
         if len(less) > 0 and following >= 0:
             sooner += int(less[following] * locks.work_before[number])
         state.let_go[number] = sooner
@@ -128,16 +128,16 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
 @inner
 def begin(state: State, trace: Trace, row: int) -> int:
     """Let a thread begin a call; return when."""
-    thread, shift = trace.thread[row], shift_of(state, trace, row)
+    thread, shift = thread_of(trace, row), shift_of(state, trace, row)
     state.late.begun[thread] = shift
-    state.last[trace.process_of_thread[thread]] = thread
+    state.last[process_of(trace, row)] = thread
     return int(trace.start[row] - shift)
 
 
 @inner
 def shift_of(state: State, trace: Trace, row: int) -> int:
     """Return by how much a call begins earlier, after what the thread waits for since waits were moved."""
-    thread = trace.thread[row]
+    thread = thread_of(trace, row)
     shift, until = int(state.early[thread]), int(state.moved_until[thread])
     if until >= 0 and trace.start[row] >= until:
         shift = min(shift, until - int(state.moved_for[thread]))
@@ -148,7 +148,7 @@ def shift_of(state: State, trace: Trace, row: int) -> int:
 @inner
 def move_wait(state: State, trace: Trace, row: int, target: int, latency: int) -> None:
     """Let a thread wait at the first use of what it waited for."""
-    thread = trace.thread[row]
+    thread = thread_of(trace, row)
     until = trace.start[row] + trace.duration[row] + trace.first_use[row]
     if state.moved_until[thread] < 0 or until < state.moved_until[thread]:
         state.moved_until[thread] = until

@@ -12,6 +12,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
+from ffm.model.visits import process_of, thread_of
 
 NEVER_OVER = 1 << 62
 """Nanoseconds."""
@@ -22,7 +23,7 @@ def wait_for_gpu(
     state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, change: Change, row: int, now: int
 ) -> int:
     """Simulate the wait of a call, or what becomes of it; return until when the thread waits."""
-    lane, process = trace.stream[row], trace.process_of_thread[trace.thread[row]]
+    lane, process = trace.stream[row], process_of(trace, row)
     if trace.action[row] == WAIT_EVENT:
         target = int(state.recorded[trace.event[row]])
         scope = int(state.recorded_on[trace.event[row]])
@@ -73,8 +74,8 @@ def disappearing(trace: Trace, times: Gpu, row: int, latency: int) -> int:
 @inner
 def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: int) -> None:
     """Remember by how much a wait woke its thread late, for `ffm.model.estimators.simulation.threads.run_in_turn`."""
-    thread, latency = trace.thread[row], int(times.latency[row])
-    late = latency >= times.late[trace.process_of_thread[thread]] and not change.later
+    thread, latency = thread_of(trace, row), int(times.latency[row])
+    late = latency >= times.late[process_of(trace, row)] and not change.later
     state.late.by[thread] = latency - times.usual if late else 0
     state.late.removed[thread] = change.no_wait
 
@@ -82,7 +83,7 @@ def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: i
 @inner
 def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late: int) -> None:
     """Let the work of a scope that is not over be over later: what delayed the thread passes for the GPU, too."""
-    process = trace.process_of_thread[trace.thread[row]]
+    process = process_of(trace, row)
     for stream in range(len(trace.stream_process)):
         covered = trace.stream_process[stream] == process and is_covered(stream, scope, trace, row)
         if covered and state.over[stream] > now:
@@ -112,7 +113,7 @@ def remove_wait(
     state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> None:
     """Remember what a removed wait had to wait for, for the next one that covers it."""
-    removed, thread = state.removed, trace.thread[row]
+    removed, thread = state.removed, thread_of(trace, row)
     # A negative latency: it waited for work that was thought to be done.
     beyond = latency if latency >= 0 else -1 - latency
     waking = 0 if manner.recurs else min(beyond, manner.waking)
@@ -129,7 +130,7 @@ def remove_wait(
         removed.scope[thread] = last_of(state, trace, row, target, scope)
         removed.latency[thread] = max(removed.latency[thread], min(beyond, trace.wait[row]))
         removed.ended[thread] = trace.start[row] + trace.duration[row]
-        process = trace.process_of_thread[thread]
+        process = process_of(trace, row)
         last = state.removed_last[process]
         if last < 0 or done >= removed.over[last]:
             state.removed_last[process] = thread
@@ -140,7 +141,7 @@ def wait_again(
     state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> int:
     """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
-    arrived, thread = now, trace.thread[row]
+    arrived, thread = now, thread_of(trace, row)
     # Its own work was done quickly; the time until the CPU continues stays the same.
     if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
         now = max(now, target) - 1 - latency
@@ -150,7 +151,7 @@ def wait_again(
         now = target + latency
     now = max(now, take_up(state, trace, manner, row, thread, arrived, target, scope))
     # A wait that began before another thread's was over has itself shown when the work was done.
-    other = state.removed_last[trace.process_of_thread[thread]]
+    other = state.removed_last[process_of(trace, row)]
     if other >= 0 and other != thread and trace.start[row] >= state.removed.ended[other]:
         now = max(now, take_up(state, trace, manner, row, other, arrived, target, scope))
     return now
@@ -186,7 +187,7 @@ def last_of(state: State, trace: Trace, row: int, target: int, scope: int) -> in
     """Return the stream whose work a wait of a scope waited for until `target`: of several, one that was over then."""
     if scope >= 0 and not is_legacy(trace, row):
         return scope
-    process = trace.process_of_thread[trace.thread[row]]
+    process = process_of(trace, row)
     for stream in range(len(trace.stream_process)):
         within = scope > DEVICE or trace.gpu_of_stream[stream] == DEVICE - scope
         if within and trace.stream_process[stream] == process and state.over[stream] == target:
