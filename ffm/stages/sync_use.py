@@ -85,7 +85,8 @@ def functions_to_record(accesses: Columns) -> list[str]:
 
     A private wait is under no function; it is observed through the internal wait function. The blocks of host memory
     that the driver knows are tracked too, because they show which sources are staged and what kernels can access, and
-    where events are waited for, their records: a wait that is not known to cover a launch leaves it watched for good.
+    where launches are watched or events waited for, what orders streams by events: a wait that is not known to cover a
+    launch leaves it watched for good.
     """
     recorded = np.unique(np.concatenate([accesses["function"], accesses["synchronization_function"]]))
     private = constant("FFM_FUNCTION_PRIVATE")
@@ -99,19 +100,23 @@ def functions_to_record(accesses: Columns) -> list[str]:
     variables = [function.name for function in load_catalogue().with_effect(Effect.FIND_VARIABLE)]
     launching = {function.name for function in load_catalogue().with_effect(Effect.LAUNCH_GRAPH)}
     graphs = _graph_functions() if launching & set(names) else []
-    records = _functions_of_events() if _awaits_event(names) else []
+    records = _functions_of_events() if _relies_on_events(names) else []
     return list(dict.fromkeys([*names, *blocks, *views, *variables, *graphs, *records])) if names else []
 
 
-def _awaits_event(names: list[str]) -> bool:
-    awaiting = {function.name for function in load_catalogue().functions if function.awaits is Awaits.EVENT}
-    return bool(awaiting & set(names))
+def _relies_on_events(names: list[str]) -> bool:
+    found = (function for function in load_catalogue().functions if function.name in names)
+    return any(function.awaits is Awaits.EVENT or function.kind is Kind.LAUNCH for function in found)
 
 
 def _functions_of_events() -> list[str]:
-    """Return the functions that show which work an event stands for."""
-    found = load_catalogue().with_effect(Effect.RECORD_EVENT, Effect.RECORD_CONTEXT, Effect.SHARE_EVENT)
-    return [function.name for function in found]
+    """Return the functions that show which work an event stands for, and which streams come after it."""
+    catalogue = load_catalogue()
+    meant = catalogue.with_effect(
+        Effect.RECORD_EVENT, Effect.RECORD_CONTEXT, Effect.SHARE_EVENT, Effect.WAIT_EVENT, Effect.END_STREAM
+    )
+    ends = [function for function in catalogue.functions if function.ends_context]
+    return [function.name for function in (*meant, *catalogue.of_kind(Kind.EVENT), *ends)]
 
 
 def _graph_functions() -> list[str]:

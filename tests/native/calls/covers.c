@@ -9,6 +9,7 @@ void begin_program(void)
 {
     events.unseen = false;
     memset(events.table, 0, sizeof events.table);
+    memset(events.streams, 0, sizeof events.streams);
 }
 
 /* As the watch does after each call: whether it waited, and for what. */

@@ -32,13 +32,23 @@ FUNCTIONS = [
     for function in load_catalogue().functions
     if function.kind in KINDS or function.effect is Effect.SHARE_EVENT
 ]
-OF_EVENTS = [f for f in FUNCTIONS if f.awaits is Awaits.EVENT or f.effect in (Effect.RECORD_EVENT, Effect.SHARE_EVENT)]
+OF_EVENTS = [
+    f
+    for f in FUNCTIONS
+    if f.awaits is Awaits.EVENT or f.effect in (Effect.RECORD_EVENT, Effect.WAIT_EVENT, Effect.SHARE_EVENT)
+]
 
 STREAMS = (0, 1, 2, 0x1000, 0x2000)
 """Default streams by all their names, and two that were created."""
 
 EVENTS = (0x10000, 0x20000, 0x30000)
 OPERATION = record_type("ffm_operation")
+
+
+class Ordered(ctypes.Structure):
+    """`ffm_ordered` of waits.h."""
+
+    _fields_ = (("stream", ctypes.c_uint64), ("before", ctypes.c_uint64), ("since", ctypes.c_uint64))
 
 
 class Cover(ctypes.Structure):
@@ -49,11 +59,15 @@ class Cover(ctypes.Structure):
         ("context", ctypes.c_uint32),
         ("stream", ctypes.c_uint64),
         ("before", ctypes.c_uint64),
+        ("behind_count", ctypes.c_uint32),
+        ("behind", Ordered * 16),
     )
 
     def covers(self, context: int, stream: int, issued: int) -> bool:
         """As `ffm_covers`."""
-        return ((self.everything and self.context == context) or self.stream == stream) and issued < self.before
+        if ((self.everything and self.context == context) or self.stream == stream) and issued < self.before:
+            return True
+        return any(one.stream == stream and issued < one.before for one in self.behind[: self.behind_count])
 
 
 @dataclass(frozen=True)
@@ -145,20 +159,24 @@ def operations(program: list[Called], rows: np.ndarray) -> Operations:
     return operations_of(columns)
 
 
-def python_covers(found: Operations, start: np.ndarray) -> np.ndarray:
-    """Return the same from scopes."""
-    covered = np.zeros((len(start), len(start)), bool)
+def python_covers(found: Operations) -> np.ndarray:
+    """Return the same from scopes, and from the order that the device keeps by events."""
+    rows = np.arange(len(found.scope))
+    covered = np.zeros((len(rows), len(rows)), bool)
+    behind = {stream: np.zeros(len(rows), bool) for stream in found.stream.tolist()}
+    recorded_behind: dict[int, np.ndarray] = {}
     for number, scope in enumerate(found.scope):
-        earlier = np.arange(len(start)) < number
+        earlier, stream, event = rows < number, int(found.stream[number]), int(found.event[number])
         if scope == Scope.CONTEXT:
             covered[number] = earlier & (found.context == found.context[number])
         elif scope == Scope.STREAM:
-            covered[number] = earlier & (found.stream == found.stream[number])
-        elif scope == Scope.EVENT:
-            records = np.flatnonzero(earlier & (found.action == Action.RECORD) & (found.event == found.event[number]))
-            if len(records):
-                last = records[-1]
-                covered[number] = (np.arange(len(start)) < last) & (found.stream == found.stream[last])
+            covered[number] = (earlier & (found.stream == stream)) | behind[stream]
+        elif scope == Scope.EVENT and event in recorded_behind:
+            covered[number] = recorded_behind[event]
+        if found.action[number] == Action.RECORD:
+            recorded_behind[event] = (earlier & (found.stream == stream)) | behind[stream]
+        elif found.action[number] == Action.WAIT_EVENT and event in recorded_behind:
+            behind[stream] = behind[stream] | recorded_behind[event]
     return covered
 
 
@@ -185,7 +203,7 @@ def is_seen_anew(call: Called, program: list[Called], number: int) -> bool:
 def test_native_code_and_verdicts_agree_on_what_a_call_waits_for(native: ctypes.CDLL, program: list[Called]) -> None:
     rows = recorded(program)
     found = operations(program, rows)
-    here, there = native_covers(native, program, rows), python_covers(found, rows["start"])
+    here, there = native_covers(native, program, rows), python_covers(found)
     for number, call in enumerate(program):
         if not only_learned(call) and not is_seen_anew(call, program, number):
             assert not (here[number] & ~there[number]).any(), f"the watch takes {call} to cover more"
@@ -193,15 +211,64 @@ def test_native_code_and_verdicts_agree_on_what_a_call_waits_for(native: ctypes.
             assert not (there[number] & ~here[number]).any(), f"the watch takes {call} to cover less"
 
 
+def called(name: str, **changes: object) -> Called:
+    plain = Called(load_catalogue()[name], 0x1000, EVENTS[0], 0, 0, 0, 0, False, False, 0)
+    return replace(plain, **changes)
+
+
+ORDERED = [
+    called("cuMemcpyDtoHAsync_v2"),
+    called("cuEventRecord"),
+    called("cuStreamWaitEvent", stream=0x2000),
+    called("cuStreamSynchronize", stream=0x2000),
+]
+"""The device orders a download before the work of another stream, which is waited for."""
+
+
+def test_a_wait_covers_what_the_device_orders_before_its_stream(native: ctypes.CDLL) -> None:
+    assert native_covers(native, ORDERED, recorded(ORDERED))[3, 0]
+    later = [*ORDERED[:3], called("cuMemcpyDtoHAsync_v2"), ORDERED[3]]
+    assert native_covers(native, later, recorded(later))[4, [0, 3]].tolist() == [True, False]
+    third = [
+        *ORDERED[:3],
+        called("cuEventRecord", stream=0x2000, event=EVENTS[1]),
+        called("cuEventSynchronize", event=EVENTS[1]),
+    ]
+    assert native_covers(native, third, recorded(third))[4, 0]
+
+
+@pytest.mark.parametrize(
+    ("place", "end"),
+    [
+        (2, called("cuEventDestroy_v2")),
+        (3, called("cuStreamDestroy_v2", event=0x2000)),
+        (3, called("cuDevicePrimaryCtxReset_v2")),
+    ],
+)
+def test_what_has_the_handle_of_an_ended_stream_or_event_orders_nothing(
+    native: ctypes.CDLL, place: int, end: Called
+) -> None:
+    program = [*ORDERED[:place], end, *ORDERED[place:]]
+    assert not native_covers(native, program, recorded(program))[4, 0]
+
+
+def test_a_record_during_the_wait_orders_nothing(native: ctypes.CDLL) -> None:
+    rows = recorded(ORDERED)
+    rows["duration"][1] = rows["start"][2] - rows["start"][1] + 1
+    assert not native_covers(native, ORDERED, rows)[3, 0]
+
+
+def test_a_wait_that_began_before_the_order_covers_nothing_of_it(native: ctypes.CDLL) -> None:
+    rows = recorded(ORDERED)
+    rows["duration"][2] = rows["start"][3] - rows["start"][2] + 1
+    assert not native_covers(native, ORDERED, rows)[3, 0]
+
+
 @pytest.mark.parametrize("unseen", ["cuGraphLaunch", "cuIpcGetEventHandle"])
 def test_no_wait_covers_an_event_that_may_be_recorded_unseen(native: ctypes.CDLL, unseen: str) -> None:
-    def call(name: str, **changes: object) -> Called:
-        plain = Called(load_catalogue()[name], 0x1000, EVENTS[0], 0, 0, 0, 0, False, False, 0)
-        return replace(plain, **changes)
-
-    recorded_once = [call("cuMemcpyDtoHAsync_v2"), call("cuEventRecord"), call("cuEventSynchronize")]
+    recorded_once = [called("cuMemcpyDtoHAsync_v2"), called("cuEventRecord"), called("cuEventSynchronize")]
     assert native_covers(native, recorded_once, recorded(recorded_once))[2, 0]
-    again = [*recorded_once[:2], call(unseen, records=True), recorded_once[2]]
+    again = [*recorded_once[:2], called(unseen, records=True), recorded_once[2]]
     assert not native_covers(native, again, recorded(again))[3].any()
 
 
@@ -212,4 +279,4 @@ def test_an_upload_or_prefetch_that_waited_covers_nothing(native: ctypes.CDLL, n
     program = [plain, replace(plain, function=load_catalogue()[name], waits=1, to_host=False)]
     rows = recorded(program)
     assert not native_covers(native, program, rows).any()
-    assert not python_covers(operations(program, rows), rows["start"]).any()
+    assert not python_covers(operations(program, rows)).any()

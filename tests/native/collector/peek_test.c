@@ -40,7 +40,7 @@ static void close_memory(void)
     ffm_ranges_lock();
     assert(ffm_ranges_add(&range));
     ffm_ranges_unlock();
-    const ffm_cover cover = {false, CONTEXT, STREAM, ffm_now() + 1};
+    const ffm_cover cover = {.context = CONTEXT, .stream = STREAM, .before = ffm_now() + 1};
     ffm_arming_wait_ended(&cover, ffm_thread_self());
 }
 

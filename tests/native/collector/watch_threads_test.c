@@ -78,7 +78,7 @@ static void transfer(uint64_t start, uint64_t stream, int number, bool download)
 
 static void wait_for(uint64_t stream, bool everything)
 {
-    const ffm_cover cover = {everything, CONTEXT, stream, ffm_now() + 1};
+    const ffm_cover cover = {.everything = everything, .context = CONTEXT, .stream = stream, .before = ffm_now() + 1};
     ffm_arming_wait_ended(&cover, ffm_thread_self());
 }
 

@@ -7,11 +7,27 @@
 #include "catalogue.h"
 #include "thread.h"
 
+enum { FFM_STREAMS_BEHIND = 16 };
+
+/* Work of one stream that the device does before later work of another one, which waits for an event. */
+typedef struct {
+    uint64_t stream;
+    uint64_t before; /* what was issued before this time */
+    uint64_t since;  /* when the call returned that ordered it so */
+} ffm_ordered;
+
+/* Streams that a place in another one is behind. One that is missing makes a wait uncertain, never wrong. */
+typedef struct {
+    uint32_t count;
+    ffm_ordered streams[FFM_STREAMS_BEHIND];
+} ffm_behind;
+
 typedef struct {
     bool everything; /* of the context */
     uint32_t context;
-    uint64_t stream; /* otherwise, of this stream; see ffm_stream_key */
-    uint64_t before; /* issued before this time */
+    uint64_t stream;   /* otherwise, of this stream; see ffm_stream_key */
+    uint64_t before;   /* issued before this time */
+    ffm_behind behind; /* and what the device does before that */
 } ffm_cover;
 
 /* The handle that names the operation's stream in calls of any variant. */
@@ -21,7 +37,8 @@ uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *op
  * own. */
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
-/* Note where an event is recorded, or that this may happen unseen; call after each call. */
+/* Note where an event is recorded, or that this may happen unseen, and which streams wait for one; call after each call
+ * that becomes no part of a graph, and makes no stream one. */
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Whether the call waited, or learned that there is nothing to wait for, and for what. A call that waits for more than
@@ -31,7 +48,12 @@ bool ffm_waited(const ffm_function *function, const ffm_operation *operation, co
 
 static inline bool ffm_covers(const ffm_cover *cover, uint32_t context, uint64_t stream, uint64_t issued)
 {
-    return ((cover->everything && cover->context == context) || cover->stream == stream) && issued < cover->before;
+    if (((cover->everything && cover->context == context) || cover->stream == stream) && issued < cover->before)
+        return true;
+    for (uint32_t i = 0; i < cover->behind.count; i++)
+        if (cover->behind.streams[i].stream == stream)
+            return issued < cover->behind.streams[i].before;
+    return false;
 }
 
 /* In a forked child, where a thread that no longer exists may have held the lock. */

@@ -6,6 +6,7 @@
 #include "arming.h"
 #include "aside.h"
 #include "blocks.h"
+#include "captures.h"
 #include "counters.h"
 #include "extents.h"
 #include "faults.h"
@@ -115,7 +116,9 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     ffm_aside_driver_over();
     ffm_blocks_note(function, operation);
     ffm_managed_variables_note(function, arguments, operation);
-    ffm_waits_note(function, operation, thread);
+    /* While a graph is captured, a stream that waits for an event can become a part of it. */
+    if (function->effect != FFM_EFFECT_WAIT_EVENT || !ffm_capturing())
+        ffm_waits_note(function, operation, thread);
     if (function->kind == FFM_KIND_ORDER)
         ffm_arming_event_recorded();
     ffm_protected_data_add(function, arguments, operation, number, thread);
