@@ -17,6 +17,13 @@ or `overhead_quick.json`, and a picture next to it.
 
 This measures those programs that ended well bare, in one second or more, as the work folder's records say, and writes
 `overhead_strangers.json`.
+
+    python benchmarks/overhead.py --command "./program 1 2" --stage memory --stage sync-use    # programs of your own
+    python benchmarks/overhead.py --watched --stage memory --stage sync-use --rounds 3         # programs/watched.cu
+
+The first runs commands in the current folder, as they are, and writes `overhead_commands.json`. The second measures
+what watching memory could do too often, at two lengths each, and writes `overhead_watched.json`. With `--stage`, the
+other stages run once only, to give these their input.
 """
 
 from __future__ import annotations
@@ -29,13 +36,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from building import build_cuda
 from machine import description, undisturbed, watch_others
 from pictures import new_figure
 from rich.console import Console
@@ -98,6 +106,10 @@ class StageCost:
         return [wall / bare for wall, bare in zip(self.wall_s, self.bare_s, strict=True)]
 
 
+WATCHED = {"ordered": (4_000, 16_000), "again": (40_000, 160_000), "polled": (5_000, 20_000), "read": (2_000, 8_000)}
+"""The kinds of `programs/watched.cu`, and their turns."""
+
+
 def run_bare(command: list[str], output: Path) -> float:
     """Run the program bare; return the seconds from before its start to its end."""
     with output.open("wb") as sink:
@@ -123,16 +135,19 @@ def run_stage(stage: str, request: Request, cost: StageCost) -> None:
     cost.operations = sum(process.operations for process in run.processes)
 
 
-def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[str, Any]]:
-    """Return the results for each stage's cost."""
+def measure(
+    command: list[str], passes: list[Pass], rounds: int, counted: Collection[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the results for each stage's cost, or for those of the stages `counted`."""
+    chosen = [one for one in passes if counted is None or one.stage in counted]
     first = {one: StageCost() for one in passes}
     costs = {one: StageCost() for one in passes}
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="ffm-overhead-") as folder, Progress(console=console) as progress:
         bare_output = Path(folder) / "bare.log"
-        steps = progress.add_task("running", total=(rounds + 1) * len(passes))
+        steps = progress.add_task("running", total=len(passes) + rounds * len(chosen))
         for number in range(rounds + 1):
-            for one in passes:
+            for one in passes if number == 0 else chosen:
                 progress.update(steps, description=f"round {number} of {rounds}: bare and {one.title}")
                 request = Request(command, ResultsFolder(Path(folder)), None, one.watch)
                 cost = (first if number == 0 else costs)[one]
@@ -140,7 +155,24 @@ def measure(command: list[str], passes: list[Pass], rounds: int) -> list[dict[st
                     cost.bare_s.append(run_bare(command, bare_output))
                     run_stage(one.stage, request, cost)
                 progress.advance(steps)
-    return [summary(one, costs[one], first[one]) for one in passes]
+    return [summary(one, costs[one], first[one]) for one in chosen]
+
+
+@contextmanager
+def watched_programs() -> Iterator[list[tuple[str, list[str], Path]]]:
+    """Give the names, commands and folders of `programs/watched.cu`, with kernels of 20 us that do nothing."""
+    before = os.environ.get("VGPU_CONFIGURATION")
+    with tempfile.TemporaryDirectory(prefix="ffm-watched-") as folder:
+        program = build_cuda("watched", Path(folder))
+        configuration = Path(folder) / "vgpu"
+        configuration.write_text("kernel.default = 20\n")
+        os.environ["VGPU_CONFIGURATION"] = str(configuration)
+        try:
+            yield [(kind, [str(program), kind, str(turns)], Path.cwd()) for kind in WATCHED for turns in WATCHED[kind]]
+        finally:
+            del os.environ["VGPU_CONFIGURATION"]
+            if before is not None:
+                os.environ["VGPU_CONFIGURATION"] = before
 
 
 def strangers(work: Path) -> list[tuple[str, list[str], Path]]:
@@ -257,6 +289,8 @@ def chosen_runs(arguments: argparse.Namespace) -> list[tuple[str, list[str], Pat
     if arguments.strangers:
         found = strangers(arguments.strangers.absolute())
         return [one for one in found if not arguments.programs or one[0] in arguments.programs]
+    if arguments.commands:
+        return [(Path(words[0]).name, words, Path.cwd()) for words in map(shlex.split, arguments.commands)]
     if arguments.arguments:
         runs = [(arguments.samples[0], shlex.split(words)) for words in arguments.arguments]
     else:
@@ -278,6 +312,9 @@ def main() -> None:
         "--strangers", type=Path, metavar="WORK", help="programs in a work folder of benchmarks/strangers"
     )
     parser.add_argument("--programs", nargs="+", metavar="NAME", help="of those, only these")
+    parser.add_argument("--command", dest="commands", action="append", metavar="WORDS", help="a program of your own")
+    parser.add_argument("--watched", action="store_true", help="programs that watching memory could slow down")
+    parser.add_argument("--stage", dest="stages", action="append", choices=MEASURING_STAGES, help="default: all")
     parser.add_argument("--quick", action="store_true", help="measure quick mode alone")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of every stage, besides the first pass [5]")
     arguments = parser.parse_args()
@@ -288,13 +325,18 @@ def main() -> None:
     passes = passes_of(list(dict.fromkeys(arguments.watches or ["pages"])))
     if arguments.quick:
         passes = [Pass(QUICK)]
+    if arguments.stages:
+        passes = [one for one in passes if one.stage != QUICK]
     samples = []
     failed: list[str] = []
-    with watch_others() as others:
-        for name, command, folder in chosen_runs(arguments):
+    with (
+        watch_others() as others,
+        watched_programs() if arguments.watched else nullcontext(chosen_runs(arguments)) as runs,
+    ):
+        for name, command, folder in runs:
             try:
                 with as_a_stranger(folder) if arguments.strangers else nullcontext():
-                    stages = measure(command, passes, arguments.rounds)
+                    stages = measure(command, passes, arguments.rounds, arguments.stages)
             except (FfmError, subprocess.CalledProcessError) as error:
                 failed.append(f"{name}: {error}")
                 continue
@@ -303,8 +345,9 @@ def main() -> None:
     explain()
     print(others)
     kind = "_trace" if any(one.watch == "trace" for one in passes) else "_quick" if arguments.quick else ""
-    if arguments.strangers:
-        kind = "_strangers"
+    for name in ("strangers", "commands", "watched"):
+        if getattr(arguments, name):
+            kind = f"_{name}"
     results = RESULTS / f"overhead{kind}.json"
     results.parent.mkdir(exist_ok=True)
     results.write_text(json.dumps({**description(arguments, others), "samples": samples}, indent=2) + "\n")

@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "clock.h"
 #include "clock_reads.h"
+#include "downloaded_again.h"
 #include "foreign.h"
 #include "modes.h"
 #include "reached_memory.h"
@@ -352,6 +353,7 @@ int main(int count, char **arguments)
     watch_source(up);
     watch_results(down);
     ffm_test_sources_sent_again();
+    ffm_test_downloaded_again();
     ffm_test_viewed_memory();
     ffm_test_rows_counted_from_one();
     launch_often(sync);

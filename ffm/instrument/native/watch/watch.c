@@ -21,8 +21,18 @@
 #include "waits.h"
 #include "watched.h"
 
-static void before_copy(const ffm_copy *copy, const ffm_operation *operation)
+/* A call that downloads to several places keeps none. */
+static bool keeps(const ffm_function *function, const ffm_copy *copy, const ffm_operation *operation, uint32_t place)
 {
+    return place == 1 && function->kind == FFM_KIND_TRANSFER && function->asynchronous && copy->destination.host &&
+           !copy->source.host && copy->destination.address != 0 &&
+           copy->destination.address == operation->destination && ffm_extents_keep(&copy->destination);
+}
+
+static void before_copy(const ffm_copy *copy, const ffm_operation *operation, bool kept)
+{
+    if (kept)
+        return;
     if (copy->destination.host && copy->destination.address != 0) {
         ffm_access_over_in(copy->destination.address, ffm_box_end(&copy->destination));
         if (copy->destination.height == 1 && copy->destination.depth == 1)
@@ -44,13 +54,13 @@ static bool registers(const ffm_function *function)
 /* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
  * microseconds for each vector of a copy. Without keys, that is avoided where the program's other threads sleep, and
  * touch nothing meanwhile. */
-static void open_beside(const ffm_copy *copy)
+static void open_beside(const ffm_copy *copy, bool kept)
 {
     if (ffm_keys_closed(false) == 0 && ffm_threads_alone() == 0)
         return;
     if (copy->source.host && copy->source.address != 0)
         ffm_aside_driver(copy->source.address, ffm_box_end(&copy->source), false);
-    if (copy->destination.host && copy->destination.address != 0)
+    if (copy->destination.host && copy->destination.address != 0 && !kept)
         ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination), true);
 }
 
@@ -88,15 +98,26 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     ffm_signals_hold(); /* once for all steps, each of which locks the ranges */
     for (uint32_t place = 1;; place++) {
         ffm_ranges_lock();
-        before_copy(&copy, operation);
+        const bool kept = keeps(function, &copy, operation, place);
+        before_copy(&copy, operation, kept);
         ffm_ranges_unlock();
         if (copy.source.host && copy.source.address != 0)
             ffm_extents_used_by_gpu(copy.source.address, ffm_box_end(&copy.source));
-        open_beside(&copy);
+        open_beside(&copy, kept);
         if (!ffm_copy_of(function, arguments, operation, place, &copy))
             break;
     }
     ffm_signals_release();
+}
+
+/* It is left over if the call failed, or if its destination cannot be watched any more. */
+static void end_kept(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
+{
+    if (!function->asynchronous || !(operation->flags & FFM_OPERATION_HOST_DESTINATION) || !ffm_watch_active())
+        return;
+    ffm_ranges_lock();
+    ffm_extents_kept_over(operation->destination, thread->number);
+    ffm_ranges_unlock();
 }
 
 void ffm_watch_private_wait(ffm_thread *thread)
@@ -122,6 +143,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     if (function->kind == FFM_KIND_ORDER)
         ffm_arming_event_recorded();
     ffm_protected_data_add(function, arguments, operation, number, thread);
+    end_kept(function, operation, thread);
     ffm_cover cover;
     if (ffm_waited(function, operation, thread, &cover))
         ffm_arming_wait_ended(&cover, thread);

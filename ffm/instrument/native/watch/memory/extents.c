@@ -7,7 +7,9 @@
 #include "packing.h"
 #include "records.h"
 #include "sink.h"
+#include "thread.h"
 #include "traced.h"
+#include "unsettled.h"
 
 enum { GRANULES = 1024 };  /* most granules of one download */
 enum { AT_ONCE = 256 };    /* ranges that are remainders of downloads; each fault searches them */
@@ -73,10 +75,16 @@ uint32_t ffm_extents_granule(const ffm_range *range)
 }
 
 /* Of what is in flight, the driver may write other memory on the CPU. */
+static bool is_pinned(uint64_t address)
+{
+    return ffm_blocks_hold(address) && !ffm_blocks_managed(address);
+}
+
+/* What was kept is protected already. */
 static bool protect_in_flight(ffm_range *range)
 {
-    return ffm_blocks_hold(range->start) && !ffm_blocks_managed(range->start) && can_begin(1) &&
-           ffm_ranges_prepare(range);
+    return is_pinned(range->start) &&
+           (range->state == FFM_RANGE_PREPARED || (can_begin(1) && ffm_ranges_prepare(range)));
 }
 
 void ffm_extents_guard(ffm_range *range)
@@ -103,6 +111,72 @@ void ffm_extents_end(uint64_t start, uint64_t end)
             record(range, FFM_EXTENT_INTACT, range->start, range->end);
         range->intact = false;
     }
+}
+
+static bool can_keep(const ffm_range *range, const ffm_box *box)
+{
+    return range->download && !range->rest && range->kept == 0 && range->inherited == 0 &&
+           (range->state == FFM_RANGE_PREPARED || range->state == FFM_RANGE_ARMED) && ffm_box_same(&range->box, box);
+}
+
+/* The only range that has something in common with a box; NULL if there are none or several. */
+static ffm_range *only_range_in(const ffm_box *box)
+{
+    ffm_range *found = NULL;
+    const ffm_nearby nearby = ffm_ranges_nearby(box->address, ffm_box_end(box));
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (!ffm_box_touches(&range->box, box->address, ffm_box_end(box)))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = range;
+    }
+    return found;
+}
+
+bool ffm_extents_keep(const ffm_box *box)
+{
+    if (ffm_trace_on() || !extents.open || !is_pinned(box->address))
+        return false;
+    ffm_range *range = only_range_in(box);
+    if (range == NULL || !can_keep(range, box))
+        return false;
+    ffm_extents_end(range->start, range->end);
+    range->intact = range->followed = false;
+    range->granule = 0;
+    range->kept = ffm_thread_peek()->number + 1;
+    ffm_ranges_keep(range);
+    return true;
+}
+
+/* At an address. */
+static uint32_t place_of_kept(uint64_t address, uint32_t thread)
+{
+    const ffm_nearby nearby = ffm_ranges_nearby(address, address + 1);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        if (range->kept == thread + 1 && range->start == address)
+            return ffm_nearby_place(&nearby, i);
+    }
+    return FFM_NO_PLACE;
+}
+
+ffm_range *ffm_extents_take_kept(const ffm_range *range)
+{
+    const uint32_t place = place_of_kept(range->box.address, range->thread);
+    if (place == FFM_NO_PLACE || ffm_ranges_at(place)->state != FFM_RANGE_PREPARED ||
+        !ffm_box_same(&ffm_ranges_at(place)->box, &range->box))
+        return NULL;
+    ffm_ranges_replace(place, range);
+    return ffm_ranges_at(place);
+}
+
+void ffm_extents_kept_over(uint64_t address, uint32_t thread)
+{
+    const uint32_t place = place_of_kept(address, thread);
+    if (place != FFM_NO_PLACE)
+        ffm_ranges_remove(place);
 }
 
 void ffm_extents_begin(ffm_range *range, bool first)

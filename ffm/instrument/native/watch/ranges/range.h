@@ -52,6 +52,7 @@ typedef struct {
     bool intact;      /* nobody could touch it unrecorded since its call */
     bool followed;    /* all of it is armed, or recorded as touched */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
+    uint32_t kept;    /* number, plus 1, of the thread whose call overwrites it, and keeps its pages closed; or 0 */
     uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */
     uint32_t key;     /* of the thread that may use it, while it is keyed */
 } ffm_range;

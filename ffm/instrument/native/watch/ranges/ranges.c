@@ -244,6 +244,14 @@ void ffm_ranges_replace(uint32_t place, const ffm_range *range)
     end_change();
 }
 
+void ffm_ranges_keep(ffm_range *range)
+{
+    begin_change();
+    set_state(range, FFM_RANGE_PREPARED);
+    range->unchanged = false;
+    end_change();
+}
+
 void ffm_ranges_hold_open(bool hold)
 {
     watched.held_open = hold;

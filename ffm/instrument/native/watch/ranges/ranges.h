@@ -43,6 +43,9 @@ bool ffm_ranges_add_armed(const ffm_range *range);
 /* Put a range in the place of an armed one of the same box. Its pages stay protected. */
 void ffm_ranges_replace(uint32_t place, const ffm_range *range);
 
+/* A range that is closed to all threads stays so, but an access to it means nothing, and opens it. */
+void ffm_ranges_keep(ffm_range *range);
+
 /* Remove a range; the last one moves to its index. */
 void ffm_ranges_remove(uint32_t place);
 

@@ -100,10 +100,13 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
     watchable = watchable && !pageable_given;
     if ((range->launch || range->writes_only) && drop_equal(range, watchable))
         return;
-    if (!watchable || !ffm_ranges_add(range))
+    ffm_range *added = range->download && watchable ? ffm_extents_take_kept(range) : NULL;
+    if (added == NULL && watchable && ffm_ranges_add(range))
+        added = ffm_ranges_at(ffm_ranges_count() - 1);
+    if (added == NULL)
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
     else if (range->download && alone_before != 0 && alone() == alone_before)
-        ffm_extents_guard(ffm_ranges_at(ffm_ranges_count() - 1));
+        ffm_extents_guard(added);
 }
 
 /* Rows with whole pages between them are watched one by one, so that the gaps stay open. */
