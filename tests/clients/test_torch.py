@@ -71,11 +71,12 @@ def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> Non
     assert analysis.matching.unmatched_s == 0
 
 
-def test_what_elementwise_kernels_do_not_use_as_addresses_leaves_the_watch_on(tmp_path: Path) -> None:
-    program = HERE / "torch_elements.py"
+@pytest.mark.parametrize(("name", "turns"), [("torch_elements", 50), ("torch_picks", 30)])
+def test_what_kernels_do_not_use_as_addresses_leaves_the_watch_on(name: str, turns: int, tmp_path: Path) -> None:
+    program = HERE / f"{name}.py"
     analysis = measured(PYTHON, program, tmp_path)
     (site,) = sites_at_mark(analysis, program)
-    assert (site.call, site.count) == ("cudaDeviceSynchronize", 50)
+    assert (site.call, site.count) == ("cudaDeviceSynchronize", turns)
     assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
 
 
