@@ -31,19 +31,22 @@ class Suite:
 
 
 def read(path: Path) -> Suite:
-    """Read a suite; `build` and `run` of its head apply to programs that have none, with `{name}` for the name.
+    """Read a suite; `build` and `run` of its head apply to programs that have none, with `{name}` for the name and
+    `{here}` for the folder of the file.
 
     Raises:
         OSError, ValueError, KeyError: It cannot be read, is no TOML, or a program lacks a command.
     """
     content = tomllib.loads(path.read_text())
-    programs = {}
+    programs, here = {}, path.resolve().parent
     for name, own in content["programs"].items():
         build, run = (own.get(key, content.get(key)) for key in ("build", "run"))
         if build is None or run is None:
             raise KeyError(f"{path}: {name} has no command to {'build' if build is None else 'run'} it")
         folder = own.get("folder", name)
-        programs[name] = Program(folder, *(one.format(name=name, flags=own.get("flags", "")) for one in (build, run)))
+        programs[name] = Program(
+            folder, *(one.format(name=name, here=here, flags=own.get("flags", "")) for one in (build, run))
+        )
     return Suite(programs)
 
 
