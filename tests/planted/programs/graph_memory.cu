@@ -13,9 +13,9 @@ static void allocated_anew(cudaStream_t stream, cudaGraphExec_t graph, int *inne
     UPLOAD_ASYNC(inner, sent, bytes, stream); // transfer: anew needed (sent), read, never absent
     check(cudaFreeAsync(inner, stream));
     check(cudaGraphLaunch(graph, stream));
-    UPLOAD_ASYNC(inner, sent, bytes, stream); // transfer: anew needed or repeat (of sent), read, never absent
+    UPLOAD_ASYNC(inner, sent, bytes, stream);      // transfer: anew needed or repeat (of sent), read, never absent
     DOWNLOAD_ASYNC(arrived, inner, bytes, stream); // transfer: anew needed or copy, read, never absent
-    WAIT(arrival, cudaStreamSynchronize(stream)); // sync: anew required, read, never absent
+    WAIT(arrival, cudaStreamSynchronize(stream));  // sync: anew required, read, never absent
     expect("sum", sum(arrived, count), 5 * count);
 }
 

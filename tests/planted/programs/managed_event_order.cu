@@ -1,5 +1,6 @@
 // Kernels write managed memory on two streams, turn by turn, and events order each stream's work after the other's. The
-// CPU waits for the second stream only, and reads what the first one's kernels wrote: in each turn, at the end, or never.
+// CPU waits for the second stream only, and reads what the first one's kernels wrote: in each turn, at the end, or
+// never.
 // variants: each, end, never
 #include "planted.h"
 
@@ -23,7 +24,10 @@ void program()
         fill(second, count, turn, after);
         check(cudaEventRecord(over, after));
         check(cudaStreamWaitEvent(before, over, 0));
-        WAIT(turn, cudaStreamSynchronize(after)); // sync: each required, end unnecessary or conditionally unnecessary, never unnecessary or conditionally unnecessary
+        WAIT(
+            turn,
+            cudaStreamSynchronize(
+                after)); // sync: each required, end unnecessary or conditionally unnecessary, never unnecessary or conditionally unnecessary
         if (variant("each"))
             expect("sum", sum(first, count), turn * count);
     }

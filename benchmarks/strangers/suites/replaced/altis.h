@@ -6,7 +6,8 @@
 
 static inline cudaMemLocation location_of(int device)
 {
-    return device < 0 ? cudaMemLocation{cudaMemLocationTypeHost, 0} : cudaMemLocation{cudaMemLocationTypeDevice, device};
+    return device < 0 ? cudaMemLocation{cudaMemLocationTypeHost, 0}
+                      : cudaMemLocation{cudaMemLocationTypeDevice, device};
 }
 
 static inline cudaError_t cudaMemPrefetchAsync(const void *address, size_t bytes, int device, cudaStream_t stream = 0)
