@@ -24,10 +24,8 @@ void program()
         fill(second, count, turn, after);
         check(cudaEventRecord(over, after));
         check(cudaStreamWaitEvent(before, over, 0));
-        WAIT(
-            turn,
-            cudaStreamSynchronize(
-                after)); // sync: each required, end unnecessary or conditionally unnecessary, never unnecessary or conditionally unnecessary
+        // sync: each required, end unnecessary or conditionally unnecessary, never unnecessary or conditionally unnecessary
+        WAIT(turn, cudaStreamSynchronize(after));
         if (variant("each"))
             expect("sum", sum(first, count), turn * count);
     }
