@@ -245,7 +245,7 @@ class ViewCommand(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Add a section for each class that occurs in the JSON, or say how to see them."""
         super().format_epilog(ctx, formatter)
-        if ctx.meta[_JSON_REQUESTED]:
+        if ctx.meta.get(_JSON_REQUESTED, False):
             self._describe_json(formatter)
             return
         option = "--json" if any("--json" in param.opts for param in self.params) else "--format json"

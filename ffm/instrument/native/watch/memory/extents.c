@@ -74,13 +74,12 @@ uint32_t ffm_extents_granule(const ffm_range *range)
     return can_begin(box->width / granule + 1) ? (uint32_t)granule : 0;
 }
 
-/* Of what is in flight, the driver may write other memory on the CPU. */
 static bool is_pinned(uint64_t address)
 {
     return ffm_blocks_hold(address) && !ffm_blocks_managed(address);
 }
 
-/* What was kept is protected already. */
+/* Of what is in flight, the driver may write other memory than pinned on the CPU. What was kept is protected already. */
 static bool protect_in_flight(ffm_range *range)
 {
     return is_pinned(range->start) &&
