@@ -65,7 +65,7 @@ def disappearing(trace: Trace, times: Gpu, row: int, latency: int) -> int:
     """Return how much of a removed wait's latency disappears with it, whatever waits next: what it woke late, in the
     timeline in which all of that is saved. Where threads share processors, the others ran then, and still do.
     """
-    shares = times.late[trace.process_of_thread[trace.thread[row]]] < NEVER_OVER
+    shares = times.late[process_of(trace, row)] < NEVER_OVER
     if len(times.shown) == 0 or shares or times.shown[row] < times.late_limit:
         return 0
     return max(min(int(times.shown[row]), latency) - times.usual, 0)

@@ -79,7 +79,7 @@ static bool is_pinned(uint64_t address)
     return ffm_blocks_hold(address) && !ffm_blocks_managed(address);
 }
 
-/* Of what is in flight, the driver may write other memory than pinned on the CPU. What was kept is protected already. */
+/* Other memory than pinned is left open: the driver may write it on the CPU. What was kept is protected already. */
 static bool protect_in_flight(ffm_range *range)
 {
     return is_pinned(range->start) &&
