@@ -12,7 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ffm.report.names import cut_middle, shorten
-from ffm.report.numbers import ESTIMATOR_MEANINGS, ESTIMATORS, Estimator, Saving, Scale, percent, shown_estimators
+from ffm.report.numbers import (
+    ESTIMATOR_MEANINGS,
+    ESTIMATORS,
+    Estimator,
+    Saving,
+    Scale,
+    percent,
+    saved_together,
+    shown_estimators,
+)
 
 NARROWEST = 80
 """Columns that every screen may use. Narrower terminals wrap the lines themselves; no number is truncated."""
@@ -103,6 +112,17 @@ def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
         line.append(padded, style="underline" if header and text else column.style)
         line.append("" if last else " " * GAP)
     return line
+
+
+def run_title(application: str, scale: Scale) -> Text:
+    """Return `als: 3.938 s of wall time`, with which the screens of a whole run begin."""
+    return Text(f"{application}: {scale.seconds(scale.wall_s)} of wall time", style="bold")
+
+
+def all_fixed(everything: Saving | None, scale: Scale, estimator: Estimator) -> list[RenderableType]:
+    """Return the line that says what fixing everything would save; none if that is unknown or nothing."""
+    together = saved_together(everything, scale, estimator)
+    return [paragraph(together, style="bold")] if together else []
 
 
 def saving_columns(estimator: Estimator) -> list[Column]:

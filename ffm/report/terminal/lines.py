@@ -11,12 +11,14 @@ from ffm.report.names import cut_behind_place
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent, plural
 from ffm.report.terminal.layout import (
     Column,
+    all_fixed,
     bullet,
     following,
     heading,
     meanings,
     paragraph,
     recoverable,
+    run_title,
     saving_cells,
     saving_columns,
     table,
@@ -27,7 +29,8 @@ def render_lines(view: LinesView, width: int = 80) -> RenderableType:
     """Lay out the lines for a terminal of the given width."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
-        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
+        run_title(view.application, scale),
+        *all_fixed(view.everything, scale, view.estimator),
     ]
     if not view.lines and not view.hidden:
         return Group(*parts, paragraph(view.nothing))

@@ -11,17 +11,19 @@ from rich.text import Text
 
 from ffm.report import not_measured, unproved
 from ffm.report.commands import command
-from ffm.report.numbers import Scale, count, percent, plural, saved_together
+from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section
 from ffm.report.terminal.kept_waits import costly_waits, waits_section
 from ffm.report.terminal.layout import (
     Column,
+    all_fixed,
     bullet,
     following,
     heading,
     meanings,
     paragraph,
     recoverable,
+    run_title,
     saving_cells,
     saving_columns,
     table,
@@ -45,7 +47,7 @@ POINTS = Shape([("site", lambda row: str(row.number)), ("calls", lambda row: cou
 def render_overview(view: Overview, width: int = 80) -> RenderableType:
     """Lay out the overview for a terminal of the given width."""
     scale = Scale(view.wall_s)
-    parts = _title(view, scale)
+    parts: list[RenderableType] = _head(view, scale)
     if view.command:
         parts.append(paragraph(shlex.join(view.command), style="dim"))
     if unproved.recorded(view.origin):
@@ -98,7 +100,7 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     """Lay out the most important part of the overview for a terminal: its best rows, without single points."""
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
-        *_title(view, scale),
+        *_head(view, scale),
         *([paragraph(view.portion)] if view.portion else []),
         *_path(view),
     ]
@@ -128,11 +130,9 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
-def _title(view: Overview, scale: Scale) -> list[RenderableType]:
+def _head(view: Overview, scale: Scale) -> list[RenderableType]:
     """Show how long the run takes, and how much of that could be saved."""
-    title = Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold")
-    together = saved_together(view.everything, scale, view.estimator)
-    return [title, paragraph(together, style="bold")] if together else [title]
+    return [run_title(view.application, scale), *all_fixed(view.everything, scale, view.estimator)]
 
 
 def _path(view: Overview) -> list[RenderableType]:

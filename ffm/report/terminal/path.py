@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ffm.report.commands import command
 from ffm.report.numbers import Scale, count, percent, plural
-from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, table
+from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, run_title, table
 from ffm.report.waiting.changes import ChangeView, Gain
 from ffm.report.waiting.path import PathView
 from ffm.report.waiting.region import RegionBounds, RegionView
@@ -210,9 +210,7 @@ def _gain(gain: Gain, scale: Scale) -> str:
 def render_change(view: ChangeView, width: int = 80) -> RenderableType:
     """Lay out what changes would save."""
     scale = Scale(view.wall_s)
-    parts: list[RenderableType] = [
-        Text(f"{view.application}: {scale.seconds(view.wall_s)} of wall time", style="bold"),
-    ]
+    parts: list[RenderableType] = [run_title(view.application, scale)]
     shown = sorted(view.changes, key=lambda change: -change.region.path_s)
     for change in shown[:LISTED_CHANGES]:
         how = "gone" if change.factor is None else f"{change.factor:g}x as fast"

@@ -10,10 +10,10 @@ from rich.text import Text
 from ffm.model.groups.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural, saved_together
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
 from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.kept_waits import costly_waits
-from ffm.report.terminal.layout import INDENT, bullet, following, heading, paragraph, typed
+from ffm.report.terminal.layout import INDENT, all_fixed, bullet, following, heading, paragraph, typed
 from ffm.results.places import StackFrame
 
 INNER_FRAMES, OUTER_FRAMES = 3, 4
@@ -30,8 +30,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     places = plural(len(view.remedies) + view.hidden, "place")
     parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
-    together = saved_together(view.everything, scale, view.estimator)
-    parts += [paragraph(together)] if together else []
+    parts += all_fixed(view.everything, scale, view.estimator)
     told: dict[tuple[str, ...], int] = {}
     for remedy in view.remedies:
         first = told.setdefault(tuple(remedy.steps), remedy.number)
