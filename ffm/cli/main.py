@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
+import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -69,10 +72,30 @@ class CommandsOnDemand(click.Group):
             raise TypeError(f"{entry.module}.{entry.attribute} is not a command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments begin with. For an unknown one, the error says what may be meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(error.message + _meant(args[0]), ctx) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def _meant(name: str) -> str:
+    """Return what somebody may have meant by a word that is no command; nothing if nobody can tell."""
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    if near:
+        return f" Did you mean `ffm {near[0]}`?"
+    program = Path(name)
+    if program.is_file() and os.access(program, os.X_OK):
+        return f" To measure a program: ffm run {name}"
+    return f" To measure a script: ffm run python {name}" if program.is_file() and program.suffix == ".py" else ""
 
 
 @click.group(cls=CommandsOnDemand, context_settings={"help_option_names": ["-h", "--help"]})

@@ -101,6 +101,18 @@ def test_wrong_usage_is_explained(ffm: CommandLine) -> None:
     answer = ffm("nonsense")
     assert answer.status == 2
     assert "No such command 'nonsense'" in answer.errors
+    assert "Did you mean" not in answer.errors
+
+
+def test_a_misspelled_command_is_recognised(ffm: CommandLine) -> None:
+    assert "Did you mean `ffm apply-remedy`?" in ffm("aply-remedy").errors
+
+
+def test_a_program_in_place_of_a_command_is_explained(ffm: CommandLine, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.touch()
+    assert f"ffm run {sys.executable}\n" in ffm(sys.executable).errors
+    assert f"ffm run python {script}\n" in ffm(str(script)).errors
 
 
 @pytest.mark.parametrize("command", [["report"], ["report", "--json"], ["export"], ["--help"]])
