@@ -28,7 +28,7 @@ def test_the_last_line_is_shown(tmp_path: Path, written: bytes, shown: str) -> N
 @pytest.mark.parametrize("written", [b"", b" \n\n"], ids=["nothing", "blank lines"])
 def test_a_program_that_said_nothing(tmp_path: Path, written: bytes) -> None:
     (tmp_path / "out.log").write_bytes(written)
-    assert where_output(tmp_path / "out.log") == f"It wrote nothing to {tmp_path / 'out.log'}."
+    assert where_output(tmp_path / "out.log") == f"It wrote nothing (its output would be in {tmp_path / 'out.log'})."
 
 
 def test_output_that_cannot_be_read(tmp_path: Path) -> None:

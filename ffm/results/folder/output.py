@@ -24,7 +24,7 @@ def where_output(log: Path) -> str:
     except OSError:
         return f"Its output is in {log}."
     if not lines:
-        return f"It wrote nothing to {log}."
+        return f"It wrote nothing (its output would be in {log})."
     last = lines[-1].strip()
     shown = last if len(last) <= LONGEST else f"{last[:LONGEST]}…"
     return f'Its output is in {log}, and ends with "{plain(shown)}".'
