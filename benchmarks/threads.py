@@ -33,6 +33,7 @@ RESULTS = Path(__file__).parent / "results" / "threads.json"
 KINDS = (
     "pool", "pipeline", "barrier", "joined", "mutex", "shared", "apart",
     "ring", "chain", "leader", "uneven", "promised", "readers", "frees",
+    "workers", "makers", "beside", "four", "mixed", "polling", "callbacks", "sections", "futures",
 )  # fmt: skip
 STREAMS = ("own", "legacy")
 TASKS = 3000

@@ -353,10 +353,154 @@ static void frees()
     });
 }
 
+/* Four threads take small tasks from a queue. */
+static void workers()
+{
+    Queue queue(static_cast<std::size_t>(tasks) + 4);
+    for (int number = 0; number < tasks; ++number)
+        queue.put(number);
+    for (int thread = 0; thread < 4; ++thread)
+        queue.put(-1);
+    side_by_side(4, [&queue](int) {
+        const Lane lane;
+        for (int number = queue.take(); number >= 0; number = queue.take())
+            lane.task(1, 3 + number * 11 % 7);
+    });
+}
+
+/* Two threads, of which one works longer, make what a third one takes. */
+static void makers()
+{
+    Queue queue(6);
+    side_by_side(3, [&queue](int thread) {
+        const Lane lane;
+        if (thread == 2) {
+            for (int number = 0; number < tasks; ++number) {
+                queue.take();
+                work(5);
+            }
+            return;
+        }
+        for (int number = thread; number < tasks; number += 2) {
+            lane.task(1, thread ? 30 : 8);
+            queue.put(number);
+        }
+    });
+}
+
+/* One thread has all tasks, and another one only works on the CPU. */
+static void beside()
+{
+    side_by_side(2, [](int thread) {
+        if (thread == 1) {
+            work(tasks * 60);
+            return;
+        }
+        const Lane lane;
+        for (int number = 0; number < tasks; ++number)
+            lane.task(1, 20);
+    });
+}
+
+/* Four threads have nothing to do with each other, and tasks that take unequally long. */
+static void four()
+{
+    side_by_side(4, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 4)
+            lane.task(1 + number % 2, 8 * (thread + 1));
+    });
+}
+
+/* Of two threads, one asks again and again whether its work is done. */
+static void polling()
+{
+    side_by_side(2, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 2) {
+            if (thread == 0) {
+                lane.task(1, 20);
+                continue;
+            }
+            lane.set(1);
+            work(10);
+            check(cudaMemcpyAsync(lane.host, lane.device, 1, cudaMemcpyDeviceToHost, lane.stream));
+            while (cudaStreamQuery(lane.stream) == cudaErrorNotReady)
+                ;
+            total += *lane.host;
+        }
+    });
+}
+
+/* Two threads, whose streams also call functions of the host. */
+static void callbacks()
+{
+    side_by_side(2, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 2) {
+            if (number % 16 < 2)
+                check(cudaLaunchHostFunc(lane.stream, [](void *) { ++total; }, nullptr));
+            lane.task(1, thread ? 12 : 22);
+        }
+    });
+}
+
+/* Rounds of three different jobs, each for a thread of its own. */
+static void sections()
+{
+    const Lane first, second, third;
+    for (int number = 0; number < tasks; number += 30) {
+        side_by_side(3, [&](int thread) {
+            for (int part = 0; part < (thread == 2 ? 6 : 12); ++part) {
+                if (thread == 0)
+                    first.task(1, 15);
+                else if (thread == 1)
+                    second.plain(1, 10);
+                else
+                    third.task(2, 25);
+            }
+        });
+    }
+}
+
+/* Of three threads, only one waits needlessly. */
+static void mixed()
+{
+    side_by_side(3, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 3) {
+            if (thread == 1)
+                lane.task(1, 25);
+            else
+                lane.plain(1, 15);
+        }
+    });
+}
+
+/* Futures of which two are always under way. */
+static void futures()
+{
+    const Lane lanes[2];
+    std::future<void> under_way[2];
+    for (int number = 0; number < tasks; number += 25) {
+        const int place = number / 25 % 2;
+        if (under_way[place].valid())
+            under_way[place].get();
+        under_way[place] = std::async(std::launch::async, [lane = &lanes[place]] {
+            for (int part = 0; part < 25; ++part)
+                lane->task(1, 10 + part % 3 * 5);
+        });
+    }
+    for (std::future<void> &one : under_way)
+        one.get();
+}
+
 static const std::map<std::string, void (*)()> kinds = {
-    {"pool", pool},     {"pipeline", pipeline}, {"barrier", barrier}, {"joined", joined}, {"mutex", mutex},
-    {"shared", shared}, {"apart", apart},       {"ring", ring},       {"chain", chain},   {"leader", leader},
-    {"uneven", uneven}, {"promised", promised}, {"readers", readers}, {"frees", frees},
+    {"pool", pool},           {"pipeline", pipeline}, {"barrier", barrier}, {"joined", joined}, {"mutex", mutex},
+    {"shared", shared},       {"apart", apart},       {"ring", ring},       {"chain", chain},   {"leader", leader},
+    {"uneven", uneven},       {"promised", promised}, {"readers", readers}, {"frees", frees},   {"workers", workers},
+    {"makers", makers},       {"beside", beside},     {"four", four},       {"mixed", mixed},   {"polling", polling},
+    {"callbacks", callbacks}, {"sections", sections}, {"futures", futures},
 };
 
 int main(int count, char **words)

@@ -15,6 +15,7 @@ from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.evidence.threads.lock_waits import lock_waits_of_rows
+from ffm.evidence.threads.processor_times import delayed_by_own
 from ffm.evidence.threads.thread_lives import lives_of_rows
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.evidence.transfers.staged_copies import STAGED_BYTES
@@ -89,9 +90,16 @@ def device_work(
         stream_device=device,
         lives=lives_of_rows(tracing.threads, columns, thread) if tracing is not None and tracing.threads else None,
         locks=None if tracing is None or tracing.locks is None else lock_waits_of_rows(tracing.locks, columns, thread),
+        delayed=_delayed(tracing, columns, thread),
         direction=_directions(columns, transfers),
         asked=asked,
     )
+
+
+def _delayed(tracing: Tracing | None, columns: Columns, thread: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    if tracing is None or tracing.processor_times is None:
+        return None
+    return delayed_by_own(tracing.processor_times, columns, thread)
 
 
 def _let_go(columns: Columns) -> None:

@@ -218,6 +218,11 @@ class DeviceWork:
     locks: LockWaits | None = None
     """None if nothing was recorded of them."""
 
+    delayed: NDArray[np.int64] | None = None
+    """Shape (threads,): for how many nanoseconds each thread could have run, and had no processor because others of its
+    process did; -1 if it is not known. None if nothing was recorded of that.
+    """
+
     direction: NDArray[np.uint8] | None = None
     """A value of `Direction`; None if it is not known."""
 

@@ -14,6 +14,7 @@ from ffm.evidence.named_work import context_devices, launched_kernels
 from ffm.evidence.operations import EVENTS, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.threads.lock_waits import recorded_lock_waits
+from ffm.evidence.threads.processor_times import recorded_processor_times
 from ffm.evidence.threads.thread_lives import recorded_lives
 from ffm.evidence.transfers.host_memory import host_memory_columns
 from ffm.instrument.pinning import least_pinning_s
@@ -155,6 +156,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         sampled=sampled_work(measured.recordings, columns),
         threads=recorded_lives(measured.recordings, columns),
         locks=None if request.leave else recorded_lock_waits(measured.recordings),
+        processor_times=None if request.leave else recorded_processor_times(measured.recordings),
         devices=context_devices(measured.recordings),
         kernels=launched_kernels(measured.recordings, columns),
     )

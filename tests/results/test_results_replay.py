@@ -157,6 +157,7 @@ def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:
         findings.work,
         stream_device=np.array([0, 3], np.int32),
         independent=np.array([False, True]),
+        delayed=np.array([5, -1], np.int64),
         direction=np.arange(len(findings.timeline), dtype=np.uint8) % 4,
         asked=np.arange(len(findings.timeline), dtype=np.int32) % 3 - 1,
         locks=LockWaits(*(np.array([one], np.int64) for one in (0, 20, 1, 40))),

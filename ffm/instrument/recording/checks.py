@@ -38,6 +38,7 @@ FIELDS: dict[str, dict[str, int | str]] = {
     "resumptions": {"operation": LARGEST, "thread": "threads"},
     "lives": {"time": LARGEST},
     "lock_waits": {"since": LARGEST, "released": LARGEST, "waiter": "threads", "releaser": "threads"},
+    "processor_times": {"time": LARGEST, "process_ran": LARGEST, "ran": LARGEST, "delayed": LARGEST},
     "contexts": {"number": 256, "device": 65535},
     "joined": {"one": ADDRESS, "other": ADDRESS},
 }  # fmt: skip

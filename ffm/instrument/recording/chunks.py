@@ -41,6 +41,7 @@ TABLES = {
     "resumptions": ("ffm_resumption", "FFM_CHUNK_RESUMPTIONS"),
     "lives": ("ffm_life", "FFM_CHUNK_LIVES"),
     "lock_waits": ("ffm_lock_wait", "FFM_CHUNK_LOCK_WAITS"),
+    "processor_times": ("ffm_processor_time", "FFM_CHUNK_PROCESSOR_TIMES"),
     "contexts": ("ffm_context", "FFM_CHUNK_CONTEXTS"),
     "joined": ("ffm_joined", "FFM_CHUNK_JOINED"),
     "given": ("ffm_given", "FFM_CHUNK_GIVEN"),

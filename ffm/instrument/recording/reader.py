@@ -72,6 +72,8 @@ class Recording:
     """`ffm_life` rows: who started and joined which thread."""
     lock_waits: Table
     """`ffm_lock_wait` rows: which thread waited until another one let something go."""
+    processor_times: Table
+    """`ffm_processor_time` rows: how long threads had a processor, and waited for one."""
     contexts: Table
     """`ffm_context` rows: the device of each context."""
     joined: Table

@@ -4,11 +4,15 @@ Now and then something delays a waiting thread for much longer than waking takes
 host of a virtual machine. A fix does not save that. Another run has it elsewhere or not at all, and where a site has it
 hardly ever, it does not come with the wait.
 
-Threads of a process can also delay each other, if they share processors. Then one runs whenever the others are late,
-so they are late at the same time less often than by chance.
+Threads of a process can also delay each other, if they share processors. Their waits are then late because others run,
+which a fix changes, and not by chance. The kernel tells for how long a thread could have run and had no processor
+(`DeviceWork.delayed`). Where that was not recorded, threads show it: one runs whenever the others are late, so they are
+late at the same time less often than by chance.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +34,9 @@ OFTEN_LATE = 10
 
 BY_CHANCE = 0.5
 """Threads share processors if all of them are late at once for less than this share of the time expected by chance."""
+
+BY_SHARING = 0.5
+"""Threads share processors if they spent at least this share of the time by which they were late waiting for one."""
 
 NEVER_NS = 1 << 62
 
@@ -55,21 +62,34 @@ def late_from(site: NDArray[np.int32], latency: NDArray[np.int64], usual_ns: int
     return np.where(late <= SELDOM * waits, limit, NEVER_NS)
 
 
+def beyond_work(latency: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for how long waits lasted beyond the GPU's work; all of one that had nothing left to wait for."""
+    return np.where(latency < 0, -1 - latency, latency)
+
+
 def sharing_processors(
     timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int
 ) -> NDArray[np.bool_]:
-    """Return whether the threads of each process seem to share processors, shape (processes,).
+    """Return whether the threads of each process share processors, shape (processes,).
 
     `latency` and `usual_ns` as for `late_from`. O(n log n) for n late waits.
     """
     shares = np.zeros(work.processes, np.bool_)
     if work.processes == len(work.process_of_thread):
         return shares
-    rows = np.flatnonzero(latency >= late_limit(usual_ns))
-    often = np.bincount(timeline.thread[rows], minlength=len(work.process_of_thread)) >= OFTEN_LATE
-    rows = rows[often[timeline.thread[rows]]]
+    threads = len(work.process_of_thread)
+    beyond = beyond_work(latency)
+    rows = np.flatnonzero(beyond >= late_limit(usual_ns))
+    late = np.bincount(timeline.thread[rows], weights=beyond[rows] - usual_ns, minlength=threads)
+    known = np.zeros(threads, np.bool_) if work.delayed is None else work.delayed >= 0
+    delayed = np.where(known, np.zeros(threads) if work.delayed is None else work.delayed, 0)
+    by_process = functools.partial(np.bincount, work.process_of_thread, minlength=work.processes)
+    told = by_process(weights=np.where(known, late, 0))
+    shares = (told > 0) & (by_process(weights=np.minimum(delayed, late)) >= BY_SHARING * told)
+    often = np.bincount(timeline.thread[rows], minlength=threads) >= OFTEN_LATE
+    rows = rows[often[timeline.thread[rows]] & (latency[rows] >= 0)]
     process = work.process_of_thread[timeline.thread[rows]]
-    for number in np.unique(process).tolist():
+    for number in np.unique(process[told[process] == 0]).tolist():
         own = rows[process == number]
         over = timeline.start[own] + timeline.duration[own]
         shares[number] = _take_turns(timeline.thread[own], over - (latency[own] - usual_ns), over)
@@ -98,3 +118,28 @@ def _take_turns(thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArra
     together = np.diff(moment[order])[late == len(threads)].sum()
     expected = share.prod() * span
     return bool(expected >= OFTEN_LATE * (end - begin).mean() and together < BY_CHANCE * expected)
+
+
+def late_at_once(timeline: Timeline, work: DeviceWork, late: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for how many nanoseconds all threads of each process are late at once that live then, shape (processes,).
+
+    Nothing of the program gets on meanwhile: threads fall asleep and wake. `late`, shape (n,), is by how much each row
+    is late. A thread lives from its first row to its last one; while only one does, none counts.
+    """
+    found = np.zeros(work.processes, np.int64)
+    over = timeline.start + timeline.duration
+    count = len(work.process_of_thread)
+    first, last = np.full(count, NEVER_NS), np.zeros(count, np.int64)
+    np.minimum.at(first, timeline.thread, timeline.start)
+    np.maximum.at(last, timeline.thread, over)
+    rows = np.flatnonzero(late > 0)
+    for process in np.unique(work.process_of_thread[timeline.thread[rows]]).tolist():
+        own = rows[work.process_of_thread[timeline.thread[rows]] == process]
+        threads = np.flatnonzero((work.process_of_thread == process) & (first < NEVER_NS))
+        moment = np.concatenate([first[threads], last[threads], over[own] - late[own], over[own]])
+        lives = np.repeat([1, -1, 0, 0], [len(threads), len(threads), len(own), len(own)])
+        sleeps = np.repeat([0, 0, 1, -1], [len(threads), len(threads), len(own), len(own)])
+        order = np.argsort(moment, kind="stable")
+        living, asleep = np.cumsum(lives[order])[:-1], np.cumsum(sleeps[order])[:-1]
+        found[process] = np.diff(moment[order])[(living > 1) & (asleep >= living)].sum()
+    return found

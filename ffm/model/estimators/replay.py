@@ -33,8 +33,9 @@ So a wait may meet work that another call enqueued after the wait began. That do
 no later than it did, and no wait of such a run ends later.
 
 Threads may share processors (`ffm.model.estimators.lateness`). Then one that woke late had to wait until another one
-stopped running: it goes on as early as that one, but no earlier than if it had woken as usual. The lower end of the
-interval assumes that it is as late as before.
+stopped running: it goes on as early as that one, but no earlier than if it had woken as usual. None of its lateness is
+chance. The lower end of the interval assumes that it is as late as before. The upper end adds the time in which all of
+them were late at once, by the part that the waits of the fix have in their lateness.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
@@ -61,7 +62,14 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
-from ffm.model.estimators.lateness import NEVER_NS, late_from, late_limit, sharing_processors
+from ffm.model.estimators.lateness import (
+    NEVER_NS,
+    beyond_work,
+    late_at_once,
+    late_from,
+    late_limit,
+    sharing_processors,
+)
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
@@ -236,7 +244,26 @@ class Replay:
 
     @functools.cached_property
     def _late_from(self) -> NDArray[np.int64]:
-        return late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
+        limits = late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
+        if self._shares.any():  # it is no chance there
+            limits[self._timeline.site[self._shares[self._work.process_of_thread[self._timeline.thread]]]] = NEVER_NS
+        return limits
+
+    @functools.cached_property
+    def _shares(self) -> NDArray[np.bool_]:
+        inference = self.inference
+        return sharing_processors(self._timeline, self._work, inference.likely.latency, inference.latency_ns)
+
+    @functools.cached_property
+    def _late(self) -> NDArray[np.int64]:
+        """By how much each row's wait was late."""
+        usual = self.inference.latency_ns
+        beyond = beyond_work(self.inference.likely.latency)
+        return np.where(beyond >= late_limit(usual), beyond - usual, 0)
+
+    @functools.cached_property
+    def _late_at_once(self) -> NDArray[np.int64]:
+        return late_at_once(self._timeline, self._work, self._late)
 
     @functools.cached_property
     def _never_sharing(self) -> NDArray[np.int64]:
@@ -244,9 +271,7 @@ class Replay:
 
     @functools.cached_property
     def _late_by_sharing(self) -> NDArray[np.int64]:
-        usual = self.inference.latency_ns
-        shares = sharing_processors(self._timeline, self._work, self.inference.likely.latency, usual)
-        return np.where(shares, late_limit(usual), NEVER_NS)
+        return np.where(self._shares, late_limit(self.inference.latency_ns), NEVER_NS)
 
     def _replays(self, fixes: list[Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
@@ -293,7 +318,22 @@ class Replay:
         self._stretches.keep(course)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
-        return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._touched_s(fix))
+        high = max(likely[2], fast[2], slow[1]) + self._handing_over_s(fix)
+        return Replayed(likely[1], max(low, 0.0), high, self._touched_s(fix))
+
+    def _handing_over_s(self, fix: Fix) -> float:
+        """Return for how long threads that share processors hand them over in waits that the fix changes: the part of
+        these in all late ones, of the time in which nothing of the program gets on.
+        """
+        if not self._shares.any():
+            return 0.0
+        rows = at(self._order, fix.members)
+        of_row = self._work.process_of_thread[self._timeline.thread]
+        processes = self._work.processes
+        changed = np.bincount(of_row[rows], weights=self._late[rows], minlength=processes)
+        late = np.bincount(of_row, weights=self._late, minlength=processes)
+        part = np.where(self._shares, changed / np.maximum(late, 1), 0.0)
+        return float((part * self._late_at_once).max()) / NANOSECONDS_IN_SECOND
 
     def _touched_s(self, fix: Fix) -> float:
         inference, duration = self.inference, self._timeline.duration

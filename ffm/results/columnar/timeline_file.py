@@ -113,6 +113,7 @@ def save_timeline(
                 if table_of is None
                 else {one.name: getattr(table_of, one.name).tolist() for one in fields(table_of)}
             )
+        tables["delayed"] = None if work.delayed is None else work.delayed.tolist()
         tables["independent"] = None if work.independent is None else work.independent.tolist()
         metadata["ffm.work"] = json.dumps(tables | {"events": work.events})
     write_compressed(columns, table, metadata, path)
@@ -164,6 +165,7 @@ def load_results_timeline(
         events=described.events,
         stream_device=device,
         independent=apart,
+        delayed=None if described.delayed is None else np.array(described.delayed, np.int64),
         lives=None if described.lives is None else described.lives.table(),
         locks=None if described.locks is None else described.locks.table(),
         encounters=None if described.encounters is None else described.encounters.table(),
@@ -255,6 +257,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     events: Number
     stream_device: list[Annotated[int, msgspec.Meta(ge=0, le=MOST_DEVICES)]] | None = None
     independent: list[bool] | None = None
+    delayed: list[Annotated[int, msgspec.Meta(ge=-1, le=LONGEST)]] | None = None
     lives: _Lives | None = None
     locks: _Locks | None = None
     encounters: _Encounters | None = None
@@ -272,6 +275,8 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
             raise ColumnError("it does not name the device of each stream")
         if self.independent is not None and len(self.independent) != streams:
             raise ColumnError("it does not say of each stream whether it is ordered")
+        if self.delayed is not None and len(self.delayed) != len(self.process_of_thread):
+            raise ColumnError("it does not say of each thread how long it waited for a processor")
         if self.lives is not None:
             self.lives.check(rows, len(self.process_of_thread))
         if self.locks is not None:

@@ -78,6 +78,29 @@ class ThreadLife(Record, frozen=True, kw_only=True):
     joiner: _NumberOrNone = -1
 
 
+class ProcessorTimes(Record, frozen=True, kw_only=True):
+    """How long threads had a processor in nanoseconds, and waited for one, as the kernel counted: columns of equal
+    length. Numbers as in `ThreadLife`.
+    """
+
+    process: list[Number] = msgspec.field(default_factory=list)
+    thread: list[Number] = msgspec.field(default_factory=list)
+    ran: list[Count] = msgspec.field(default_factory=list)
+    delayed: list[Count] = msgspec.field(default_factory=list)
+    own: list[Annotated[float, msgspec.Meta(ge=0, le=1)]] = msgspec.field(default_factory=list)
+    """The share of the processors' time that all threads of the process had, from its recording's begin on."""
+
+    def references(self) -> Iterator[Reference]:
+        """Yield nothing: numbers of threads without operations are passed over.
+
+        Raises:
+            ValueError: The columns are not of equal length.
+        """
+        if len({len(getattr(self, name)) for name in self.__struct_fields__}) > 1:
+            raise ValueError("the columns of processor times have different lengths")
+        yield from ()
+
+
 class RecordedLockWaits(Record, frozen=True, kw_only=True):
     """Waits of threads, outside of driver calls, that ended because another one let go what they waited for: columns of
     equal length. Times and numbers as in `ThreadLife`.
@@ -180,6 +203,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     threads: list[ThreadLife] = msgspec.field(default_factory=list)
     locks: RecordedLockWaits | None = None
     """None if waits for locks were not recorded, since ffm was to leave the program."""
+    processor_times: ProcessorTimes | None = None
+    """None if they were not recorded, as `locks`."""
     devices: list[ContextDevice] = msgspec.field(default_factory=list)
     kernels: list[LaunchedKernels] = msgspec.field(default_factory=list)
 
@@ -190,6 +215,8 @@ class Tracing(Document, frozen=True, kw_only=True):
         yield from self.sampled.references(len(self.stacks))
         if self.locks is not None:
             yield from self.locks.references()
+        if self.processor_times is not None:
+            yield from self.processor_times.references()
 
 
 class Memory(Document, frozen=True, kw_only=True):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.estimators.lateness import sharing_processors
-from ffm.model.estimators.replay import Replay
+from ffm.model.estimators.lateness import late_at_once, sharing_processors
+from ffm.model.estimators.replay import Replay, Replayed
 from ffm.model.timeline import Kind, Timeline
+from tests.examples import examples
 from tests.model.given_times import given_gpu_times
-from tests.model.simulator import SYNC, Call, Member, traced_together
+from tests.model.simulator import SYNC, Call, Member, families, traced_together
 
 MICROSECOND = 1_000
 USUAL = MICROSECOND
@@ -60,9 +64,18 @@ def turn_ns() -> int:
     return int(timeline.start[3 * TASKS] - timeline.start[0])
 
 
-def likely_s(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64], rows: NDArray[np.bool_]) -> float:
+def replayed(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64], rows: NDArray[np.bool_]) -> Replayed:
     inference = dataclasses.replace(given_gpu_times(timeline, work, gpu), latency_ns=USUAL)
-    return Replay(timeline, work, inference).selected(rows).likely_s
+    return Replay(timeline, work, inference).selected(rows)
+
+
+def likely_s(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64], rows: NDArray[np.bool_]) -> float:
+    return replayed(timeline, work, gpu, rows).likely_s
+
+
+def delayed(work: DeviceWork, *nanoseconds: int) -> DeviceWork:
+    """Let it be known for how long each thread waited for a processor; -1 if it is not."""
+    return dataclasses.replace(work, delayed=np.array(nanoseconds, np.int64))
 
 
 def shares(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> list[bool]:
@@ -105,3 +118,67 @@ def test_threads_that_are_late_at_the_same_time_have_processors_of_their_own() -
 def test_few_late_waits_show_nothing() -> None:
     turn = turn_ns()
     assert shares(*two_threads(turn, turn, turns=9)) == [False]
+
+
+@pytest.mark.parametrize(("part", "share"), [(0.0, False), (0.4, False), (0.6, True), (5.0, True)])
+@pytest.mark.parametrize("begins", [0.25, 1.0])
+def test_what_the_kernel_counted_tells_whether_threads_share_processors(
+    begins: float, part: float, share: bool
+) -> None:
+    """Whether they are late in turn or not. Of the delay of a thread, as much counts as its waits were late."""
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(int(begins * turn), turn)
+    late = round(part * TURNS * turn)
+    assert shares(timeline, delayed(work, late, late), gpu) == [share]
+
+
+def test_threads_of_which_nothing_was_counted_do_not_decide() -> None:
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(turn // 4, turn)
+    assert shares(timeline, delayed(work, -1, TURNS * turn), gpu) == [True]
+    assert shares(timeline, delayed(work, -1, 0), gpu) == [False]
+    assert shares(timeline, delayed(work, -1, -1), gpu) == [False]
+
+
+def test_threads_that_never_waited_for_a_processor_save_what_they_save_alone() -> None:
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(turn // 4, turn)
+    waits = unneeded(timeline, work)
+    alone = replayed(timeline, work, gpu, waits)
+    assert shares(timeline, work, gpu) == [False]
+    assert replayed(timeline, delayed(work, 0, 0), gpu, waits) == alone
+    shared = replayed(timeline, delayed(work, TURNS * turn, TURNS * turn), gpu, waits)
+    assert alone.likely_s < shared.likely_s <= shared.high_s
+    assert shared.low_s == alone.low_s
+
+
+@given(families(), st.integers(0, 1 << 40), st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_no_more_is_saved_than_the_run_takes(members: list[Member], nanoseconds: int, data: st.DataObject) -> None:
+    timeline, work, gpu = traced_together(members)
+    late = np.array(data.draw(st.lists(st.sampled_from([0, 50]), min_size=len(timeline), max_size=len(timeline))))
+    waking = np.where(timeline.wait > 0, USUAL + late * MICROSECOND, 0)
+    first = np.searchsorted(timeline.thread, timeline.thread)
+    later = np.cumsum(waking) - waking
+    timeline = dataclasses.replace(
+        timeline,
+        start=timeline.start + later - later[first],
+        duration=timeline.duration + waking,
+        wait=timeline.wait + waking,
+    )
+    work = delayed(work, *[nanoseconds] * len(work.process_of_thread))
+    found = replayed(timeline, work, gpu, timeline.problem != 0)
+    over = timeline.start + timeline.duration
+    assert 0 <= found.low_s <= found.likely_s <= found.high_s
+    assert found.likely_s <= (over.max() - timeline.start.min()) / 1e9
+
+
+def test_late_at_once_are_threads_of_which_none_gets_on() -> None:
+    """Two threads are late for three quarters of a turn together, in each one; one alone never is."""
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(turn // 4, turn)
+    latency = given_gpu_times(timeline, work, gpu).likely.latency
+    late = np.where(latency > USUAL, latency - USUAL, 0)
+    [found] = late_at_once(timeline, work, late)
+    assert found == pytest.approx(TURNS * turn * 0.75, rel=0.05)
+    assert late_at_once(timeline, work, np.where(timeline.thread == 0, late, 0)).tolist() == [0]

@@ -39,6 +39,7 @@
 #include "plan_file.h"
 #include "portion.h"
 #include "printing.h"
+#include "processor_times.h"
 #include "python_frames.h"
 #include "readback.h"
 #include "samples.h"
@@ -75,7 +76,14 @@ static void begin_thread(uint64_t name, uint32_t number)
 {
     ffm_handovers_thread(name, number);
     ffm_thread_lives_number(name, number);
+    ffm_processor_times_thread(number);
     ffm_samples_thread();
+}
+
+static void end_thread(void)
+{
+    ffm_processor_times_thread_ends();
+    ffm_samples_thread_ends();
 }
 
 static void become_child(void)
@@ -93,6 +101,7 @@ static void become_child(void)
     ffm_thread_lives_after_fork();
     ffm_lock_waits_after_fork();
     ffm_kernel_names_after_fork();
+    ffm_processor_times_after_fork(ffm_thread_number());
     ffm_samples_after_fork();
     ffm_portion_after_fork();
     if (ffm_call_mode() & FFM_MODE_WATCH)
@@ -168,7 +177,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
         return -2;
     ffm_wrappers_lead_to(ffm_call);
     ffm_thread_on_new(begin_thread);
-    ffm_thread_on_end(ffm_samples_thread_ends);
+    ffm_thread_on_end(end_thread);
     ffm_watch_when_gone(ffm_contents_gone);
     if (!ffm_sink_open(folder, mode))
         return -1;
@@ -182,6 +191,7 @@ int ffm_collector_open(const char *folder, uint32_t mode, const char *plan_path)
     if (mode & FFM_MODE_LIVES) {
         ffm_thread_lives_open();
         ffm_lock_waits_open();
+        ffm_processor_times_open();
     }
     if (mode & FFM_MODE_SAMPLES)
         ffm_samples_open();

@@ -16,7 +16,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 16, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 17, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -94,7 +94,8 @@ enum {
     FFM_CHUNK_FRAMES = 20,
     FFM_CHUNK_PYTHON_FRAMES = 21,
     FFM_CHUNK_JOINED = 22,
-    FFM_CHUNK_GIVEN = 23
+    FFM_CHUNK_GIVEN = 23,
+    FFM_CHUNK_PROCESSOR_TIMES = 24
 };
 
 typedef struct {
@@ -441,6 +442,19 @@ typedef struct {
     uint32_t waiter;   /* their numbers */
     uint32_t releaser;
 } ffm_lock_wait;
+
+enum { FFM_NO_THREAD = 0xFFFFFFFF };
+
+/* What the kernel counted of a thread until its end, or the process's, in nanoseconds (stage 2). The first one of a
+ * process is none of a thread, and is from the begin of the recording. */
+typedef struct {
+    uint64_t time;
+    uint64_t process_ran; /* processor time of all threads of the process */
+    uint64_t ran;         /* of the thread */
+    uint64_t delayed;     /* it could have run, and had no processor */
+    uint32_t number;      /* of the thread, or FFM_NO_THREAD */
+    uint32_t processors;  /* on how many the process may run, in its first record */
+} ffm_processor_time;
 
 /* A CUDA context (stage 2). */
 typedef struct {

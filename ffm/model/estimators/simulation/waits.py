@@ -75,6 +75,8 @@ def disappearing(trace: Trace, times: Gpu, row: int, latency: int) -> int:
 def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: int) -> None:
     """Remember by how much a wait woke its thread late, for `ffm.model.estimators.simulation.threads.run_in_turn`."""
     thread, latency = thread_of(trace, row), int(times.latency[row])
+    if latency < 0:  # nothing was left to wait for
+        latency = -1 - latency
     late = latency >= times.late[process_of(trace, row)] and not change.later
     state.late.by[thread] = latency - times.usual if late else 0
     state.late.removed[thread] = change.no_wait
