@@ -170,6 +170,13 @@ def test_calls_are_summed_over_their_sites() -> None:
     assert max(bar.x + bar.width for line in lines for bar in line.bars) <= WIDTH
 
 
+def test_the_whole_run_and_its_calls_have_the_same_colours() -> None:
+    analysis = sample_analysis()
+    sites = {kind for line in calls_picture(analysis, "carry").lines for kind in (bar.kind for bar in line.bars)}
+    whole = {bar.kind for bar in run_picture(analysis, "carry").lines[0].bars}
+    assert whole == sites | {"cpu"}
+
+
 def test_a_run_of_several_threads_is_drawn_to_the_sum_of_their_calls() -> None:
     analysis = msgspec.structs.replace(sample_analysis(), wall_s=10.0)
     [line] = run_picture(analysis, "carry").lines

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ffm.report.numbers import Estimator, Scale, count, percent
 from ffm.report.unproved import UnprovedWaits
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.site import Site
 from ffm.results.places import place
 
 WIDTH = 960
@@ -88,12 +90,9 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     scale = Scale(analysis.wall_s)
     calls = sum(site.total_s for site in analysis.sites)
     waiting = sum(site.wait_s for site in analysis.sites)
-    problem = sum(site.wait_s for site in analysis.sites if site.problem_count)
     shares = [
         Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
-        Share(calls - waiting, "call", "in traced calls, not waiting"),
-        Share(waiting - problem, "wait", "waiting for the GPU where needed" if analysis.proves else "waiting"),
-        Share(problem, "problem", "waiting for the GPU at sites with a problem"),
+        *_call_shares(analysis.sites, proves=analysis.proves),
     ]
     recoverable = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
     if analysis.everything is not None:
@@ -111,17 +110,16 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     Calls below `SMALLEST_SHARE` of the run would be rows without a visible bar.
     """
     scale = Scale(analysis.wall_s)
-    total: dict[str, float] = defaultdict(float)
-    wait: dict[str, float] = defaultdict(float)
+    sites: dict[str, list[Site]] = defaultdict(list)
     for site in analysis.sites:
-        total[site.call] += site.total_s
-        wait[site.call] += site.wait_s
+        sites[site.call].append(site)
+    total = {call: sum(site.total_s for site in made) for call, made in sites.items()}
     recoverable = {fold.name: _seconds(fold.benefit, estimator) for fold in analysis.folds}
     rows = [
         _Row(
             call,
             None,
-            _call_shares(total[call], wait[call]),
+            _call_shares(sites[call], proves=analysis.proves),
             recoverable.get(call, 0.0),
             _value(scale, total[call], recoverable.get(call, 0.0), "recoverable"),
         )
@@ -137,7 +135,7 @@ def unproved_picture(waits: list[UnprovedWaits], scale: Scale) -> Picture:
         _Row(
             f"{one.where.call} {one.where.place}",
             one.where.site,
-            _call_shares(one.total_s, one.waited_s),
+            _shares(one.total_s, {"wait": one.waited_s}, proves=False),
             one.high_s,
             f"{scale.seconds(one.total_s)}, saves at most {scale.seconds(one.high_s)}",
             AT_MOST,
@@ -158,7 +156,7 @@ def sequence_picture(analysis: Analysis, number: int, estimator: Estimator) -> P
             _Row(
                 f"{count(position)}. {where.call} {where.place}",
                 where.site,
-                _call_shares(site.total_s, site.wait_s),
+                _call_shares([site], proves=analysis.proves),
                 recoverable,
                 _value(scale, site.total_s, recoverable, "recoverable alone"),
             )
@@ -172,11 +170,21 @@ def _value(scale: Scale, total_s: float, recoverable_s: float, words: str) -> st
     return scale.seconds(total_s) if nothing else f"{scale.seconds(total_s)}, {recoverable} {words}"
 
 
-def _call_shares(total_s: float, wait_s: float) -> list[Share]:
-    return [
-        Share(wait_s, "wait", "waiting for the GPU"),
-        Share(max(total_s - wait_s, 0.0), "call", "in the call, not waiting"),
-    ]
+def _call_shares(sites: Sequence[Site], *, proves: bool) -> list[Share]:
+    """Return what the calls of sites took: the calls themselves, and their waits, of sites with a problem apart."""
+    waits = {"wait": 0.0, "problem": 0.0}
+    for site in sites:
+        waits["problem" if site.problem_count else "wait"] += site.wait_s
+    return _shares(sum(site.total_s for site in sites), waits, proves=proves)
+
+
+def _shares(total_s: float, waits: dict[str, float], *, proves: bool) -> list[Share]:
+    words = {
+        "wait": "waiting for the GPU where needed" if proves else "waiting",
+        "problem": "waiting for the GPU at sites with a problem",
+    }
+    called = Share(max(total_s - sum(waits.values()), 0.0), "call", "in traced calls, not waiting")
+    return [called, *(Share(seconds, kind, words[kind]) for kind, seconds in waits.items())]
 
 
 def _seconds(benefit: Benefit, estimator: Estimator) -> float:
