@@ -8,6 +8,8 @@ from ffm.model.groups.names import base_name
 
 _DOTS_BEFORE, _DOTS_BEHIND = re.compile(r"\.{1,3}\Z"), re.compile(r"\A\.{1,3}")
 """Dots next to the cut, which brings dots of its own."""
+SHORTEST_CALL = 6
+"""Columns for a call in front of its place: three letters, `cud...`. With fewer, the place is shortened, too."""
 
 
 def shorten(name: str, width: int) -> str:
@@ -27,6 +29,17 @@ def cut_middle(text: str, width: int) -> str:
     front = room // 2
     begin, end = text[:front], text[len(text) - (room - front) :]
     return f"{_DOTS_BEFORE.sub('', begin)}...{_DOTS_BEHIND.sub('', end)}"
+
+
+def cut_before_place(text: str, width: int) -> str:
+    """Shorten `cudaDeviceSynchronize cg.cu:66 from als.cu:184` to a number of columns: the places stay as long as a few
+    letters of the call fit before them.
+    """
+    if len(text) <= width:
+        return text
+    call, _, places = text.partition(" ")
+    room = width - len(places) - 1
+    return f"{call[: room - 3]}... {places}" if room >= SHORTEST_CALL else cut_middle(text, width)
 
 
 def cut_behind_place(text: str, width: int) -> str:

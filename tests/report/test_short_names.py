@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.report.names import cut_behind_place, cut_middle, shorten
+from ffm.report.names import cut_before_place, cut_behind_place, cut_middle, shorten
 
 LONG = (
     "void cusp::system::detail::generic::multiply<thrust::device_policy<thrust::system::cuda::tag>, "
@@ -42,6 +42,20 @@ def test_a_cut_through_dots_leaves_one_row_of_them() -> None:
 )
 def test_a_line_number_stays_when_the_calls_behind_it_are_cut(width: int, short: str) -> None:
     assert cut_behind_place("core/solve.cu:12 cudaMemcpy, cudaFree", width) == short
+    assert len(short) <= width
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [
+        (60, "cudaDeviceSynchronize cg.cu:66 from als.cu:184"),
+        (36, "cudaDevi... cg.cu:66 from als.cu:184"),
+        (31, "cud... cg.cu:66 from als.cu:184"),
+        (30, "cudaDeviceSyn...rom als.cu:184"),
+    ],
+)
+def test_places_stay_when_the_call_before_them_is_cut(width: int, short: str) -> None:
+    assert cut_before_place("cudaDeviceSynchronize cg.cu:66 from als.cu:184", width) == short
     assert len(short) <= width
 
 

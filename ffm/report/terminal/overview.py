@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ffm.report import not_measured, unproved
 from ffm.report.commands import command
+from ffm.report.names import cut_before_place, cut_middle
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section
 from ffm.report.terminal.kept_waits import costly_waits, waits_section
@@ -37,11 +38,18 @@ class Shape:
 
     columns: Sequence[tuple[str, Callable[[Row], str]]]
     what: str
+    cut: Callable[[str, int], str] = cut_middle
 
 
 FOLDS = Shape([("sites", lambda row: count(row.operations)), ("calls", lambda row: count(row.calls))], "call")
-SEQUENCES = Shape([("length", lambda row: count(row.operations)), ("number", lambda row: str(row.number))], "starts at")
-POINTS = Shape([("site", lambda row: str(row.number)), ("calls", lambda row: count(row.calls))], "call and place")
+SEQUENCES = Shape(
+    [("length", lambda row: count(row.operations)), ("number", lambda row: str(row.number))],
+    "starts at",
+    cut_before_place,
+)
+POINTS = Shape(
+    [("site", lambda row: str(row.number)), ("calls", lambda row: count(row.calls))], "call and place", cut_before_place
+)
 
 
 def render_overview(view: Overview, width: int = 80) -> RenderableType:
@@ -174,7 +182,7 @@ def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width
         columns = [
             *saving_columns(view.estimator),
             *(Column(header, right=True) for header, _ in shape.columns),
-            Column(shape.what, flexible=True),
+            Column(shape.what, flexible=True, cut=shape.cut),
         ]
         savings = saving_cells(scale, [row.saving for row in section.rows], view.estimator)
         rows = [
