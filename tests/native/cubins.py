@@ -9,7 +9,7 @@ import pyarrow
 ARCHITECTURE, FIRST_PARAMETER = 90, 0x210
 EXIT = (0x794D, 0)
 
-_PROGBITS, _SYMTAB, _STRTAB, _RELA, _ATTRIBUTES = 1, 2, 3, 4, 0x70000000
+_PROGBITS, _SYMTAB, _STRTAB, _RELA, _REL, _ATTRIBUTES = 1, 2, 3, 4, 9, 0x70000000
 
 
 def load(place: int, width: int, index: int = 0xFF, bank: int = 0, to: int = 0) -> tuple[int, int]:
@@ -34,21 +34,27 @@ def cubin(
     *,
     architecture: int = ARCHITECTURE,
     relocations: bytes = b"",
+    named: str = "",
 ) -> bytes:
-    """Return a cubin with one kernel, whose parameters are given by offset and size, in bytes."""
+    """Return a cubin with one kernel, whose parameters are given by offset and size, in bytes. Bank 4 may name a
+    function elsewhere.
+    """
     name = kernel.encode()
     size = max(offset + own for offset, own in parameters)
     attributes = struct.pack("<BBHIHH", 4, 0x0A, 8, 1, FIRST_PARAMETER, size)
     for ordinal, (offset, own) in enumerate(parameters):
         attributes += struct.pack("<BBHIHHI", 4, 0x17, 12, 0, ordinal, offset, own << 18 | 0x1F000)
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 5, 0, 16 * len(instructions))
+    symbols += struct.pack("<IBBHQQ", len(name) + 2, 0x12, 0, 0, 0, 0)
     contents = [
         (b".shstrtab", _STRTAB, 0, 0, b""),
-        (b".strtab", _STRTAB, 0, 0, b"\0" + name + b"\0"),
+        (b".strtab", _STRTAB, 0, 0, b"\0" + name + b"\0" + named.encode() + b"\0"),
         (b".symtab", _SYMTAB, 2, 1, symbols),
         (b".nv.info." + name, _ATTRIBUTES, 3, 5, attributes),
         (b".text." + name, _PROGBITS, 3, 0, b"".join(struct.pack("<QQ", *word) for word in instructions)),
         (b".rela.text." + name, _RELA, 3, 5, relocations),
+        (b".nv.constant4", _PROGBITS, 0, 0, bytes(8)),
+        (b".rel.nv.constant4", _REL, 3, 7, struct.pack("<QQ", 0, 2 << 32 | 2) if named else b""),
     ]
     names = b"\0" + b"".join(one[0] + b"\0" for one in contents)
     contents[0] = (*contents[0][:4], names)

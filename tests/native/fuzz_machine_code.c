@@ -15,7 +15,7 @@ static void found(const ffm_kernel_code *kernel, void *context)
     if (strlen(kernel->name) > *most || kernel->text_bytes > *most)
         abort();
     ffm_may_be_address(kernel->architecture, kernel->text, kernel->text_bytes,
-                       ffm_parameters_begin(kernel->architecture));
+                       ffm_parameters_begin(kernel->architecture), kernel->asserts);
     static ffm_given_values given = {.count = FFM_PARAMETERS_FOLLOWED, .blocks = {3, 2, 1}};
     memset(given.known, true, sizeof given.known);
     ffm_values_read read;

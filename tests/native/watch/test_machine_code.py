@@ -20,6 +20,8 @@ static void show(const ffm_kernel_code *kernel, void *context)
     printf("%s ", kernel->name);
     for (uint32_t place = 0; place < kernel->bytes; place++)
         putchar(kernel->read[place / 8] >> place % 8 & 1 ? 'r' : '-');
+    if (!kernel->asserts)
+        puts(" calls others");
 }
 int main(int argc, char **argv)
 {
@@ -104,3 +106,15 @@ def test_code_of_an_unknown_layout_reads_everything(reader: Path, tmp_path: Path
     whole = cubin("kernel", GIVEN, code)
     for end in range(0, len(whole), 7):
         assert read(reader, tmp_path, whole[:end]) == ""
+
+
+@pytest.mark.parametrize(("named", "others"), [("", False), ("__assertfail", False), ("vprintf", True)])
+def test_which_functions_elsewhere_are_named_is_told(reader: Path, tmp_path: Path, named: str, *, others: bool) -> None:
+    code = cubin("kernel", GIVEN, [POINTER, EXIT], named=named)
+    assert ("calls others" in read(reader, tmp_path, code)) is others
+
+
+@pytest.mark.parametrize("place", [0x20, 0x24])
+def test_where_stacks_are_is_no_parameter(reader: Path, tmp_path: Path, place: int) -> None:
+    code = cubin("kernel", GIVEN, [POINTER, COUNT, load(place, 4), EXIT])
+    assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"

@@ -17,9 +17,11 @@ MAIN = """
 int main(int argc, char **argv)
 {
     static uint64_t code[2048];
-    for (int i = 3; i < argc; i++)
-        code[i - 3] = strtoull(argv[i], NULL, 0);
-    puts(ffm_may_be_address(atoi(argv[1]), (uint8_t *)code, 8 * (argc - 3), atoi(argv[2])) ? "used" : "not used");
+    for (int i = 4; i < argc; i++)
+        code[i - 4] = strtoull(argv[i], NULL, 0);
+    const bool used =
+        ffm_may_be_address(atoi(argv[1]), (uint8_t *)code, 8 * (argc - 4), atoi(argv[2]), atoi(argv[3]) != 0);
+    puts(used ? "used" : "not used");
 }
 """
 UPPER = FIRST_PARAMETER + 12
@@ -61,9 +63,10 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "flow"
 
 
-def used(flow: Path, code: Code, architecture: int = HOPPER) -> bool:
+def used(flow: Path, code: Code, architecture: int = HOPPER, *, asserts: bool = False) -> bool:
     words = [hex(word) for instruction in code for word in instruction]
-    done = subprocess.run([flow, str(architecture), str(UPPER), *words], capture_output=True, text=True, check=True)
+    command = [flow, str(architecture), str(UPPER), str(int(asserts)), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {"used\n": True, "not used\n": False}[done.stdout]
 
 
@@ -265,6 +268,70 @@ def test_what_threads_do_together_is_done_by_each(flow: Path) -> None:
     # Each goes on where it is told to, after that or without it.
     assert used(flow, [WORD, collective(4), EXCHANGE, END, overwrite, EXIT, store(6, 4), EXIT])
     assert used(flow, [collective(3), WORD, END, EXIT, store(6, 4), EXIT])
+
+
+RETURN = 0x950 | ALWAYS | 12 << 24, 7 << 23 | 0x0003800000
+"""RET.REL.NODEC R12."""
+
+
+def call(instructions: int, behind: int) -> Code:
+    """Call what is so many instructions on from the next one; the function returns to the one of that number."""
+    word, more = branch(instructions)
+    returns = 0x002 | ALWAYS | 4 << 9 | 12 << 16 | 16 * behind << 32, 0xF00
+    return [returns, (word & ~0xFFF | 0x944, more)]
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [(3, False), (4, True)],  # right behind the call, or elsewhere: then it may be anywhere
+)
+def test_a_function_returns_to_its_caller(flow: Path, behind: int, expected: bool) -> None:
+    """Before the first of two calls to a function that does nothing, R7 does not hold the half, but after it there is a
+    store; before the second one it does.
+    """
+    first, second = [*call(6, 2), store(6, 4)], [WORD, *call(2, behind + 3), calculate(ADD, 7, 4, 5, 255), EXIT]
+    assert used(flow, [*first, *second, RETURN]) is expected
+    # What the function leaves in registers comes to its callers.
+    assert used(flow, [*call(2, 2), store(6, 4), EXIT, WORD, RETURN])
+
+
+def test_fields_without_operands_name_no_registers(flow: Path) -> None:
+    word = load(FIRST_PARAMETER + 8, 8, to=0)
+    lower = load(FIRST_PARAMETER + 4, 8, to=0)  # the half to R0
+    # nvdisasm: MOV R11, 0x7; SEL R11, RZ, 0x7, P0; VIADD R11, R4, 0x7
+    for instruction in ((0x00000007000B7802, 0xF00), (0x00000007FF0B7807, 0), (0x00000007040B7836, 0)):
+        assert not used(flow, [word, instruction, store(10, 4), EXIT])
+        assert not used(flow, [lower, instruction, calculate(MOVE, 0, 255, 5, 0), store(10, 4), EXIT])
+
+
+TO_STACK = 0x387 | ALWAYS | 1 << 24 | 17 << 32, 0x100800
+"""STL [R1], R17."""
+NAMED = load(8, 8, bank=4, to=2)
+"""LDC.64 R2, c[0x4][0x8]."""
+CALL_NAMED = 0x343 | ALWAYS | 2 << 24, 0x0003C00000
+"""CALL.ABS.NOINC R2."""
+FROM_STACK = 0x983 | ALWAYS | 10 << 16 | 1 << 24, 0x100800
+"""LDL R10, [R1]."""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ([TO_STACK, NAMED, CALL_NAMED], False),  # what is printed is text
+        ([calculate(MOVE, 5, 255, 17, 255), NAMED, CALL_NAMED], True),  # its address is one
+        ([calculate(MOVE, 14, 255, 17, 255), NAMED, CALL_NAMED], False),  # and no argument
+        ([TO_STACK, FROM_STACK, NAMED, CALL_NAMED], True),
+        ([TO_STACK, NAMED, branch(0), CALL_NAMED], True),  # or called otherwise
+        ([TO_STACK, NAMED, calculate(MOVE, 2, 255, 8, 255), CALL_NAMED], True),
+        ([TO_STACK, CALL_NAMED], True),
+        ([TO_STACK], True),  # the rest is not known
+        ([store(2, 17), NAMED, CALL_NAMED], True),
+    ],
+)
+def test_what_a_failed_assertion_prints_is_no_address(flow: Path, body: Code, expected: bool) -> None:
+    code = [load(FIRST_PARAMETER + 8, 8, to=16), *body, EXIT]
+    assert used(flow, code, asserts=True) is expected
+    assert used(flow, code)
 
 
 @pytest.mark.parametrize("code", [[WORD, branch(5), EXIT], [WORD, collective(5), EXIT]])

@@ -65,7 +65,7 @@ static void open_others(ffm_ways *ways)
 static bool follow_all(ffm_ways *ways)
 {
     ffm_carrier_flow flow;
-    if (!ffm_carrier_flow_open(&flow, ways, is_spilled, NO_PLACE))
+    if (!ffm_carrier_flow_open(&flow, ways, is_spilled, NO_PLACE, false))
         return false;
     bool found = true, stay = true;
     while (found && stay)

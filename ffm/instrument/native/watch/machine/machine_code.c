@@ -12,7 +12,7 @@ enum { EM_GPU = 190, MOST_SECTIONS = 1 << 16, MOST_BYTES = 1 << 16 };
 /* Of sections .nv.info: an attribute has a format, a kind, and two bytes that are its value, or the size of it. */
 enum { WITH_SIZE = 4, PLACE_OF_PARAMETERS = 0x0a, PLACE_BYTES = 8 };
 
-static const char of_kernel[] = ".nv.info.", text_of[] = ".text.";
+static const char of_kernel[] = ".nv.info.", text_of[] = ".text.", table_of_addresses[] = ".nv.constant4";
 
 typedef struct {
     const uint8_t *code;
@@ -100,6 +100,56 @@ static bool open_image(image *of, const uint8_t *code, size_t bytes)
     return true;
 }
 
+/* Whether an address in a table is that of data, or of the function that prints failed assertions. */
+static bool is_data_or_assertion(const image *of, const Elf64_Shdr *symbols, uint64_t number)
+{
+    Elf64_Sym symbol;
+    if (number >= symbols->sh_size / sizeof symbol || symbols->sh_link >= of->sections)
+        return false;
+    memcpy(&symbol, of->code + symbols->sh_offset + number * sizeof symbol, sizeof symbol);
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT)
+        return true;
+    const Elf64_Shdr names = section_at(of, symbols->sh_link);
+    static const char asserting[] = "__assertfail";
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && within(of, &names) && symbol.st_name < names.sh_size &&
+           names.sh_size - symbol.st_name >= sizeof asserting &&
+           memcmp(of->code + names.sh_offset + symbol.st_name, asserting, sizeof asserting) == 0;
+}
+
+static bool names_only_assertions(const image *of, const Elf64_Shdr *relocations)
+{
+    const uint64_t entry = relocations->sh_type == SHT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela);
+    if (!within(of, relocations) || relocations->sh_link >= of->sections)
+        return false;
+    const Elf64_Shdr symbols = section_at(of, relocations->sh_link);
+    if (symbols.sh_type != SHT_SYMTAB || !within(of, &symbols))
+        return false;
+    for (uint64_t place = 0; place + entry <= relocations->sh_size; place += entry) {
+        Elf64_Rel relocation; /* the other kind begins so, too */
+        memcpy(&relocation, of->code + relocations->sh_offset + place, sizeof relocation);
+        if (!is_data_or_assertion(of, &symbols, ELF64_R_SYM(relocation.r_info)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether constant bank 4, with the addresses of variables and functions, names no function but the one that prints
+ * failed assertions. */
+static bool asserts(const image *of)
+{
+    for (uint32_t place = 0; place < of->sections; place++) {
+        const Elf64_Shdr section = section_at(of, place);
+        if ((section.sh_type != SHT_REL && section.sh_type != SHT_RELA) || section.sh_info >= of->sections)
+            continue;
+        const Elf64_Shdr table = section_at(of, section.sh_info);
+        const char *name = name_of(of, &table);
+        if (name == NULL || (strncmp(name, table_of_addresses, sizeof table_of_addresses - 1) == 0 &&
+                             !names_only_assertions(of, &section)))
+            return false;
+    }
+    return true;
+}
+
 /* How many bytes of parameters a kernel has, from its attributes; 0 if they are not where they are expected. */
 static uint32_t bytes_of_parameters(const image *of, const Elf64_Shdr *attributes)
 {
@@ -165,6 +215,7 @@ void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(c
     uint8_t read[MOST_BYTES / 8];
     if (!open_image(&of, code, bytes))
         return;
+    const bool only_asserts = asserts(&of);
     for (uint32_t place = 0; place < of.sections; place++) {
         const Elf64_Shdr attributes = section_at(&of, place);
         const char *name = name_of(&of, &attributes);
@@ -183,7 +234,8 @@ void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(c
                                      .text = code + text.sh_offset,
                                      .text_bytes = text.sh_size,
                                      .bytes = parameters,
-                                     .architecture = of.architecture};
+                                     .architecture = of.architecture,
+                                     .asserts = only_asserts};
         found(&one, context);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef FFM_MACHINE_CODE_H
 #define FFM_MACHINE_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ typedef struct {
     const uint8_t *read, *text;
     uint64_t text_bytes;
     uint32_t bytes, architecture;
+    bool asserts; /* constant bank 4 names no function but the one that prints failed assertions */
 } ffm_kernel_code;
 
 /* Of how many bytes the machine code is that begins with so many of them: at least as many as its header has. 0 if it

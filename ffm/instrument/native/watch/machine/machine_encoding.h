@@ -130,6 +130,14 @@ static inline bool ffm_begins_collective(const uint64_t word[2])
     return ffm_kind(word) == FFM_WAIT && ffm_field(word[1], 86 - 64, 1) != 0;
 }
 
+/* Whether control may go on elsewhere than right behind it, or come back from there. */
+static inline bool ffm_leads_elsewhere(const uint64_t word[2])
+{
+    const uint32_t kind = ffm_kind(word);
+    return kind == FFM_CALL_ELSEWHERE || kind == FFM_BRANCH_UNIFORM || kind == FFM_MEET || kind == FFM_END_COLLECTIVE ||
+           kind == FFM_CALL || kind == FFM_BRANCH || kind == FFM_RETURN || ffm_begins_collective(word);
+}
+
 /* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */
 static inline uint32_t ffm_bank(const uint64_t word[2])
 {

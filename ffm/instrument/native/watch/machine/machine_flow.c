@@ -20,6 +20,8 @@ static const uint16_t
     shifting[] = {0x019, 0x099},
     /* Adds c to the product of a and b. */
     multiplying[] = {0x024, 0x025, 0x027, 0x0a4, 0x0a5},
+    /* Has one operand, or two: the fields of the others are 0, which would be a register. */
+    of_one[] = {0x002, 0x082}, of_two[] = {0x007, 0x017, 0x036, 0x048, 0x087},
     /* Of pairs of registers. On Blackwell, any may be, such as MOV.64 and IMNMX.S64. */
     wide[] = {0x025, 0x0a5, 0x097};
 
@@ -34,6 +36,8 @@ static const uint16_t
     storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
     /* Write a general or a uniform register with what no register carries, or with what is in another kind of them. */
     writing[] = {0x805, 0x806, 0x919}, writing_uniform[] = {0x9c3}, to_uniform[] = {0x3c2, 0x2ca},
+    /* Loads that do not read the stack: from global memory, and from that of a block. */
+    loading_others[] = {0x381, 0x981, 0x984},
     /* Exchange registers between threads. */
     exchanging[] = {0x389, 0x589, 0x989, 0xf89},
     /* Puts predicates among the bits of a register. */
@@ -41,7 +45,7 @@ static const uint16_t
     /* Makes predicates of the bits of one. */
     to_predicates[] = {0x804};
 
-enum { MULTIPLY = 0x024 };
+enum { MULTIPLY = 0x024, ADDRESS_OF_CODE = 0x34e };
 
 /* A sum of pairs of registers on Blackwell, a product of halves of floating-point numbers before. */
 enum { SUM_OR_HALVES = 0x035 };
@@ -159,11 +163,14 @@ static bool leaves_no_address(const instruction *one, uint32_t base, operand a, 
 
 static void calculate(const instruction *one, uint32_t base)
 {
+    const operand none = {NUMBER, 0};
     const ffm_form form = ffm_form_of(one->word);
     const bool last =
         form == FFM_FORM_IMMEDIATE_LAST || form == FFM_FORM_CONSTANT_LAST || form == FFM_FORM_UNIFORM_LAST;
+    const bool alone = !last && FFM_HOLDS(of_one, base), lacks = alone || (!last && FFM_HOLDS(of_two, base));
     const bool pair = FFM_HOLDS(wide, base) || one->architecture >= FFM_BLACKWELL;
-    const operand other = register_at(one, one->word[1], 0), a = register_at(one, one->word[0], 24);
+    const operand other = lacks ? none : register_at(one, one->word[1], 0);
+    const operand a = alone ? none : register_at(one, one->word[0], 24);
     const operand b = last ? other : special(one), c = last ? special(one) : other;
     const uint32_t count = pair ? 2 : 1;
     bool carries = carried(one, c, count);
@@ -269,6 +276,21 @@ uint32_t ffm_written_by(const uint64_t word[2])
     if (FFM_HOLDS(comparing, base))
         return 0;
     return FFM_HOLDS(wide, base) || FFM_HOLDS(consuming, base) ? 2 : 1;
+}
+
+bool ffm_may_read_stack(const uint64_t word[2])
+{
+    const uint32_t kind = ffm_kind(word), base = ffm_base(word);
+    return !ffm_calculates(word) && !ffm_loads_constant(kind) && !FFM_HOLDS(of_predicates, base) &&
+           !FFM_HOLDS(without_sources, kind) && !FFM_HOLDS(loading_others, kind) && !FFM_HOLDS(storing, kind) &&
+           !FFM_HOLDS(storing_own, kind) && !FFM_HOLDS(writing, kind) && !FFM_HOLDS(to_uniform, kind) &&
+           !FFM_HOLDS(exchanging, kind) && !FFM_HOLDS(with_predicates, kind) && !FFM_HOLDS(to_predicates, kind) &&
+           kind != FFM_SAVE && kind != FFM_RESTORE && kind != ADDRESS_OF_CODE;
+}
+
+bool ffm_carried_by(const ffm_carriers *carriers, uint32_t first, uint32_t count)
+{
+    return has(carriers->general, first, count);
 }
 
 bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)

@@ -28,6 +28,12 @@ bool ffm_instruction_uses(uint32_t architecture, const uint64_t word[2], uint32_
 bool ffm_calculates(const uint64_t word[2]);
 uint32_t ffm_written_by(const uint64_t word[2]);
 
+/* Whether it may read what the thread has on its stack. */
+bool ffm_may_read_stack(const uint64_t word[2]);
+
+/* Whether one of so many general registers from the first one on carries. */
+bool ffm_carried_by(const ffm_carriers *carriers, uint32_t first, uint32_t count);
+
 /* Whether its registers are uniform ones. */
 bool ffm_of_uniform(const uint64_t word[2]);
 

@@ -61,12 +61,12 @@ uint32_t ffm_parameters_begin(uint32_t architecture)
     }
 }
 
-/* The shape of the launch, the stack, and a descriptor of memory. */
+/* The shape of the launch, the stack and where all threads' stacks are, and a descriptor of memory. */
 bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place)
 {
     if (architecture >= FFM_BLACKWELL)
         return place >= 0x358 && place < 0x380;
-    if (place < 0x18 || place == 0x28)
+    if (place < 0x18 || place == 0x20 || place == 0x24 || place == 0x28)
         return true;
     return architecture == FFM_HOPPER ? place == 0x208 : architecture > FFM_TURING && place == 0x118;
 }

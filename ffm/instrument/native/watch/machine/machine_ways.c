@@ -20,17 +20,21 @@ int64_t ffm_ways_target(const ffm_ways *ways, const uint64_t word[2], size_t num
     return target < 0 ? -1 : target / FFM_INSTRUCTION_BYTES;
 }
 
+static bool leads(const uint64_t word[2])
+{
+    const uint32_t kind = ffm_kind(word);
+    return kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL || kind == FFM_PART ||
+           ffm_begins_collective(word);
+}
+
 static bool all_known(ffm_ways *ways)
 {
     bool known = true;
     for (size_t number = 0; number < ways->count && known; number++) {
         uint64_t word[2];
         ffm_ways_instruction(ways, number, word);
-        const uint32_t kind = ffm_kind(word);
-        const bool leads = kind == FFM_BRANCH || kind == FFM_BRANCH_UNIFORM || kind == FFM_CALL || kind == FFM_PART ||
-                           ffm_begins_collective(word);
-        known = !leads || ffm_ways_target(ways, word, number) >= 0;
-        ways->restores |= kind == FFM_RESTORE;
+        known = !leads(word) || ffm_ways_target(ways, word, number) >= 0;
+        ways->restores |= ffm_kind(word) == FFM_RESTORE;
     }
     return known;
 }
@@ -46,6 +50,51 @@ static void list_partings(ffm_ways *ways, bool collective)
     }
 }
 
+bool ffm_ways_join(const ffm_ways *ways, size_t first, size_t last)
+{
+    for (size_t number = 0; number < ways->count; number++) {
+        uint64_t word[2];
+        ffm_ways_instruction(ways, number, word);
+        const int64_t target = leads(word) ? ffm_ways_target(ways, word, number) : -1;
+        if (target >= (int64_t)first && target <= (int64_t)last)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a call returns right behind it: somewhere in front of it, without a jump, that place is put into a register
+ * (MOV). */
+static bool returns_behind(const ffm_ways *ways, size_t number)
+{
+    enum { MOVE = 0x002 };
+    const size_t call = number;
+    const uint64_t place = (number + 1) * FFM_INSTRUCTION_BYTES;
+    while (number-- != 0) {
+        uint64_t word[2];
+        ffm_ways_instruction(ways, number, word);
+        if (ffm_leads_elsewhere(word))
+            return false;
+        if (ffm_base(word) == MOVE && ffm_form_of(word) == FFM_FORM_IMMEDIATE && word[0] >> 32 == place)
+            return ffm_field(word[0], 12, 4) == FFM_ALWAYS && !ffm_ways_join(ways, number + 1, call);
+    }
+    return false;
+}
+
+static void list_calls(ffm_ways *ways)
+{
+    for (size_t number = 0; number < ways->count; number++) {
+        uint64_t word[2];
+        ffm_ways_instruction(ways, number, word);
+        if (ffm_kind(word) != FFM_CALL)
+            continue;
+        if (ways->called == FFM_CALLS_FOLLOWED || !returns_behind(ways, number)) {
+            ways->called = 0;
+            return;
+        }
+        ways->calls[ways->called++] = (uint32_t)number;
+    }
+}
+
 bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, size_t bytes)
 {
     *ways = (ffm_ways){.first = first, .count = bytes / FFM_INSTRUCTION_BYTES, .architecture = architecture};
@@ -57,6 +106,7 @@ bool ffm_ways_open(ffm_ways *ways, uint32_t architecture, const uint8_t *first, 
     list_partings(ways, false);
     ways->by_barriers = ways->parted;
     list_partings(ways, true);
+    list_calls(ways);
     return true;
 }
 

@@ -19,6 +19,8 @@ typedef struct {
     uint64_t bits[FFM_PARTINGS_FOLLOWED / 64];
 } ffm_some_partings;
 
+enum { FFM_CALLS_FOLLOWED = 63 };
+
 /* Instructions, all of which are known (ffm_instruction_reads). */
 typedef struct {
     const uint8_t *first;
@@ -29,6 +31,8 @@ typedef struct {
     uint32_t by_barriers, parted; /* how many of these there are, and how many in all */
     ffm_some_partings *met_by;    /* of each instruction where threads meet, those that are meant, if so much is known
                                      (ffm_barriers_follow) */
+    uint32_t calls[FFM_CALLS_FOLLOWED], called; /* calls; none if there are more, or if one may return elsewhere than
+                                                   right behind it */
 } ffm_ways;
 
 /* Code of so many bytes. Returns whether all ways through it are known; otherwise there is nothing to close. */
@@ -40,6 +44,9 @@ void ffm_ways_instruction(const ffm_ways *ways, size_t number, uint64_t word[2])
 /* Where a branch or call leads, or where the threads meet whose ways part there, or that begin something collective:
  * the number of an instruction, negative if that is not known. */
 int64_t ffm_ways_target(const ffm_ways *ways, const uint64_t word[2], size_t number);
+
+/* Whether control may come from elsewhere to one of the instructions from the first to the last one. */
+bool ffm_ways_join(const ffm_ways *ways, size_t first, size_t last);
 
 /* Call `to` with each instruction behind a call, to which threads can return. */
 void ffm_ways_returns(const ffm_ways *ways, void (*to)(void *context, size_t number), void *context);

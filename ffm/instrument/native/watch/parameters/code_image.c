@@ -25,6 +25,7 @@ typedef struct {
     XXH128_hash_t name;
     uint64_t text_bytes;
     uint32_t bytes, architecture;
+    bool asserts;  /* as ffm_kernel_code */
     uint64_t size; /* of all */
 } known_kernel;
 
@@ -62,8 +63,12 @@ static void keep(const ffm_kernel_code *code, void *context)
     const size_t size = (sizeof(known_kernel) + code->text_bytes + bits + align - 1) / align * align;
     if (size > image->room - image->used)
         return;
-    const known_kernel kernel = {XXH3_128bits(code->name, strlen(code->name)), code->text_bytes, code->bytes,
-                                 code->architecture, size};
+    const known_kernel kernel = {XXH3_128bits(code->name, strlen(code->name)),
+                                 code->text_bytes,
+                                 code->bytes,
+                                 code->architecture,
+                                 code->asserts,
+                                 size};
     char *place = image->kernels + image->used;
     memcpy(place, &kernel, sizeof kernel);
     memcpy(place + sizeof kernel, code->text, code->text_bytes);
@@ -175,7 +180,8 @@ static bool ignores(const char *place, const known_kernel *kernel, uint64_t offs
             return true;
     return word >> 32 != 0 && offset + WORD <= kernel->bytes &&
            !ffm_may_be_address(kernel->architecture, text, kernel->text_bytes,
-                               ffm_parameters_begin(kernel->architecture) + (uint32_t)offset + WORD / 2);
+                               ffm_parameters_begin(kernel->architecture) + (uint32_t)offset + WORD / 2,
+                               kernel->asserts);
 }
 
 /* A word that is asked about. */
