@@ -60,14 +60,17 @@ def _layouts(kernel: Callable[..., Any]) -> list[str]:
     """Return the names and fields of the tuples that a kernel takes, and of those in these. Compiled code finds fields
     by their places, and Numba cannot read what it kept for a tuple that has another name now.
     """
-    found, left = [], list(get_type_hints(kernel).values())
-    while left:
-        kind = left.pop()
-        if isinstance(kind, type) and issubclass(kind, tuple):
-            fields = get_type_hints(kind)
-            found.append(f"{kind.__module__}.{kind.__qualname__}: {', '.join(fields)}")
-            left += fields.values()
-    return found
+    return [layout for kind in get_type_hints(kernel).values() for layout in _layouts_of(kind)]
+
+
+@functools.cache
+def _layouts_of(kind: Any) -> tuple[str, ...]:
+    """Return the same of a tuple, or nothing of another type. Finding out what hints mean takes long."""
+    if not (isinstance(kind, type) and issubclass(kind, tuple)):
+        return ()
+    fields = get_type_hints(kind)
+    own = f"{kind.__module__}.{kind.__qualname__}: {', '.join(fields)}"
+    return (own, *(layout for field in fields.values() for layout in _layouts_of(field)))
 
 
 def _beside(kernel: Callable[..., Any]) -> Path:
