@@ -170,6 +170,17 @@ def sorted_within(
         # As bytes of the same length, which the kernel need not tell apart: it is compiled once.
         bits = f"i{value.dtype.itemsize}"
         compiled(_place_by_group)(number, value.view(bits), np.cumsum(counts) - counts, ordered.view(bits))
+    select_within(ordered, counts, *ranks)
+    return ordered
+
+
+def select_within(ordered: NDArray[Any], counts: NDArray[np.int64], *ranks: NDArray[np.int64]) -> None:
+    """Sort values, which are ordered by group, within each group, in place; `counts`, shape (groups,), is how many each
+    has. `ranks` as for `sorted_within`.
+    """
+    if len(counts) > RADIX_GROUPS:
+        ordered[:] = ordered[np.lexsort((ordered, np.repeat(np.arange(len(counts)), counts)))]
+        return
     end = 0
     for group, count in enumerate(counts.tolist()):
         begin, end = end, end + count
@@ -177,7 +188,6 @@ def sorted_within(
             ordered[begin:end].sort()
         elif count > 1:
             _select(ordered[begin:end], [int(rank[group]) for rank in ranks])
-    return ordered
 
 
 def _select(values: NDArray[Any], ranks: list[int]) -> None:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times import expected_kernels
 from ffm.model.gpu_times.segment_lengths import OFTEN, SEEN_SHARE, Shown
-from ffm.model.gpu_times.unseen_work import by_segment
-from ffm.model.grouping import numbered, sorted_within
+from ffm.model.grouping import numbered, select_within
 from ffm.model.timeline import Timeline
 
 SMALL_TRANSFER_NS = 4_000
@@ -68,79 +67,71 @@ def expect_times(
     timeline: Timeline, work: DeviceWork, works: EqualWork, shown: Shown, length: NDArray[np.int64]
 ) -> Expected:
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere."""
-    rows, equal, same = works.rows, works.equal, shown.same
-    firm, sure, seldom, unseen = np.zeros((4, len(timeline)), bool)
-    if not len(rows):
-        return Expected(np.full(len(timeline), -1, np.int64), firm, sure, seldom, unseen)
-    number = shown.segment[rows]
-    timed = work.measured[rows] >= 0
-    value = _expected_values(work, works, shown, length, number, timed)
-    inside = number >= 0
-    seen = np.bincount(equal[inside | timed], minlength=len(works.total))
-    unseen[rows] = ~inside & ~timed & (seen < OFTEN)[equal]
-    seldom[rows] = unseen[rows] & (work.copied[rows] == 0)
-    firm[rows] = timed | by_segment(same.alike)[number]
-    sure[rows] = timed | by_segment(same.sure)[number]
+    value = _expected_values(work, works, shown, length)
     gpu = np.full(len(timeline), -1, np.int64)  # not before: computing the values takes most memory
-    gpu[rows] = np.maximum(value, -1, out=value)
+    firm, sure, seldom, unseen = np.zeros((4, len(timeline)), bool)
+    columns, segments = _columns(work, works, shown, length)
+    seen = np.zeros(len(works.total), np.int64)
+    found = (gpu, firm, sure, seldom, unseen)
+    run(expected_kernels.settle_expected, len(works.rows), columns, segments, value, OFTEN, seen, found)
     return Expected(gpu, firm, sure, seldom, unseen)
 
 
-def _expected_values(
-    work: DeviceWork,
-    works: EqualWork,
-    shown: Shown,
-    length: NDArray[np.int64],
-    number: NDArray[np.int32],
-    timed: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return how long the work of each of the works' rows takes; below 0 if unknown.
+def _columns(
+    work: DeviceWork, works: EqualWork, shown: Shown, length: NDArray[np.int64]
+) -> tuple[expected_kernels.Works, expected_kernels.Segments]:
+    """Return the columns that the kernels read."""
+    arriving = np.zeros(0, work.measured.dtype) if work.arriving is None else work.arriving
+    columns = expected_kernels.Works(works.rows, works.equal, shown.segment, work.measured, arriving, work.copied)
+    return columns, expected_kernels.Segments(length, shown.size, shown.same.alike, shown.same.sure)
 
-    Args:
-        work, works, shown, length: as for `expect_times`.
-        number: the segment of each of those rows; -1 for none.
-        timed: whether events timed it.
+
+def _expected_values(
+    work: DeviceWork, works: EqualWork, shown: Shown, length: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how long the work of each of the works' rows takes; below 0 if unknown. Arguments as for `expect_times`.
+
+    Measured times count as far as events allow: the call that brought the work to an idle GPU may have lasted on when
+    that was there. Then events leave open when the work began, and other occurrences tell.
     """
-    equal = works.equal
-    single = timed | by_segment(shown.size == 1)[number]
-    value = np.where(timed, _usual(work, works), by_segment(length)[number])
-    if not single.all():
-        others = np.flatnonzero(~single)
-        asked = works.copied >= WORTH_TIMING_BYTES  # these show how fast transfers are
-        asked[equal[others]] = True
-        known = _medians_of(asked, equal, value, single, works.total)
-        value[others] = _by_size(known, works.copied)[equal[others]]
-    several = by_segment(shown.size > 1)[number]
-    if several.any():
-        value = _share_out(value, several, number, length)
-        left = value < 0
-        resolved = ~left & (number >= 0)
-        if left.any() and resolved.any():
-            asked = np.zeros(len(works.total), bool)
-            asked[equal[left]] = True
-            elsewhere = _medians_of(asked, equal, value, resolved, works.total)
-            value = np.where(left, elsewhere[equal], value)
+    rows, equal = len(works.rows), works.equal
+    columns, segments = _columns(work, works, shown, length)
+    value, source = np.empty(rows), np.empty(rows, np.uint8)
+    opened, others = np.zeros((2, len(works.total)), np.bool_)
+    several = run(expected_kernels.value_rows, rows, columns, segments, value, source, opened, others)
+    if opened.any():
+        anyhow = np.zeros(len(works.total), np.int64)
+        median = _medians_of(opened, equal, value, source, expected_kernels.TIMED, anyhow)
+        run(expected_kernels.limit_open, rows, columns, median, value)
+    if others.any():
+        asked = others | (works.copied >= WORTH_TIMING_BYTES)  # these show how fast transfers are
+        known = _medians_of(asked, equal, value, source, expected_kernels.SINGLE, works.total)
+        run(expected_kernels.fill_others, rows, equal, source, _by_size(known, works.copied), value)
+    if several:
+        _share_out(works, columns, segments, value)
     return value
 
 
-def _usual(work: DeviceWork, works: EqualWork) -> NDArray[np.float64]:
-    """Return the measured times of rows that put work on the GPU: what equal work takes, as far as events allow.
+def _share_out(
+    works: EqualWork,
+    columns: expected_kernels.Works,
+    segments: expected_kernels.Segments,
+    value: NDArray[np.float64],
+) -> None:
+    """Give the operations of longer segments equal parts of what those with a known time leave over, in place.
 
-    The call that brought the work to an idle GPU may have lasted on when that was there: then events leave open when
-    the work began, and other occurrences tell.
+    Operations with a known time keep it: the fit to the waits corrects what does not add up. Those of other segments
+    that are still unknown then take what equal ones do elsewhere.
     """
-    least = work.measured[works.rows].astype(np.float64)
-    if work.arriving is None:
-        return least
-    arriving = work.arriving[works.rows]
-    timed = least >= 0
-    open_to = np.flatnonzero(timed & (arriving != 0))
+    taken, missing = np.zeros(len(segments.length)), np.zeros(len(segments.length), np.int64)
+    if not run(expected_kernels.share_out, len(value), columns, segments, value, taken, missing):
+        return
+    left = value < 0
+    resolved = ~left & (columns.segment[works.rows] >= 0)
     asked = np.zeros(len(works.total), bool)
-    asked[works.equal[open_to]] = True
-    medians = _medians_of(asked, works.equal, least, timed, np.zeros(len(works.total), np.int64))
-    median = medians[works.equal[open_to]]
-    least[open_to] = median.clip(least[open_to], least[open_to] + arriving[open_to])
-    return least
+    asked[works.equal[left]] = True
+    elsewhere = _medians_of(asked, works.equal, value, resolved.view(np.uint8), 1, works.total)
+    value[left] = elsewhere[works.equal[left]]
 
 
 def _by_size(value: NDArray[np.float64], copied: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -154,41 +145,21 @@ def _by_size(value: NDArray[np.float64], copied: NDArray[np.int64]) -> NDArray[n
     return value
 
 
-def _share_out(
-    value: NDArray[np.float64],
-    several: NDArray[np.bool_],
-    number: NDArray[np.int32],
-    length: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Give the operations of longer segments equal parts of what those with a known time leave over, in place.
-
-    Operations with a known time keep it: the fit to the waits corrects what does not add up.
-    """
-    taken, missing = np.zeros(len(length)), np.zeros(len(length), np.int64)
-    run(kernels.share_out, len(value), value, several, number, length, taken, missing)
-    return value
-
-
 def _medians_of(
     asked: NDArray[np.bool_],
     group: NDArray[np.int64],
     value: NDArray[np.float64],
-    counted: NDArray[np.bool_],
+    source: NDArray[np.uint8],
+    least: int,
     total: NDArray[np.integer],
 ) -> NDArray[np.float64]:
-    """Return the medians of the groups that are asked for, of those rows that count; -1 for other groups."""
-    rows = np.flatnonzero(counted & asked[group])
-    return _medians(group[rows], value[rows], total)
-
-
-def _medians(group: NDArray[np.int64], value: NDArray[np.number], total: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the median of each group's values; -1 if a group has few of its `total` rows (shape (groups,))."""
-    groups = len(total)
-    counts = np.bincount(group, minlength=groups)
+    """Return the medians of the groups that are asked for, of those rows of which `source` is at least `least`; -1 for
+    other groups, and for those with few such rows of `total` (shape (groups,)).
+    """
+    ordered, counts = run(expected_kernels.gather, len(group), asked, group, value, source, least)
     half = counts // 2
-    ordered = sorted_within(group, value, groups, half)
-    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    medians = np.full(groups, -1.0)
+    select_within(ordered, counts, half)
+    medians = np.full(len(total), -1.0)
     present = counts >= np.maximum(1, SEEN_SHARE * total)
-    medians[present] = ordered[(first + half)[present]]
+    medians[present] = ordered[(np.cumsum(counts) - counts + half)[present]]
     return medians

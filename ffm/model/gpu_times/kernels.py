@@ -461,19 +461,3 @@ def last_of_all(state: State, trace: Trace, process: int, waited: int) -> int:
                 found = stream
             stream = state.streams.next_pending[stream]
     return found
-
-
-def share_out(
-    value: Columns, several: Columns, number: Columns, length: Columns, taken: Columns, missing: Columns
-) -> None:
-    """Give each operation of a segment of `several` whose `value` is below 0 an equal part of what the others leave of
-    the segment's length. `taken` and `missing` contain a zero for each segment.
-    """
-    for row in range(len(value)):
-        if several[row]:
-            taken[number[row]] += max(value[row], 0.0)
-            missing[number[row]] += value[row] < 0
-    for row in range(len(value)):
-        if several[row] and value[row] < 0:
-            segment = number[row]
-            value[row] = max(length[segment] - taken[segment], 0.0) / missing[segment]

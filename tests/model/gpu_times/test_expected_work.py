@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.gpu_times import expected_work
+from ffm.model.gpu_times.segment_lengths import SEEN_SHARE
 
 
 def test_medians_of_some_groups_are_those_of_all_and_the_others_are_unknown() -> None:
@@ -12,19 +13,26 @@ def test_medians_of_some_groups_are_those_of_all_and_the_others_are_unknown() ->
     for groups in (1, 7, 70_000):  # so many are sorted in another way
         group = random.integers(0, groups, 30_000)
         value = random.integers(0, 1000, len(group)).astype(np.float64)
-        counted = random.random(len(group)) < 0.5
+        source = random.integers(0, 3, len(group)).astype(np.uint8)
         asked = random.random(groups) < 0.5
         total = np.bincount(group, minlength=groups)
 
-        found = expected_work._medians_of(asked, group, value, counted, total)
+        found = expected_work._medians_of(asked, group, value, source, 1, total)
 
-        of_all = expected_work._medians(group[counted], value[counted], total)
-        assert np.array_equal(found, np.where(asked, of_all, -1.0))
+        of_group: dict[int, list[float]] = {}
+        for number, one, told in zip(group.tolist(), value.tolist(), source.tolist(), strict=True):
+            if told >= 1:
+                of_group.setdefault(number, []).append(one)
+        expected = np.full(groups, -1.0)
+        for number, values in of_group.items():
+            if asked[number] and len(values) >= SEEN_SHARE * total[number]:
+                expected[number] = sorted(values)[len(values) // 2]
+        assert np.array_equal(found, expected)
 
 
 def test_nothing_asked_is_nothing_found() -> None:
     nothing = expected_work._medians_of(
-        np.zeros(2, bool), np.array([0, 1]), np.array([3.0, 4.0]), np.ones(2, bool), np.array([1, 1])
+        np.zeros(2, bool), np.array([0, 1]), np.array([3.0, 4.0]), np.ones(2, np.uint8), 1, np.array([1, 1])
     )
 
     assert nothing.tolist() == [-1.0, -1.0]

@@ -1,0 +1,147 @@
+"""The passes over the rows that put work on the GPU, which find how long it is expected to take
+(`ffm.model.gpu_times.expected_work`), in the part of Python that Numba compiles.
+
+As in `ffm.model.kernels`, nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.model.compiled import inner
+
+Columns = NDArray[Any]
+
+OTHER, SINGLE, TIMED = 0, 1, 2
+"""What tells how long a row's work takes: something else, its segment of this work alone, or events."""
+
+
+class Works(NamedTuple):
+    """The rows that put work on the GPU, and columns of all rows."""
+
+    rows: Columns
+    equal: Columns
+    """A number for what each of `rows` does."""
+    segment: Columns
+    """Each row's segment; -1 for none."""
+    measured: Columns
+    arriving: Columns
+    """Empty if it is nothing for all."""
+    copied: Columns
+
+
+class Segments(NamedTuple):
+    """Columns of segments."""
+
+    length: Columns
+    size: Columns
+    """The number of their operations."""
+    alike: Columns
+    sure: Columns
+
+
+def value_rows(
+    works: Works, segments: Segments, value: Columns, source: Columns, opened: Columns, others: Columns
+) -> bool:
+    """Fill in what events or segments tell of each row's work, and which of the two does; `opened` and `others` receive
+    whether rows of each number leave open when they began, or are told by neither. Return whether segments contain
+    several operations.
+    """
+    several = False
+    for place in range(len(works.rows)):
+        row = works.rows[place]
+        segment = works.segment[row]
+        size = segments.size[segment] if segment >= 0 else 0
+        several |= size > 1
+        if works.measured[row] >= 0:
+            value[place], source[place] = works.measured[row], TIMED
+            if len(works.arriving) > 0 and works.arriving[row] != 0:
+                opened[works.equal[place]] = True
+        elif size == 1:
+            value[place], source[place] = segments.length[segment], SINGLE
+        else:
+            value[place], source[place] = -1, OTHER
+            others[works.equal[place]] = True
+    return several
+
+
+def gather(asked: Columns, group: Columns, value: Columns, source: Columns, least: int) -> tuple[Columns, Columns]:
+    """Return the values by group, and how many each has: of groups that are asked for, those of rows of which `source`
+    is at least `least`.
+    """
+    count = np.zeros(len(asked), np.int64)
+    for place in range(len(group)):
+        count[group[place]] += source[place] >= least and asked[group[place]]
+    free = np.zeros(len(asked) + 1, np.int64)
+    for number in range(len(asked)):
+        free[number + 1] = free[number] + count[number]
+    gathered = np.empty(free[len(asked)], value.dtype)
+    for place in range(len(group)):
+        if source[place] >= least and asked[group[place]]:
+            gathered[free[group[place]]] = value[place]
+            free[group[place]] += 1
+    return gathered, count
+
+
+def limit_open(works: Works, median: Columns, value: Columns) -> None:
+    """Let work of which events leave open when it began take the `median` of equal work, as far as they allow."""
+    for place in range(len(works.rows)):
+        row = works.rows[place]
+        if works.measured[row] >= 0 and works.arriving[row] != 0:
+            most = value[place] + works.arriving[row]
+            value[place] = min(max(median[works.equal[place]], value[place]), most)
+
+
+def fill_others(equal: Columns, source: Columns, expected: Columns, value: Columns) -> None:
+    """Let work of which nothing tells the time take what equal work is expected to take."""
+    for place in range(len(equal)):
+        if source[place] == OTHER:
+            value[place] = expected[equal[place]]
+
+
+def share_out(works: Works, segments: Segments, value: Columns, taken: Columns, missing: Columns) -> bool:
+    """Give each operation of a segment of several whose `value` is below 0 an equal part of what the others leave of
+    the segment's length. `taken` and `missing` contain a zero for each segment. Return whether any value remains below
+    0.
+    """
+    for place in range(len(value)):
+        segment = works.segment[works.rows[place]]
+        if segment >= 0 and segments.size[segment] > 1:
+            taken[segment] += max(value[place], 0.0)
+            missing[segment] += value[place] < 0
+    left = False
+    for place in range(len(value)):
+        segment = works.segment[works.rows[place]]
+        if value[place] < 0 and segment >= 0 and segments.size[segment] > 1:
+            value[place] = max(segments.length[segment] - taken[segment], 0.0) / missing[segment]
+        left |= value[place] < 0
+    return left
+
+
+def settle_expected(works: Works, segments: Segments, value: Columns, often: int, seen: Columns, found: Any) -> None:
+    """Fill in the columns of `ffm.model.gpu_times.expected_work.Expected`: `gpu`, `firm`, `sure`, `seldom` and
+    `unseen`, in this order. Rows that put no work on the GPU keep what they have.
+
+    `seen` contains a zero for each number of equal work. What was seen less than `often` times is unseen, unless it was
+    seen here.
+    """
+    gpu, firm, sure, seldom, unseen = found
+    for place in range(len(works.rows)):
+        seen[works.equal[place]] += is_seen(works, works.rows[place])
+    for place in range(len(works.rows)):
+        row = works.rows[place]
+        segment, timed = works.segment[row], works.measured[row] >= 0
+        gpu[row] = int(max(value[place], -1.0))
+        firm[row] = timed or (segment >= 0 and segments.alike[segment])
+        sure[row] = timed or (segment >= 0 and segments.sure[segment])
+        unseen[row] = not is_seen(works, row) and seen[works.equal[place]] < often
+        seldom[row] = unseen[row] and works.copied[row] == 0
+
+
+@inner
+def is_seen(works: Works, row: int) -> bool:
+    """Return whether events or a wait show how long a row's work takes."""
+    return bool(works.segment[row] >= 0 or works.measured[row] >= 0)
