@@ -117,6 +117,9 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
             debtor, debt = -1, 0
             clock = max(clock, last_deadline)
         group = int(group_of[label[row]]) if label[row] >= 0 else -1
+        if group < 0 and debtor < 0:  # nobody saves anything here
+            clock += int(rows.duration[row]) + int(rows.gap[row])
+            continue
         flags = int(rows.problem[row]) if group >= 0 else 0
         unnecessary = (flags & UNNECESSARY_SYNCHRONIZATION) != 0
         misplaced = (flags & MISPLACED_SYNCHRONIZATION) != 0 and not unnecessary

@@ -1,15 +1,16 @@
-"""The pass that finds the rows that fixes change (`ffm.model.estimators.replay`), in the part of Python that Numba
+"""The passes over the rows that fixes change (`ffm.model.estimators.replay`), in the part of Python that Numba
 compiles. As in `ffm.model.kernels`, nothing is compiled here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inner
+from ffm.model.visits import row_at
 
 Columns = NDArray[Any]
 
@@ -44,3 +45,22 @@ def members_by_group(
 def group_labelled(label: Columns, group_of: Columns, row: int) -> int:
     """Return the group of a row's label; -1 for none."""
     return int(group_of[label[row]]) if label[row] >= 0 else -1
+
+
+class Longest(NamedTuple):
+    """Columns of all rows: how long calls take, and their work in the timelines of the GPU."""
+
+    duration: Columns
+    likely: Columns
+    slow: Columns
+    fast: Columns
+
+
+def touched_by(order: Columns, members: Columns, longest: Longest) -> int:
+    """Return how long the calls at some places, and their work, take in all: the longest of each in the timelines."""
+    touched = 0
+    duration, likely, slow, fast = longest.duration, longest.likely, longest.slow, longest.fast
+    for index in range(len(members)):
+        row = row_at(order, members[index])
+        touched += duration[row] + max(likely[row], slow[row], fast[row])
+    return touched

@@ -70,6 +70,7 @@ from ffm.model.estimators.lateness import (
     late_limit,
     sharing_processors,
 )
+from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
@@ -140,6 +141,7 @@ class Replay:
         self.inference = inference
         self._expected = 1
         self._known: dict[tuple[bytes, bool], Replayed] = {}
+        self._reaches: dict[int, int] = {}
         told = work.encounters
         self._order = inference.order if told is None else order_of_encounters(timeline, told)
         self._place = inverse(self._order)
@@ -189,7 +191,7 @@ class Replay:
     def __getstate__(self) -> dict[str, Any]:
         # Where other processes replay, each processor has one of its own.
         kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
-        fresh: dict[str, Any] = {"_known": {}, "_stretches": self._stretches.emptied()}
+        fresh: dict[str, Any] = {"_known": {}, "_reaches": {}, "_stretches": self._stretches.emptied()}
         return {**kept, **fresh, "_elsewhere": None, "_tell": untold, "_threads": False}
 
     def for_likely_changes(self) -> Replay:
@@ -336,13 +338,10 @@ class Replay:
         return float((part * self._late_at_once).max()) / NANOSECONDS_IN_SECOND
 
     def _touched_s(self, fix: Fix) -> float:
-        inference, duration = self.inference, self._timeline.duration
-        touched = 0
-        for part in parts(len(fix.members)):
-            rows = at(self._order, fix.members[part])
-            work = np.maximum.reduce([times.gpu[rows] for times in (inference.likely, inference.slow, inference.fast)])
-            touched += int((duration[rows] + work).sum())
-        return touched / NANOSECONDS_IN_SECOND
+        times = self.inference
+        longest = Longest(self._timeline.duration, times.likely.gpu, times.slow.gpu, times.fast.gpu)
+        touched = run(touched_by, len(fix.members), self._order, fix.members, longest)
+        return int(touched) / NANOSECONDS_IN_SECOND
 
     def changed(self, faster: Faster) -> Replayed:
         """Return the seconds that the run saves if parts of it take less time; a negative saving counts as none."""
@@ -457,9 +456,13 @@ class Replay:
     def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> Manner:
         return Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
 
-    def _reach(self, times: GpuTimes) -> int:
-        """Return for how many nanoseconds at most GPU work that is over may still delay the CPU."""
-        return int(times.latency.max(initial=0)) + times.pause + self._longest_moved
+    def _reach(self, way: int, times: GpuTimes) -> int:
+        """Return for how many nanoseconds at most GPU work that is over may still delay the CPU, in one of the ways in
+        which each fix is replayed.
+        """
+        if way not in self._reaches:
+            self._reaches[way] = int(times.latency.max(initial=0)) + times.pause + self._longest_moved
+        return self._reaches[way]
 
     @functools.cached_property
     def _longest_moved(self) -> int:
@@ -498,7 +501,7 @@ class Replay:
             run(replay_group, rows, trace, gpu, self._family, part, manner, probes, state, until)
 
         if len(course.fix.members) or len(probes.time):
-            course.follow(way, state, visit, self._reach(times) if course.digests else 0)
+            course.follow(way, state, visit, self._reach(way, times) if course.digests else 0)
         return state.early
 
 

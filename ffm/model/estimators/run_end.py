@@ -99,5 +99,8 @@ def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
     """Return when each thread's last operation, and the gap after it, are over."""
     ends = np.zeros(threads, np.int64)
     for part in parts(len(timeline)):
-        np.maximum.at(ends, timeline.thread[part], timeline.start[part] + timeline.duration[part] + timeline.gap[part])
+        thread = timeline.thread[part]
+        begins = np.flatnonzero(np.diff(thread, prepend=-1))  # of threads: `np.maximum.at` is slow for each row
+        over = timeline.start[part] + timeline.duration[part] + timeline.gap[part]
+        np.maximum.at(ends, thread[begins], np.maximum.reduceat(over, begins))
     return ends

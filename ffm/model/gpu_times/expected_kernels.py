@@ -1,7 +1,8 @@
 """The passes over the rows that put work on the GPU, which find how long it is expected to take
 (`ffm.model.gpu_times.expected_work`), in the part of Python that Numba compiles.
 
-As in `ffm.model.kernels`, nothing is compiled here.
+As in `ffm.model.kernels`, nothing is compiled here. Columns are taken from their tuples before each loop
+(`ffm.model.compiled.inner`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from ffm.model.compiled import inner
 
 Columns = NDArray[Any]
 
@@ -50,21 +49,23 @@ def value_rows(
     whether rows of each number leave open when they began, or are told by neither. Return whether segments contain
     several operations.
     """
+    rows, equal, of_row, measured, arriving = works.rows, works.equal, works.segment, works.measured, works.arriving
+    length, sizes = segments.length, segments.size
     several = False
-    for place in range(len(works.rows)):
-        row = works.rows[place]
-        segment = works.segment[row]
-        size = segments.size[segment] if segment >= 0 else 0
+    for place in range(len(rows)):
+        row = rows[place]
+        segment = of_row[row]
+        size = sizes[segment] if segment >= 0 else 0
         several |= size > 1
-        if works.measured[row] >= 0:
-            value[place], source[place] = works.measured[row], TIMED
-            if len(works.arriving) > 0 and works.arriving[row] != 0:
-                opened[works.equal[place]] = True
+        if measured[row] >= 0:
+            value[place], source[place] = measured[row], TIMED
+            if len(arriving) > 0 and arriving[row] != 0:
+                opened[equal[place]] = True
         elif size == 1:
-            value[place], source[place] = segments.length[segment], SINGLE
+            value[place], source[place] = length[segment], SINGLE
         else:
             value[place], source[place] = -1, OTHER
-            others[works.equal[place]] = True
+            others[equal[place]] = True
     return several
 
 
@@ -88,11 +89,12 @@ def gather(asked: Columns, group: Columns, value: Columns, source: Columns, leas
 
 def limit_open(works: Works, median: Columns, value: Columns) -> None:
     """Let work of which events leave open when it began take the `median` of equal work, as far as they allow."""
-    for place in range(len(works.rows)):
-        row = works.rows[place]
-        if works.measured[row] >= 0 and works.arriving[row] != 0:
-            most = value[place] + works.arriving[row]
-            value[place] = min(max(median[works.equal[place]], value[place]), most)
+    rows, equal, measured, arriving = works.rows, works.equal, works.measured, works.arriving
+    for place in range(len(rows)):
+        row = rows[place]
+        if measured[row] >= 0 and arriving[row] != 0:
+            most = value[place] + arriving[row]
+            value[place] = min(max(median[equal[place]], value[place]), most)
 
 
 def fill_others(equal: Columns, source: Columns, expected: Columns, value: Columns) -> None:
@@ -107,16 +109,17 @@ def share_out(works: Works, segments: Segments, value: Columns, taken: Columns, 
     the segment's length. `taken` and `missing` contain a zero for each segment. Return whether any value remains below
     0.
     """
+    rows, of_row, length, size = works.rows, works.segment, segments.length, segments.size
     for place in range(len(value)):
-        segment = works.segment[works.rows[place]]
-        if segment >= 0 and segments.size[segment] > 1:
+        segment = of_row[rows[place]]
+        if segment >= 0 and size[segment] > 1:
             taken[segment] += max(value[place], 0.0)
             missing[segment] += value[place] < 0
     left = False
     for place in range(len(value)):
-        segment = works.segment[works.rows[place]]
-        if value[place] < 0 and segment >= 0 and segments.size[segment] > 1:
-            value[place] = max(segments.length[segment] - taken[segment], 0.0) / missing[segment]
+        segment = of_row[rows[place]]
+        if value[place] < 0 and segment >= 0 and size[segment] > 1:
+            value[place] = max(length[segment] - taken[segment], 0.0) / missing[segment]
         left |= value[place] < 0
     return left
 
@@ -129,19 +132,16 @@ def settle_expected(works: Works, segments: Segments, value: Columns, often: int
     seen here.
     """
     gpu, firm, sure, seldom, unseen = found
-    for place in range(len(works.rows)):
-        seen[works.equal[place]] += is_seen(works, works.rows[place])
-    for place in range(len(works.rows)):
-        row = works.rows[place]
-        segment, timed = works.segment[row], works.measured[row] >= 0
+    rows, equal, of_row, measured, copied = works.rows, works.equal, works.segment, works.measured, works.copied
+    alike, surely = segments.alike, segments.sure
+    for place in range(len(rows)):
+        row = rows[place]
+        seen[equal[place]] += of_row[row] >= 0 or measured[row] >= 0
+    for place in range(len(rows)):
+        row = rows[place]
+        segment, timed = of_row[row], measured[row] >= 0
         gpu[row] = int(max(value[place], -1.0))
-        firm[row] = timed or (segment >= 0 and segments.alike[segment])
-        sure[row] = timed or (segment >= 0 and segments.sure[segment])
-        unseen[row] = not is_seen(works, row) and seen[works.equal[place]] < often
-        seldom[row] = unseen[row] and works.copied[row] == 0
-
-
-@inner
-def is_seen(works: Works, row: int) -> bool:
-    """Return whether events or a wait show how long a row's work takes."""
-    return bool(works.segment[row] >= 0 or works.measured[row] >= 0)
+        firm[row] = timed or (segment >= 0 and alike[segment])
+        sure[row] = timed or (segment >= 0 and surely[segment])
+        unseen[row] = segment < 0 and not timed and seen[equal[place]] < often
+        seldom[row] = unseen[row] and copied[row] == 0

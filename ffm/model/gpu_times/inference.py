@@ -34,12 +34,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
+from ffm.model.gpu_times import limits
 from ffm.model.gpu_times.expected_work import EqualWork, Expected, enqueues, expect_times, find_equal_work
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference
-from ffm.model.gpu_times.unseen_work import by_segment, guess_unseen
+from ffm.model.gpu_times.unseen_work import guess_unseen
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 
@@ -201,33 +203,36 @@ def _shortest(
     """
     gpu = expected.gpu
     allowed = _allowed(work, shown, expected)
-    before_last = by_segment((shown.size - 1).clip(0))
-    brief = by_segment(shown.brief)
-    late = by_segment(np.zeros_like(shown.size) if shown.shows_latency else WAKING_NS // shown.size.clip(1))
-    for part in parts(len(gpu)):
-        measured, likely, sure = work.measured[part], gpu[part], expected.sure[part]
-        queued = before_last[shown.segment[part]]
-        passing = np.where(queued > 0, max(shown.least - shown.pause, 0), shown.least - shown.hidden)
-        shorter = np.where(measured >= 0, measured, (likely - passing - late[shown.segment[part]]).clip(0))
-        shorter[brief[shown.segment[part]] & (measured < 0)] = 0
-        unseen = (likely < 0) | expected.seldom[part]
-        gpu[part] = np.where(unseen, 0, shorter) if seen is None else np.minimum(shorter, seen[part].clip(0))
-        late_by = np.maximum(shown.most, allowed[part]) + queued * shown.least
-        allowed[part] = np.where(sure, ENDLESS_NS, late_by) if seen is None else ENDLESS_NS
+    queued = max(shown.least - shown.pause, 0)
+    passing = limits.Passing(shown.least - shown.hidden, queued, 0 if shown.shows_latency else WAKING_NS)
+    seen = np.empty(0, np.int64) if seen is None else seen
+    run(limits.find_shortest, len(gpu), _known(work, shown, expected), passing, seen, gpu, allowed)
     return gpu, shown.most, allowed
 
 
 def _allowed(work: DeviceWork, shown: Shown, expected: Expected) -> NDArray[np.int64]:
     """Return by how much a wait for each row's work may end later than expected, in the likely timeline."""
     allowed = np.empty(len(work.action), np.int64)
-    # Unmeasured transfers of a few bytes that make up a segment may be late by all of it.
-    least = by_segment(np.where(shown.brief, shown.same.median + shown.most, 0))
-    for part in parts(len(allowed)):
-        firm = np.where(expected.firm[part], shown.most, shown.usual)
-        later = np.where(expected.sure[part], ENDLESS_NS, firm)
-        alone = np.where(work.measured[part] < 0, least[shown.segment[part]], 0)
-        allowed[part] = np.maximum(later, alone)
+    run(limits.allow_late, len(allowed), _known(work, shown, expected), allowed)
     return allowed
+
+
+def _known(work: DeviceWork, shown: Shown, expected: Expected) -> limits.Known:
+    """Return what the passes read."""
+    return limits.Known(
+        segment=shown.segment,
+        measured=work.measured,
+        firm=expected.firm,
+        sure=expected.sure,
+        seldom=expected.seldom,
+        size=shown.size,
+        median=shown.same.median,
+        brief=shown.brief,
+        usual=shown.usual,
+        least=shown.least,
+        most=shown.most,
+        endless=ENDLESS_NS,
+    )
 
 
 def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> NDArray[np.bool_]:

@@ -6,16 +6,12 @@ call that reads back a few bytes waits much longer than the GPU copies them.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import DeviceWork
 from ffm.model.grouping import numbered, sorted_within
-
-Number = TypeVar("Number", bound=np.generic)
 
 FEW = 0.05
 """This share of the segments of the same work may be shorter than what counts as the shortest: part of their work was
@@ -33,11 +29,6 @@ def brief_transfers(segment: NDArray[np.int32], size: NDArray[np.int64], work: D
     brief[segment[(segment >= 0) & _few_bytes(work)]] = True
     brief &= size == 1
     return brief
-
-
-def by_segment(value: NDArray[Number]) -> NDArray[Number]:
-    """Return a column of segments as one to look up with the numbers of rows' segments: rows in none (-1) get 0."""
-    return np.append(value, value.dtype.type(0))
 
 
 def guess_unseen(
