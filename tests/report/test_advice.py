@@ -167,6 +167,15 @@ def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy
     assert "leave this call out" not in advice
 
 
+@pytest.mark.parametrize("counts", [{"no_op": 9}, {"repeat": 9}])
+@pytest.mark.parametrize("framework", [CUPY, TORCH, PYTHON])
+def test_how_to_upload_once_is_said_in_the_words_of_the_package(framework: Framework, counts: dict[str, int]) -> None:
+    advice = told(replace(TRANSFER, framework=framework, **counts))
+    assert framework.sent_once in advice
+    assert (f"In {framework.name}: " in advice) is (framework.name != "")
+    assert "cudaMemcpyAsync" not in advice
+
+
 def test_a_repeated_download_is_not_told_to_be_uploaded() -> None:
     for changed in (0, 1):
         advice = told(replace(TRANSFER, downloads=True, no_op=8, changed=changed))

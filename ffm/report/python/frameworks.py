@@ -35,6 +35,8 @@ class Framework:
     """How to order the work of several streams without waiting on the CPU."""
     kept_there: str
     """How to keep on the GPU what a loop would fetch in each turn."""
+    sent_once: str
+    """How to fill device memory again with what was uploaded once."""
     fetching: tuple[str, ...] = ()
     """Names of its compiled functions, without their scope, that copy to the host and wait as a part of that, but do
     not say so in the name.
@@ -51,6 +53,7 @@ TORCH = Framework(
     "stream.wait_stream(other), or stream.wait_event(event)",
     "total += loss.detach() adds up there, and losses.append(loss.detach()) keeps each value there; call .item(), "
     ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th turn.",
+    'saved = tensor.to("cuda") before the loop; use it there, or buffer.copy_(saved) where the loop changes it.',
     ("_local_scalar_dense_cuda",),
 )
 CUPY = Framework(
@@ -63,6 +66,7 @@ CUPY = Framework(
     "stream.wait_event(event)",
     "total += values.sum() adds up there, and history.append(values.copy()) keeps each there; call .get(), float() or "
     "cupy.asnumpy() after the loop, as in cupy.stack(history).get(), or in every k-th turn.",
+    "saved = cupy.asarray(host) before the loop; use it there, or array[...] = saved where the loop changes the array.",
     ("get",),
 )
 NUMBA = Framework(
@@ -75,6 +79,8 @@ NUMBA = Framework(
     "event.record(stream) and event.wait(other)",
     "let the kernel add to an element of a device array (cuda.atomic.add), or write each value to the next element of "
     "one; call copy_to_host() after the loop, or in every k-th turn.",
+    "saved = cuda.to_device(host) before the loop; give it to kernels, or array.copy_to_device(saved) where they "
+    "change it. A NumPy array that a kernel is given is sent at each launch.",
 )
 JAX = Framework(
     "JAX",
@@ -85,6 +91,7 @@ JAX = Framework(
     "no wait at all: JAX orders work by the arrays that it uses",
     "total = total + loss adds up there, and losses.append(loss) keeps each value there; call float(), .item() or "
     "jax.device_get(losses) after the loop, or in every k-th turn.",
+    "saved = jax.device_put(host) before the loop; use it there: arrays do not change.",
 )
 PYCUDA = Framework(
     "PyCUDA",
@@ -96,6 +103,8 @@ PYCUDA = Framework(
     "event.record(stream) and other.wait_for_event(event)",
     "total += value adds up in a GPUArray, and a kernel can write each value to the next element of one; call .get() "
     "or memcpy_dtoh() after the loop, or in every k-th turn.",
+    "saved = pycuda.gpuarray.to_gpu(host) before the loop; use it there, or memcpy_dtod(memory, saved.gpudata, "
+    "saved.nbytes) where the loop changes the memory.",
 )
 PYTHON = Framework(
     "",
@@ -108,6 +117,7 @@ PYTHON = Framework(
     "an event that one stream records and another waits for",
     "let a kernel add the values up, or write each to the next place of a buffer, and copy them after the loop, or in "
     "every k-th turn.",
+    "Upload it once, before the loop, into a buffer of its own, and copy from there in the loop (cuMemcpyDtoDAsync).",
 )
 """For programs that call the driver from Python without one of these packages."""
 

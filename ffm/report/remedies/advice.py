@@ -259,10 +259,12 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
             UNPROVED_DOWNLOAD,
         ]
     elif problem.repeat:
+        there = "copy from there instead (cudaMemcpyAsync, device to device)"
         steps = [
-            "Keep the data on the device in a buffer of its own, and copy from there instead (cudaMemcpyAsync, device "
-            "to device): each call sent the same bytes, but its destination was written or reallocated in between, so "
-            "the call cannot just be left out.",
+            f"Keep the data on the device in a buffer of its own, and "
+            f"{there if problem.framework is None else 'fill the other one from there'}: each call sent the same "
+            "bytes, but its destination was written or reallocated in between, so the call cannot just be left out.",
+            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
             "Where it was only reallocated, keep the buffer: then one upload before the loop is enough.",
             UNPROVED_UPLOAD,
         ]
@@ -277,6 +279,7 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
                 if problem.unseen
                 else "the device held the same bytes already at each call."
             ),
+            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
             f"{UNPROVED_UPLOAD} Nor that no kernel writes the buffer then: if one may, keep the data in a second "
             "buffer, and copy from there on the device.",
         ]
@@ -288,6 +291,10 @@ def _repeated_transfer(problem: ProblemSite) -> Remedy:
             "does itself for a call that is left out, such as copying the array to pinned memory first, is saved, too."
         )
     return _made(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
+
+
+def _in_words_of(framework: Framework) -> str:
+    return f"In {framework.name}: {framework.sent_once}" if framework.name else framework.sent_once
 
 
 UNPROVED_UPLOAD = "Not shown: that the host data stays the same with other input."
