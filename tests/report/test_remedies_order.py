@@ -74,9 +74,20 @@ def test_steps_that_were_told_are_referred_to() -> None:
     view = remedies_view(sample_analysis(), show_all=True)
     first = view.remedies[0]
     again = dataclasses.replace(first, number=2)
-    shown = text_of(render_remedies(dataclasses.replace(view, remedies=[first, again])))
-    assert "- The steps are those of 1." in shown
+    elsewhere = dataclasses.replace(
+        first.places[0], where=dataclasses.replace(first.places[0].where, place="other.cu:7")
+    )
+    shown = text_of(
+        render_remedies(
+            dataclasses.replace(view, remedies=[first, again, dataclasses.replace(first, number=3, places=[elsewhere])])
+        )
+    )
     assert shown.count(first.steps[0][:40]) == 1
+    second, third = shown[shown.index("\n2. ") :].split("\n3. ")
+    assert "- The steps and places are those of 1." in second
+    assert first.places[0].role not in second.split("automatically")[0].replace("calls are affected", "")
+    assert "- The steps are those of 1." in third
+    assert "other.cu:7" in third
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,9 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     places = plural(len(view.remedies) + view.hidden, "place")
     parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
     parts += all_fixed(view.everything, scale, view.estimator)
-    told: dict[tuple[str, ...], int] = {}
+    told: dict[tuple[object, ...], int] = {}
     for remedy in view.remedies:
-        first = told.setdefault(tuple(remedy.steps), remedy.number)
-        steps = remedy.steps if first == remedy.number else [f"The steps are those of {first}."]
-        parts += _remedy(remedy, steps, scale, view.estimator, view.results)
+        parts += _remedy(remedy, _instructions(remedy, told), scale, view.estimator, view.results)
     if not view.remedies and not view.hidden:
         parts.append(paragraph(view.nothing))
     if view.hidden:
@@ -56,8 +54,28 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
+def _instructions(remedy: RemedyView, told: dict[tuple[object, ...], int]) -> list[RenderableType]:
+    """Return what to do and where. Calls of one line, reached by several call stacks, often share both: `told` holds
+    the numbers of remedies that said it before.
+    """
+    same_steps = told.setdefault(tuple(remedy.steps), remedy.number)
+    lines = dict.fromkeys(
+        (place.role, place.where.call, place.where.file, place.where.place) for place in remedy.places
+    )
+    same_places = told.setdefault((*remedy.steps, *lines), remedy.number)
+    if same_places != remedy.number:
+        return [bullet(f"The steps and places are those of {same_places}.")]
+    steps = remedy.steps if same_steps == remedy.number else [f"The steps are those of {same_steps}."]
+    parts = [bullet(step) for step in steps]
+    for description, source in dict.fromkeys((_describe(place), place.source) for place in remedy.places):
+        parts.append(paragraph(description))
+        if source:
+            parts.append(paragraph(source, indent=2 * INDENT, style="cyan"))
+    return parts
+
+
 def _remedy(
-    remedy: RemedyView, steps: Sequence[str], scale: Scale, estimator: Estimator, results: str
+    remedy: RemedyView, instructions: Sequence[RenderableType], scale: Scale, estimator: Estimator, results: str
 ) -> list[RenderableType]:
     saving = remedy.saving
     saved = f"saves {scale.describe(saving, estimator)} by itself"
@@ -69,11 +87,7 @@ def _remedy(
         heading(f"{remedy.number}. {where}: {remedy.kind}"),
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are affected"),
     ]
-    parts += [bullet(step) for step in steps]
-    for description, source in dict.fromkeys((_describe(place), place.source) for place in remedy.places):
-        parts.append(paragraph(description))
-        if source:
-            parts.append(paragraph(source, indent=2 * INDENT, style="cyan"))
+    parts += instructions
     parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
     if remedy.automatic:
         options = " ".join(remedy.automatic)
