@@ -18,6 +18,9 @@ PRIVATE = "private"
 _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 """Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""
 
+_MACRO_SUFFIX = re.compile(r"(?<=\w)(_v\d+)?(_ptds|_ptsz)?$")
+"""What a macro of CUDA's headers appends to a function of the runtime: a version, or a thread's own default stream."""
+
 _CUDA_HEADER = re.compile(r"/cuda_runtime(_api)?\.h$|/crt/\w+\.h(pp)?$")
 """Headers with templates around functions of the runtime, such as `cudaMalloc<float>`."""
 
@@ -118,6 +121,8 @@ def _cuda_function(name: str, file: str) -> str:
     """Return the function of the CUDA runtime or driver that this is, or that its template calls; else nothing."""
     if _CUDA_HEADER.search(file):
         name = base_name(name).removesuffix(DROPPED)
+    if name.startswith("cuda"):
+        name = _MACRO_SUFFIX.sub("", name)
     return name if _CUDA_ENTRY.fullmatch(name) else ""
 
 

@@ -22,6 +22,12 @@ def frames(*functions: tuple[str, int]) -> list[Frame]:
         # The runtime: the programmer wrote its outermost frame.
         ([("cudart::apiFree(void*)", 0), ("cudaFree", 0), ("solve", 9), ("main", 3)], "cuMemFree_v2",
          Place("cudaFree", "solve", "a.cu", 9)),
+        # A macro of the runtime's headers appends what the programmer did not write.
+        ([("cudaMemcpy_ptds", 0), ("solve", 9)], "cuMemcpyHtoD_v2_ptds", Place("cudaMemcpy", "solve", "a.cu", 9)),
+        ([("cudaStreamGetCaptureInfo_v3_ptsz", 0), ("solve", 9)], "cuStreamGetCaptureInfo_v3_ptsz",
+         Place("cudaStreamGetCaptureInfo", "solve", "a.cu", 9)),
+        ([("cudaGetDeviceProperties_v2", 0), ("solve", 9)], "cuDeviceGetAttribute",
+         Place("cudaGetDeviceProperties", "solve", "a.cu", 9)),
         # A runtime call that reaches another one on its way.
         ([("cudaMalloc", 0), ("cudaGetLastError", 0), ("main", 3)], "cuMemAlloc_v2",
          Place("cudaGetLastError", "main", "a.cu", 3)),
