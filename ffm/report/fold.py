@@ -9,7 +9,7 @@ from ffm.errors import FfmError
 from ffm.report.numbers import Estimator, Saving, Scale
 from ffm.report.places import Finding, findings, kept, site_saving
 from ffm.results.documents.analysis import Analysis, Group
-from ffm.results.places import Place, place, told_apart
+from ffm.results.places import Place, place, reached_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def fold(
     group = find_fold(analysis, name)
     scale = Scale(analysis.wall_s)
     saving = scale.saving(group.benefit)
-    parts = _parts(analysis, group.parts or [group], estimator, told_apart(analysis, group.sites))
+    parts = _parts(analysis, group.parts or [group], estimator, reached_from(analysis, group.sites))
     shown = parts if show_all else _above(parts, scale, estimator)
     return FoldView(
         application=analysis.application,

@@ -19,7 +19,7 @@ from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.documents.analysis import Analysis, Group, Matching
-from ffm.results.places import Place, place, told_apart
+from ffm.results.places import Place, place, reached_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def overview(
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
     fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
-    apart = told_apart(analysis, (point.sites[0] for point in analysis.points))
+    apart = reached_from(analysis, (point.sites[0] for point in analysis.points))
     folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
     something = analysis.folds or analysis.sequences or analysis.points
     return Overview(

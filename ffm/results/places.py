@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import PurePath
 
-from ffm.results.call_sites import source_file
+from ffm.results.call_sites import own_frames, source_file
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
@@ -99,6 +99,34 @@ def told_apart(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
         told = [steps[step] for step in _telling_steps(steps)]
         texts = (" < ".join(step[number] for step in told if step[number]) for number in range(len(sites)))
         found.update({index: f" from {text}" for index, text in zip(sites, texts, strict=True) if text})
+    return found
+
+
+def own_line(analysis: Analysis, index: int) -> Place | None:
+    """Return the program's own line that leads to a site whose place is in a library's header; None if there is none,
+    or if the site is there itself.
+    """
+    site = analysis.sites[index]
+    frames = own_frames(analysis.stacks[site.stack].frames, analysis.modules) if site.line else []
+    own = [
+        Place(index + 1, site.call, frame.function, frame_place(analysis, frame), source_file(frame.file), frame.line)
+        for frame in frames
+        if frame.file and frame.line
+    ]
+    if any((place.file, place.line) == (site.file, site.line) for place in own):
+        return None
+    return next(iter(own), None)
+
+
+def reached_from(analysis: Analysis, indices: Iterable[int]) -> dict[int, str]:
+    """As `told_apart`, and for sites in headers of libraries, from which line of the program: ` from main.cu:99`."""
+    numbers = list(indices)
+    found = told_apart(analysis, numbers)
+    for index in numbers:
+        own = own_line(analysis, index)
+        told = found.get(index, "")
+        if own is not None and own.place not in told.removeprefix(" from ").split(" < "):
+            found[index] = f"{told} < {own.place}" if told else f" from {own.place}"
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ffm import __version__
 from ffm.report.numbers import Estimator, Scale
-from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
+from ffm.report.remedies.view import OWN_LINE, RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -48,12 +48,15 @@ def _rule(kind: str) -> str:
 def _result(remedy: RemedyView, scale: Scale, estimator: Estimator, root: Path) -> dict[str, Any]:
     saving = f"{scale.describe(remedy.saving, estimator)} of the run's {scale.seconds(scale.wall_s)}"
     message = f"{remedy.where.call}: {remedy.kind}; fixing it alone saves {saving}. {' '.join(remedy.steps)}"
-    related = [place for place in remedy.places if place.role != "call" and place.where.line]
+    own = next((place.where for place in remedy.places if place.role == OWN_LINE), None)
+    told = (OWN_LINE,) if own is not None else ("call",)
+    related = [place for place in remedy.places if place.role not in told and place.where.line]
+    where = remedy.where if own is None else own
     return {
         "ruleId": _rule(remedy.kind),
         "level": "warning",
         "message": {"text": message},
-        "locations": [location(remedy.where.file, remedy.where.line, root)],
+        "locations": [location(where.file, where.line, root)],
         "relatedLocations": [_related(place, root) for place in related],
         "properties": {
             "benefitSeconds": remedy.saving.seconds(estimator),

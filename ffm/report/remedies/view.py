@@ -19,7 +19,10 @@ from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import NOT_FOUND, why_nothing
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
-from ffm.results.places import Place, StackFrame, place, stack_frames, told_apart
+from ffm.results.places import Place, StackFrame, own_line, place, reached_from, stack_frames
+
+OWN_LINE = "line of the program"
+"""The role of the line that leads to a call in a library's header, which no program changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ class RemedyView:
     kind: str
     where: Place
     reached: str
-    """` from solver.cu:57` if another remedy has the same place; otherwise empty."""
+    """` from solver.cu:57` if another remedy has the same place, or the place is in a library's header; otherwise
+    empty.
+    """
     occurrences: int
     of: int
     saving: Saving
@@ -117,7 +122,7 @@ def remedies_view(
         for number, (remedy, saving) in enumerate(with_savings, 1)
         if show_all or scale.shows(saving, chosen)
     ]
-    apart = told_apart(analysis, (remedy.site for _, remedy, _ in shown))
+    apart = reached_from(analysis, (remedy.site for _, remedy, _ in shown))
     sources = SourceLines(own=own)
     views = [
         _remedy_view(analysis, number, remedy, saving, fitting.get(remedy.site), apart.get(remedy.site, ""), sources)
@@ -176,10 +181,12 @@ def _remedy_view(
 
 def _places(analysis: Analysis, remedy: Remedy, sources: SourceLines) -> list[RemedyPlace]:
     """Return the places in the source that a remedy changes, with their lines."""
-    places = []
+    own = own_line(analysis, remedy.site)
+    places = [] if own is None else [RemedyPlace(OWN_LINE, own, "", sources.line(own.file, own.line))]
     for changed in remedy.places:
-        where = place(analysis, changed.site)
-        buffer = analysis.sites[changed.site].buffer
+        where, buffer = place(analysis, changed.site), analysis.sites[changed.site].buffer
+        if changed.site != remedy.site and (own := own_line(analysis, changed.site)) is not None:
+            where, buffer = own, ""  # the library's own name for the memory tells nothing
         places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
     return places
 

@@ -11,7 +11,7 @@ from ffm.model.groups.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
-from ffm.report.remedies.view import RemediesView, RemedyPlace, RemedyView
+from ffm.report.remedies.view import OWN_LINE, RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.kept_waits import costly_waits
 from ffm.report.terminal.layout import INDENT, all_fixed, bullet, following, heading, paragraph, typed
 from ffm.results.places import StackFrame
@@ -119,7 +119,7 @@ def _describe(place: RemedyPlace) -> str:
 def _what(place: RemedyPlace) -> str:
     """Return the memory by its name, and how host memory is allocated."""
     name = f" `{place.buffer}`" if place.buffer else ""
-    return f"{name}:" if place.role == "call" else f"{name}: {place.where.call} at"
+    return f"{name}:" if place.role in ("call", OWN_LINE) else f"{name}: {place.where.call} at"
 
 
 def _reached_by(remedy: RemedyView) -> list[StackFrame]:
