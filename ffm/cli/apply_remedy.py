@@ -302,10 +302,10 @@ def _apply(
             f"nothing to apply: no selected site of {results.document.application} can be corrected by "
             f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
         )
-    worth = worthwhile_in(results, fitting, named=named)
+    worth = worthwhile_in(results, fitting, named=named, memory_bytes=memory_bytes)
     if not worth.planned:
         # To name fixes does without the cost of correcting the program at all: only some may then pay, or none.
-        pay = [] if named else worthwhile_in(results, fitting, named=True).remedies()
+        pay = [] if named else worthwhile_in(results, fitting, named=True, memory_bytes=memory_bytes).remedies()
         raise _no_gain(results, worth.left, pay)
     with Console(stderr=True).status("") as status:
         comparison = compare_runs(

@@ -82,6 +82,14 @@ class OtherFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class TooLarge:
+    """An upload of it, or of those that it repeats, does not fit into the memory that corrections may take."""
+
+    bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class DoesNotPay:
     """Correcting it is not expected to save more seconds than it costs."""
 
@@ -112,5 +120,6 @@ Reason = (
     | PartlyNeeded
     | WaitsReliedOn
     | OtherFunction
+    | TooLarge
     | DoesNotPay
 )

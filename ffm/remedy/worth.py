@@ -25,8 +25,17 @@ from ffm.errors import FfmError
 from ffm.instrument import library
 from ffm.instrument.pinning import least_pinning_s, pinning_s
 from ffm.remedy.layout import constant, costs
-from ffm.remedy.reasons import DoesNotPay, Reason
-from ffm.remedy.selection import COMPARE_S, DOWNLOADS, UPLOADS, Planned, Remedy, late_cost_s
+from ffm.remedy.reasons import DoesNotPay, Reason, TooLarge
+from ffm.remedy.selection import (
+    ASYNCHRONOUS_UPLOADS,
+    COMPARE_S,
+    DOWNLOADS,
+    MEMORY_BYTES,
+    UPLOADS,
+    Planned,
+    Remedy,
+    late_cost_s,
+)
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
@@ -44,7 +53,9 @@ measured, from 7 ms on (2-core Xeon VM in use).
 """
 
 LEAST_STAGING_BYTES = 4 << 20
-"""The first piece of staging memory (`native/staging.c`); it holds at least two transfers."""
+"""The first piece of staging memory (`native/correction/order/staging.c`). Each further one is twice as large, or as
+often as it takes for two transfers.
+"""
 
 EXAMINED = 30
 """Most units whose saving is estimated one by one, costliest first: each estimate is a replay of the run."""
@@ -108,24 +119,34 @@ def machine_of(analysis: Analysis) -> Machine:
     return Machine(*measured, pin_s)
 
 
-def worthwhile_in(results: Results, planned: list[Planned], *, named: bool = False) -> Worth:
+def worthwhile_in(
+    results: Results, planned: list[Planned], *, named: bool = False, memory_bytes: int = MEMORY_BYTES
+) -> Worth:
     """Leave out of a plan for a measured program what is not expected to pay on this machine.
 
-    `named` says that the user named the remedies or the sites.
+    `named` says that the user named the remedies or the sites, and `memory_bytes` what corrections may take.
     """
     questions = min(len({site.unit for site in planned}), EXAMINED)
 
     def gain(sites: Collection[int]) -> Benefit:
         return benefit_of_correcting(results, sites, questions=questions)
 
-    return worthwhile(planned, results.document, gain, machine_of(results.document), 0.0 if named else ENTERING_S)
+    machine, entering_s = machine_of(results.document), 0.0 if named else ENTERING_S
+    return worthwhile(planned, results.document, gain, machine, entering_s, memory_bytes)
 
 
 def worthwhile(
-    planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine, entering_s: float = ENTERING_S
+    planned: list[Planned],
+    analysis: Analysis,
+    gain: Gain,
+    machine: Machine,
+    entering_s: float = ENTERING_S,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Worth:
-    """Leave out of a plan what is not expected to pay; `entering_s` is what correcting the program at all costs."""
-    return _Plan(planned, analysis, gain, machine).worth(entering_s)
+    """Leave out of a plan what is not expected to pay; `entering_s` is what correcting the program at all costs, and
+    `memory_bytes` how much memory corrections may take.
+    """
+    return _Plan(planned, analysis, gain, machine).worth(entering_s, memory_bytes)
 
 
 class _Plan:
@@ -140,7 +161,9 @@ class _Plan:
         self._cost_s = {unit: self._cost_of(unit) for unit in self._units}
         self._why: dict[int, Reason] = {}
 
-    def worth(self, entering_s: float) -> Worth:
+    def worth(self, entering_s: float, memory_bytes: int) -> Worth:
+        for unit in list(self._units):
+            self._drop_if_too_large(unit, memory_bytes)
         for unit in list(self._units):
             self._drop_unless({unit}, self._at_best_s(unit), best=True)
         for unit in [unit for unit in self._units if self._must_be_certain(unit)]:
@@ -154,6 +177,18 @@ class _Plan:
         planned = [site for site in self._all if site.unit in self._units]
         calls_s = {site.site: self._call_cost_s(site, self._sites[site.site]) for site in planned}
         return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + ENTERING_S))
+
+    def _drop_if_too_large(self, unit: int, memory_bytes: int) -> None:
+        """Drop a unit with uploads that are too large to be staged, or kept: each would be hashed in vain."""
+        uploads = [site for site in self._units[unit] if self._sites[site.site].function in _STAGED_UPLOADS]
+        largest = max((self._mean_bytes(site) for site in uploads if site.actions & _staged()), default=0)
+        if _piece_bytes(largest) > memory_bytes:
+            self._why |= dict.fromkeys(self._problems([unit]), TooLarge(largest, memory_bytes))
+            del self._units[unit]
+
+    def _mean_bytes(self, planned: Planned) -> int:
+        site = self._sites[planned.site]
+        return site.bytes // max(site.count, 1)
 
     def _drop_unless_all_pay(self, entering_s: float) -> None:
         if not self._units:
@@ -224,17 +259,30 @@ class _Plan:
         return cost_s
 
     def _staging_bytes(self, unit: int) -> int:
-        """Return the staging memory that a unit needs: room for two of its transfers."""
-        staged = constant("FFM_REMEDY_ASYNCHRONOUS") | constant("FFM_REMEDY_REUSE")
-        mean = [
-            2 * self._sites[site.site].bytes // max(self._sites[site.site].count, 1)
-            for site in self._units[unit]
-            if site.actions & staged
-        ]
-        return max([LEAST_STAGING_BYTES, *mean]) if mean else 0
+        """Return the staging memory that a unit needs."""
+        staged = _staged()
+        return max(
+            (_piece_bytes(self._mean_bytes(site)) for site in self._units[unit] if site.actions & staged), default=0
+        )
 
     def _pinning_s(self, units: Collection[int]) -> float:
         """Return what staging memory costs beyond what the rest of the plan pays for."""
         rest = max((self._staging_bytes(unit) for unit in self._units if unit not in units), default=0)
         mine = max((self._staging_bytes(unit) for unit in units), default=0)
         return self._machine.pin_s * max(mine - rest, 0)
+
+
+_STAGED_UPLOADS = UPLOADS | ASYNCHRONOUS_UPLOADS
+
+
+def _staged() -> int:
+    """Return the actions that stage transfers."""
+    return constant("FFM_REMEDY_ASYNCHRONOUS") | constant("FFM_REMEDY_REUSE")
+
+
+def _piece_bytes(transfer_bytes: int) -> int:
+    """Return the piece of staging memory that transfers of this size get."""
+    size = LEAST_STAGING_BYTES
+    while size < 2 * transfer_bytes:
+        size *= 2
+    return size

@@ -17,6 +17,8 @@ from tests.remedy.test_selection import analysis, site, verdict
 
 MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)
 FREE_OF_COST = Machine(0.0, 0.0, 0.0)
+PLENTY = 1 << 40
+"""Bytes of memory that corrections may take where that is not what a test is about."""
 
 
 def certainly(seconds: float) -> Benefit:
@@ -40,7 +42,7 @@ def judged(document: Analysis, saves: dict[frozenset[int], float], machine: Mach
     def gain(sites: Collection[int]) -> Benefit:
         return certainly(saves[frozenset(sites)])
 
-    return worthwhile(plan(document, set(Remedy)), document, gain, machine)
+    return worthwhile(plan(document, set(Remedy)), document, gain, machine, memory_bytes=PLENTY)
 
 
 def kept(worth: Worth) -> set[int]:
@@ -104,7 +106,7 @@ def test_what_getting_into_a_program_costs_is_paid_in_the_worse_half_of_cases(
     document = analysis(wait(0, 0.5))
     expected_s, low_s = ENTERING_S * expected_s, ENTERING_S * low_s
     gain = Benefit(carry_s=expected_s, bound_s=expected_s, low_s=low_s, high_s=expected_s)
-    worth = worthwhile(plan(document, set(Remedy)), document, lambda sites: gain, MACHINE)
+    worth = worthwhile(plan(document, set(Remedy)), document, lambda sites: gain, MACHINE, memory_bytes=PLENTY)
     assert kept(worth) == ({0} if pays else set())
     assert (0 in worth.left and "cannot be taken back" in why_not(worth.left[0])) == (not pays)
 
@@ -140,8 +142,8 @@ def test_what_is_called_too_seldom_to_be_compared_must_pay_for_certain(
 
 
 def test_pinning_is_paid_once() -> None:
-    """Three uploads save 80 ms each, and share a staging memory that costs 168 ms."""
-    document = analysis(*(upload(number, count=1, bytes_each=80 << 20) for number in range(3)))
+    """Three uploads save 80 ms each, and share a staging memory that costs 134 ms."""
+    document = analysis(*(upload(number, count=1, bytes_each=64 << 20) for number in range(3)))
     saves = {frozenset(which): 0.08 * len(which) for which in ({0, 1, 2}, {0, 1}, {0, 2}, {1, 2})}
     assert kept(judged(document, saves)) == {0, 1, 2}
 
@@ -171,3 +173,23 @@ def test_the_programs_own_pinned_memory_tells_what_pinning_costs() -> None:
     assert machine.pin_s == 1.0 / (1 << 20)
     assert 0 < machine_of(analysis()).pin_s < machine.pin_s
     assert machine.hash_s > 0 and machine.copy_s > 0
+
+
+def test_uploads_for_which_there_is_no_memory_are_left_alone() -> None:
+    document = analysis(upload(0, count=1, bytes_each=200 << 20), upload(1, count=1, bytes_each=100 << 20))
+
+    def gain(sites: Collection[int]) -> Benefit:
+        return certainly(float(len(sites)))
+
+    def judge(memory_bytes: int) -> Worth:
+        planned = plan(document, set(Remedy))
+        return worthwhile(planned, document, gain, FREE_OF_COST, memory_bytes=memory_bytes)
+
+    worth = judge(256 << 20)
+    assert kept(worth) == {1}
+    assert why_not(worth.left[0]) == (
+        "an upload takes 200.00 MiB, and corrections would hold two of them: more than the 256.00 MiB that they may "
+        "take (--memory)"
+    )
+    assert kept(judge(255 << 20)) == set()
+    assert kept(judge(512 << 20)) == {0, 1}

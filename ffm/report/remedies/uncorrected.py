@@ -15,11 +15,13 @@ from ffm.remedy.reasons import (
     OtherFunction,
     PartlyNeeded,
     Reason,
+    TooLarge,
     Unmatched,
     UnseenAllocation,
     WaitsReliedOn,
     WaitsTooEarly,
 )
+from ffm.report.numbers import size
 from ffm.report.words import WORDS
 from ffm.results.documents.analysis import Analysis
 
@@ -55,6 +57,11 @@ def why_not(reason: Reason) -> str:
             return (
                 "ffm corrects cudaMemcpy, cudaFree, explicit synchronizations and repeated asynchronous uploads, not "
                 f"{function}"
+            )
+        case TooLarge(bytes=each, memory_bytes=memory):
+            return (
+                f"an upload takes {size(each)}, and corrections would hold two of them: more than the "
+                f"{size(memory)} that they may take (--memory)"
             )
         case DoesNotPay():
             return _does_not_pay(reason)
