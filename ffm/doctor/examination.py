@@ -40,6 +40,7 @@ LOST = {
     Kind.MAPPING: "a second address of the same memory is unknown",
     Kind.SHARING: "other processes that use the same device memory are unknown",
     Kind.VIEW: "memory that kernels reach by a texture or a tensor map is unknown",
+    Kind.RELEASE: "a wait for work that uses the object looks unnecessary",
     Kind.QUERY: "polling with it is not recognized as a synchronization",
     Kind.TIMING: "a wait that serves a time measurement looks unnecessary",
     Kind.ORDER: "a wait that orders two streams looks unnecessary",

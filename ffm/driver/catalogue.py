@@ -50,6 +50,8 @@ class Kind(StrEnum):
     """Lets another process use device memory, or this one use another's."""
     VIEW = "view"
     """Describes memory as a texture or a tensor map, by which kernels then reach it."""
+    RELEASE = "release"
+    """Destroys an object that kernels or streams may still use, and does not wait."""
 
 
 class Memory(StrEnum):

@@ -112,6 +112,7 @@ def _actions(calls: _Calls) -> NDArray[np.uint8]:
     action[effect[Effect.RECORD_EVENT] & done] = Action.RECORD
     action[effect[Effect.WAIT_EVENT] & done] = Action.WAIT_EVENT
     action[frees & ~calls.asynchronous & ~calls.waited & ~calls.waiting_frees] = Action.RELEASE
+    action[kind[Kind.RELEASE] & done & ~calls.waited] = Action.RELEASE
     return action
 
 

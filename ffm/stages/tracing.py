@@ -39,6 +39,7 @@ TRACED_KINDS = (
     Kind.MAPPING,
     Kind.SHARING,
     Kind.VIEW,
+    Kind.RELEASE,
     Kind.QUERY,
     Kind.TIMING,
     Kind.ORDER,

@@ -160,10 +160,19 @@ static uint64_t hand_out_table(const ffm_program_call *call)
     return result;
 }
 
+/* What a download that is pending waits for may use the object. */
+static uint64_t release(const ffm_program_call *call)
+{
+    ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
+    return ffm_forward(call);
+}
+
 ffm_handler ffm_objects_handler(const ffm_function *function)
 {
     if (function->shape == FFM_SHAPE_NARROW)
         return NULL;
+    if (function->kind == FFM_KIND_RELEASE)
+        return release;
     switch (function->effect) {
     case FFM_EFFECT_MAKE_STREAM:
         return make_stream;
