@@ -19,6 +19,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 CONFIGURATION = """
 kernel.fill = 20000
+kernel.fill_from_one = 20000
+kernel.fill_through = 20000
 device.memory = 0.0625
 copy.host_to_device.pinned = 0.5
 copy.device_to_host.pinned = 0.5
@@ -299,6 +301,55 @@ def test_a_program_in_python_is_corrected_at_the_stacks_that_were_measured(tmp_p
 
 def test_system_calls_keep_all_their_arguments(play: Play) -> None:
     assert play("system_call_has_six_arguments").output == "second\n"
+
+
+def test_corrections_stop_before_another_process_can_use_memory(play: Play) -> None:
+    corrected = play("memory_is_read_elsewhere")
+    assert constant("FFM_STOP_SHARED") in [process.values["stopped"] for process in corrected.comparison.counted]
+    assert corrected.counts["synchronizations"] == 0
+
+
+@pytest.mark.parametrize("scene", ["address_is_kept", "address_is_before_the_block", "ordinary_memory"])
+def test_waits_stay_while_a_kernel_may_know_an_address_of_host_memory(scene: str, play: Play) -> None:
+    assert play(scene).counts["waits_host_memory"] >= 3
+
+
+def test_the_driver_answers_all_calls_once_work_has_failed(play: Play) -> None:
+    corrected = play("work_fails")
+    assert corrected.output.split() == ["cudaErrorIllegalAddress"] * 9
+    assert corrected.comparison.counted[0].values["stopped"] == constant("FFM_STOP_ERROR")
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "handler_runs_in_sigsuspend",
+        "handler_runs_in_poll",
+        "handler_runs_in_select",
+        "handler_runs_in_epoll",
+        "thread_begins_with_signals_blocked",
+    ],
+)
+def test_results_are_delivered_where_signals_are_blocked_for_a_while(scene: str, play: Play) -> None:
+    assert play(scene).counts["deliveries_touched"] == 1
+
+
+def test_a_program_is_told_what_it_asked_for_of_signals(play: Play) -> None:
+    corrected = play("asks_about_signals")
+    assert corrected.output.splitlines() == ["1 0", "10", "10", "1"]
+    assert corrected.counts["downloads_staged"] == 1
+
+
+def test_pages_stay_open_that_a_system_call_is_using(play: Play) -> None:
+    assert play("read_is_under_way").output.splitlines()[:2] == ["7 spoken", "7"]
+
+
+def test_late_downloads_leave_numbers_of_files_to_the_program(play: Play) -> None:
+    assert play("numbers_files").output == "1\n"
+
+
+def test_memory_that_a_program_never_touches_takes_none(play: Play) -> None:
+    assert play("sparse_memory").output == "0 0\n"
 
 
 @pytest.mark.parametrize("program", ["raw_edges.cu", "raw_edges_any_number.cu"])

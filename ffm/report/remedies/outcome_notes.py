@@ -16,6 +16,8 @@ STOPPED = {
     "FFM_STOP_STREAMS": "the program uses more streams than corrections keep in order",
     "FFM_STOP_SHARED": "the program detached from a context that it had attached to more than once, or began to share "
     "memory or events with others",
+    "FFM_STOP_ERROR": "work on the GPU failed; where a removed wait would have returned the error, the program "
+    "learns of it from a later call",
 }
 
 

@@ -3,6 +3,7 @@
 #include "process_scenes.h"
 #include "result_scenes.h"
 #include "transfer_scenes.h"
+#include "unseen_scenes.h"
 #include "upload_scenes.h"
 #include "wait_scenes.h"
 
@@ -86,6 +87,21 @@ const struct {
     {"starts_again", starts_again},
     {"two_contexts", two_contexts},
     {"threads_at_once", threads_at_once},
+    {"memory_is_read_elsewhere", memory_is_read_elsewhere},
+    {"reads_elsewhere", reads_elsewhere},
+    {"address_is_kept", address_is_kept},
+    {"address_is_before_the_block", address_is_before_the_block},
+    {"ordinary_memory", ordinary_memory},
+    {"handler_runs_in_sigsuspend", handler_runs_in_sigsuspend},
+    {"handler_runs_in_poll", handler_runs_in_poll},
+    {"handler_runs_in_select", handler_runs_in_select},
+    {"handler_runs_in_epoll", handler_runs_in_epoll},
+    {"thread_begins_with_signals_blocked", thread_begins_with_signals_blocked},
+    {"asks_about_signals", asks_about_signals},
+    {"read_is_under_way", read_is_under_way},
+    {"numbers_files", numbers_files},
+    {"sparse_memory", sparse_memory},
+    {"work_fails", work_fails},
 };
 
 } // namespace

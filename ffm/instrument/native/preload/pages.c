@@ -10,11 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "driver_blocks.h"
+#include "kernel.h"
 
 /* Smaller blocks would cost more memory than it is worth: at this size at most half as much again. */
 enum { PAGE = 4096, LEAST = 4 * PAGE, EARLY = 1 << 16 };
+
+/* To clear more than this, the system is asked for new pages: those that the program never touches take no memory. */
+enum { MUCH = 1 << 20 };
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -91,6 +97,14 @@ EXPORT void *malloc(size_t bytes)
     return block != NULL ? block : NEXT(malloc)(bytes);
 }
 
+/* A block on pages of its own, as calloc returns it. Not by madvise of the C library, which may be watched. */
+static void *cleared(void *block, size_t bytes)
+{
+    if (bytes >= MUCH && ffm_kernel(SYS_madvise, (uint64_t)block, bytes, MADV_DONTNEED, 0) == 0)
+        return block;
+    return memset(block, 0, bytes);
+}
+
 EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
@@ -98,7 +112,10 @@ EXPORT void *calloc(size_t count, size_t size)
         return from_early(count * size);
     if (__builtin_mul_overflow(count, size, &bytes))
         return NEXT(calloc)(count, size);
-    void *block = gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : of_driver(1, bytes, __builtin_return_address(0));
+    void *block = gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : NULL;
+    if (block != NULL)
+        return cleared(block, bytes);
+    block = of_driver(1, bytes, __builtin_return_address(0));
     return block != NULL ? memset(block, 0, bytes) : NEXT(calloc)(count, size);
 }
 

@@ -5,8 +5,8 @@
 #include "cache.h"
 #include "extras.h"
 #include "held.h"
-#include "order.h"
 #include "pool.h"
+#include "state.h"
 
 #define ORIGINAL(purpose, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##purpose))
 
@@ -59,13 +59,17 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *attribut
     return result;
 }
 
-/* An attribute stays with the memory: the block must not be reused as if it were new. */
+/* An attribute stays with the memory: the block must not be reused as if it were new. Other devices may reach memory
+ * that is prepared for them, after any wait of the program. */
 static CUresult set_pointer_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
     ffm_pool_share(address);
     ffm_held_unknowable();
-    ffm_order_unseen(); /* other devices, or the CPU, may reach memory that is prepared for them */
-    return ORIGINAL(SET_POINTER_ATTRIBUTE, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+    const CUresult result =
+        ORIGINAL(SET_POINTER_ATTRIBUTE, (const void *, CUpointer_attribute, CUdeviceptr))(value, attribute, address);
+    if (result == CUDA_SUCCESS)
+        ffm_stop(FFM_STOP_SHARED);
+    return result;
 }
 
 static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)

@@ -6,6 +6,7 @@
 #include "delivery.h"
 #include "extras.h"
 #include "host_memory.h"
+#include "ordinary_memory.h"
 
 enum { KERNELS = 4096, PARAMETERS = 64, LARGEST_BUFFER = 1 << 15 };
 
@@ -68,6 +69,12 @@ void ffm_kernels_after_fork(void)
     pthread_mutex_init(&kernels.lock, NULL); /* another thread of the parent may have held it */
 }
 
+static bool names_host(const void *memory, size_t bytes)
+{
+    return (ffm_host_memory_any() && ffm_host_memory_named_in(memory, bytes)) ||
+           ffm_ordinary_memory_named_in(memory, bytes);
+}
+
 static bool buffer_mentions_host(void *const *extra)
 {
     const char *buffer = NULL;
@@ -80,23 +87,26 @@ static bool buffer_mentions_host(void *const *extra)
         else
             return true;
     }
-    return buffer == NULL || bytes > LARGEST_BUFFER || ffm_host_memory_named_in(buffer, bytes);
+    return buffer == NULL || bytes > LARGEST_BUFFER || names_host(buffer, bytes);
 }
 
 bool ffm_kernel_reaches_host(const ffm_program_call *launch)
 {
+    if (!ffm_host_memory_any() && !ffm_ordinary_memory_is_used())
+        return false;
     uint64_t function = ffm_argument(launch, launch->function->handle);
     void *const *parameters = (void *const *)ffm_argument(launch, launch->function->parameters);
     void *const *extra = (void *const *)ffm_argument(launch, launch->function->extra);
     if (parameters == NULL)
         return extra != NULL && buffer_mentions_host(extra);
     if (!ffm_parameters_known()) {
-        FFM_COUNT(launches_unread);
+        if (ffm_host_memory_any())
+            FFM_COUNT(launches_unread);
         return false;
     }
     layout known = layout_of(function);
     for (uint32_t i = 0; known.known && i < known.count; i++)
-        if (ffm_host_memory_named_in(parameters[i], known.bytes[i]))
+        if (names_host(parameters[i], known.bytes[i]))
             return true;
     return !known.known;
 }

@@ -94,9 +94,10 @@ static uint64_t hoist(const ffm_program_call *call, uint64_t address)
     if (why != NULL) {
         /* Something may rely on the free's wait; the block is pooled anyway. */
         ffm_order_mark before = ffm_order_now();
-        uint64_t waited = (uint64_t)ffm_driver.context_synchronize();
+        const int waited = ffm_driver.context_synchronize();
+        ffm_state_answered(waited);
         if (waited != FFM_CUDA_SUCCESS)
-            return waited;
+            return (uint64_t)waited;
         ffm_order_waited(FFM_SCOPE_CONTEXT, 0, before);
         ffm_count(why);
         ffm_count(&call->tally->waited);
@@ -193,14 +194,17 @@ static uint64_t view(const ffm_program_call *call)
     return result;
 }
 
-/* Another process or device gets a handle to the memory. Some functions name the memory by a handle. */
+/* Another process or device gets a handle to the memory, and may read or write it after any wait of the program, of
+ * which it learns unseen. Some functions name the memory by a handle. */
 static uint64_t share(const ffm_program_call *call)
 {
     if (call->function->source >= 0)
         ffm_pool_share(ffm_argument(call, call->function->source));
     ffm_held_unknowable();
-    ffm_order_unseen(); /* whoever has it may write what a kernel waits for */
-    return ffm_forward(call);
+    const uint64_t result = ffm_forward(call);
+    if (result == FFM_CUDA_SUCCESS)
+        ffm_stop(FFM_STOP_SHARED);
+    return result;
 }
 
 ffm_handler ffm_memory_handler(const ffm_function *function)

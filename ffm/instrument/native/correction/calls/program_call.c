@@ -17,6 +17,7 @@ uint64_t ffm_forward(const ffm_program_call *call)
     uint64_t result = ffm_call_forward(call->index, call->arguments);
     if (__builtin_expect((int)result == FFM_CUDA_OUT_OF_MEMORY, 0) && give_back())
         result = ffm_call_forward(call->index, call->arguments);
+    ffm_state_answered((int)result);
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include "order.h"
 #include "pool.h"
 #include "staging.h"
+#include "state.h"
 
 typedef struct {
     uint64_t to;
@@ -72,6 +73,7 @@ static uint64_t go_on(const ffm_program_call *call, const upload *it, bool wait)
     }
     ffm_order_mark before = ffm_order_now();
     int result = ffm_driver.stream_synchronize(it->stream);
+    ffm_state_answered(result);
     if (result == FFM_CUDA_SUCCESS)
         ffm_order_waited(FFM_SCOPE_STREAM, it->stream, before);
     return (uint64_t)result;

@@ -100,7 +100,11 @@ static uint64_t launch(const ffm_program_call *call)
     ffm_operation operation = {0};
     ffm_arguments_before(call->function, call->arguments, &operation);
     uint64_t stream = stream_of(call, operation.stream);
-    bool reaches = ffm_host_memory_open() || (ffm_host_memory_any() && ffm_kernel_reaches_host(call));
+    bool reaches = ffm_host_memory_open();
+    if (!reaches && ffm_kernel_reaches_host(call)) {
+        reaches = true;
+        ffm_host_memory_mapped(); /* the kernel may keep the address where later ones find it */
+    }
     if (reaches || begins_early(call))
         ffm_order_record();
     uint64_t result = ffm_forward(call);

@@ -4,7 +4,7 @@
 
 bool ffm_downloads_deliver(uint64_t start, uint64_t end, uint64_t *why)
 {
-    return ffm_downloads_pending() && ffm_late_deliver(ffm_page_of(start), ffm_page_after(end), why);
+    return ffm_late_busy() && ffm_late_deliver(ffm_page_of(start), ffm_page_after(end), why);
 }
 
 void ffm_downloads_deliver_all(uint64_t *why, bool off)

@@ -14,6 +14,7 @@
 #include "state.h"
 #include "touches.h"
 #include "trials.h"
+#include "uses.h"
 
 enum { WORD_ROOM = 256, HEADER = 16 /* of a block that glibc's malloc maps for itself */ };
 
@@ -108,4 +109,5 @@ void ffm_downloads_forked(void)
 void ffm_downloads_after_fork(void)
 {
     ffm_late_forget();
+    ffm_uses_after_fork();
 }

@@ -13,8 +13,10 @@
 #include "counters.h"
 #include "delivery.h"
 #include "kernel.h"
+#include "late.h"
 #include "maps.h"
 #include "unwinding.h"
+#include "uses.h"
 
 typedef uint64_t word;
 typedef word (*plain_function)(word, word, word, word, word, word);
@@ -35,6 +37,8 @@ enum {
 #undef OTHER
     GUARDS
 };
+
+enum { SIGNALS = 65 };
 
 static plain_function originals[GUARDS];
 static const void *addresses[GUARDS];
@@ -61,54 +65,85 @@ static void deliver_all(void)
     ffm_downloads_deliver_all(&ffm_counters->deliveries_called, false);
 }
 
-static void deliver_vector(const struct iovec *buffers, word count)
+/* Where memory begins and ends; nothing yet if `end` is 0. */
+typedef struct {
+    word start, end;
+} span;
+
+static span with(span of, word start, word bytes)
+{
+    if (bytes == 0)
+        return of;
+    if (of.end == 0)
+        return (span){start, start + bytes};
+    return (span){start < of.start ? start : of.start, start + bytes > of.end ? start + bytes : of.end};
+}
+
+static span with_vector(span of, const struct iovec *buffers, word count)
 {
     for (word i = 0; buffers != NULL && i < count; i++)
-        if (buffers[i].iov_len > 0)
-            deliver((word)buffers[i].iov_base, buffers[i].iov_len);
+        of = with(of, (word)buffers[i].iov_base, buffers[i].iov_len);
+    return of;
+}
+
+static span of_vector(word buffers, word count)
+{
+    return with_vector((span){0, 0}, (const struct iovec *)buffers, count);
 }
 
 /* A struct msghdr, or an array of struct mmsghdr. */
-static void deliver_messages(word first, bool many, uint32_t count)
+static span of_messages(word first, bool many, uint32_t count)
 {
     const struct mmsghdr *several = (const struct mmsghdr *)first;
+    span all = {0, 0};
     for (uint32_t i = 0; first != 0 && i < (many ? count : 1); i++) {
         const struct msghdr *one = many ? &several[i].msg_hdr : (const struct msghdr *)first;
-        deliver_vector(one->msg_iov, one->msg_iovlen);
+        all = with_vector(all, one->msg_iov, one->msg_iovlen);
     }
+    return all;
+}
+
+/* A call of the kernel that may last, and uses memory. */
+static word call_with(uint32_t guard, span used, PARAMETERS)
+{
+    const uint32_t use = ffm_uses_begin(used.start, used.end);
+    if (ffm_late_busy() && used.end != 0)
+        deliver(used.start, used.end - used.start);
+    const word result = original(guard)(ARGUMENTS);
+    ffm_uses_end(use);
+    return result;
+}
+
+/* A call of the kernel that does nothing if it meets a closed page. */
+static word again_where_closed(uint32_t guard, PARAMETERS)
+{
+    const word result = original(guard)(ARGUMENTS);
+    if (!ffm_late_busy() || (result != (word)-1 && (int)result != -1) || errno != EFAULT)
+        return result;
+    deliver_all();
+    return original(guard)(ARGUMENTS);
 }
 
 #define BUFFER(name, address, bytes)                                                                                   \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
         const word arguments[] = {ARGUMENTS};                                                                          \
-        if (ffm_downloads_pending() && arguments[bytes] > 0)                                                           \
-            deliver(arguments[address], arguments[bytes]);                                                             \
-        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+        return call_with(GUARD_##name, with((span){0, 0}, arguments[address], arguments[bytes]), ARGUMENTS);           \
     }
 #define VECTOR(name)                                                                                                   \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
-        if (ffm_downloads_pending())                                                                                   \
-            deliver_vector((const struct iovec *)b, c);                                                                \
-        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+        return call_with(GUARD_##name, of_vector(b, c), ARGUMENTS);                                                    \
     }
 #define MESSAGES(name, many)                                                                                           \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
-        if (ffm_downloads_pending())                                                                                   \
-            deliver_messages(b, many, (uint32_t)c);                                                                    \
-        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+        return call_with(GUARD_##name, of_messages(b, many, (uint32_t)c), ARGUMENTS);                                  \
     }
 #define STRUCTURE(name)                                                                                                \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
-        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
-        if (ffm_downloads_pending() && (result == (word) - 1 || (int)result == -1) && errno == EFAULT) {               \
-            deliver_all();                                                                                             \
-            result = original(GUARD_##name)(ARGUMENTS);                                                                \
-        }                                                                                                              \
-        return result;                                                                                                 \
+        return again_where_closed(GUARD_##name, ARGUMENTS);                                                            \
     }
 #define PROCESS(name)                                                                                                  \
     static word guard_##name(PARAMETERS)                                                                               \
@@ -229,31 +264,123 @@ static void hand_over(int number)
         ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
 }
 
-/* A handler that blocks all signals could not touch pending memory. */
+/* A fault while its signal is blocked would end the program. So it never is; the program is told what it asked for. */
+static const sigset_t *with_faults(word given, sigset_t *room)
+{
+    const sigset_t *set = (const sigset_t *)given;
+    if (set == NULL || sigismember(set, SIGSEGV) != 1)
+        return set;
+    *room = *set;
+    sigdelset(room, SIGSEGV);
+    return room;
+}
+
+static void (*hidden)(int, siginfo_t *, void *);
+
+void ffm_guards_hide(void (*handler)(int, siginfo_t *, void *))
+{
+    __atomic_store_n(&hidden, handler, __ATOMIC_RELEASE);
+}
+
+static bool is_hidden(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == __atomic_load_n(&hidden, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the program's handlers of signals were to block faults. */
+static bool handlers_block[SIGNALS];
+
 static word guard_sigaction(PARAMETERS)
 {
-    if (b == 0)
-        return original(GUARD_sigaction)(ARGUMENTS);
-    hand_over((int)a);
-    struct sigaction without = *(const struct sigaction *)b;
-    sigdelset(&without.sa_mask, SIGSEGV);
-    return original(GUARD_sigaction)(a, (word)&without, c, d, e, f);
+    const uint32_t number = (uint32_t)a;
+    const bool known = number < SIGNALS;
+    const bool blocked = known && __atomic_load_n(&handlers_block[number], __ATOMIC_RELAXED);
+    struct sigaction without, before;
+    if (b != 0) {
+        hand_over((int)a);
+        without = *(const struct sigaction *)b;
+        sigdelset(&without.sa_mask, SIGSEGV);
+    }
+    const word result = original(GUARD_sigaction)(a, b != 0 ? (word)&without : 0, (word)&before, d, e, f);
+    if ((int)result != 0)
+        return result;
+    if (b != 0 && known)
+        __atomic_store_n(&handlers_block[number], sigismember(&((const struct sigaction *)b)->sa_mask, SIGSEGV) == 1,
+                         __ATOMIC_RELAXED);
+    if (is_hidden(&before))
+        before = (struct sigaction){.sa_handler = SIG_DFL};
+    if (blocked)
+        sigaddset(&before.sa_mask, SIGSEGV);
+    if (c != 0)
+        *(struct sigaction *)c = before;
+    return result;
 }
 
 static word guard_signal(PARAMETERS)
 {
     hand_over((int)a);
-    return original(GUARD_signal)(ARGUMENTS);
+    struct sigaction before;
+    const bool ours = ffm_unguarded_sigaction((int)a, NULL, &before) == 0 && is_hidden(&before);
+    const word result = original(GUARD_signal)(ARGUMENTS);
+    return ours && (void (*)(int))result != SIG_ERR ? (word)SIG_DFL : result;
 }
 
-/* A fault while its signal is blocked would end the program. (sigprocmask calls this function.) */
+/* Whether this thread believes that faults are blocked. */
+static __thread bool believes_blocked __attribute__((tls_model("initial-exec")));
+
+/* sigprocmask calls this function. */
 static word guard_pthread_sigmask(PARAMETERS)
 {
-    if (b == 0 || (int)a == SIG_UNBLOCK || sigismember((const sigset_t *)b, SIGSEGV) != 1)
-        return original(GUARD_pthread_sigmask)(ARGUMENTS);
-    sigset_t without = *(const sigset_t *)b;
-    sigdelset(&without, SIGSEGV);
-    return original(GUARD_pthread_sigmask)(a, (word)&without, c, d, e, f);
+    const bool before = believes_blocked, named = b != 0 && sigismember((const sigset_t *)b, SIGSEGV) == 1;
+    const bool blocks = named && ((int)a == SIG_BLOCK || (int)a == SIG_SETMASK);
+    const bool unblocks = b != 0 && ((int)a == SIG_UNBLOCK ? named : (int)a == SIG_SETMASK && !named);
+    sigset_t room;
+    const sigset_t *given = blocks ? with_faults(b, &room) : (const sigset_t *)b;
+    const word result = original(GUARD_pthread_sigmask)(a, (word)given, c, d, e, f);
+    if ((int)result != 0)
+        return result;
+    believes_blocked = blocks || (before && !unblocks);
+    if (before && c != 0)
+        sigaddset((sigset_t *)c, SIGSEGV);
+    return result;
+}
+
+/* Calls during which the thread has another mask, and the thread's mask from its begin on. */
+static word guard_sigsuspend(PARAMETERS)
+{
+    sigset_t room;
+    return original(GUARD_sigsuspend)((word)with_faults(a, &room), b, c, d, e, f);
+}
+
+static word guard_ppoll(PARAMETERS)
+{
+    sigset_t room;
+    const word mask = (word)with_faults(d, &room);
+    return again_where_closed(GUARD_ppoll, a, b, c, mask, e, f);
+}
+
+static word guard_pselect(PARAMETERS)
+{
+    sigset_t room;
+    return again_where_closed(GUARD_pselect, a, b, c, d, e, (word)with_faults(f, &room));
+}
+
+static word guard_epoll_pwait(PARAMETERS)
+{
+    sigset_t room;
+    return again_where_closed(GUARD_epoll_pwait, a, b, c, d, (word)with_faults(e, &room), f);
+}
+
+static word guard_epoll_pwait2(PARAMETERS)
+{
+    sigset_t room;
+    return again_where_closed(GUARD_epoll_pwait2, a, b, c, d, (word)with_faults(e, &room), f);
+}
+
+static word guard_pthread_attr_setsigmask_np(PARAMETERS)
+{
+    sigset_t room;
+    return original(GUARD_pthread_attr_setsigmask_np)(a, (word)with_faults(b, &room), c, d, e, f);
 }
 
 int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous)

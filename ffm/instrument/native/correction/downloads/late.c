@@ -18,6 +18,7 @@
 #include "staging.h"
 #include "state.h"
 #include "trials.h"
+#include "uses.h"
 
 enum { LATE = 256 };
 
@@ -82,9 +83,15 @@ static bool is_done(const download *it)
     return __atomic_load_n(it->done, __ATOMIC_ACQUIRE) == 1;
 }
 
+/* Not at the lowest number that is free, which a program may expect for its own file. */
 static bool open_memory(void)
 {
-    late.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    enum { FIRST = 512 };
+    const int lowest = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    const int far = lowest < 0 ? -1 : fcntl(lowest, F_DUPFD_CLOEXEC, FIRST);
+    late.memory = far < 0 ? lowest : far;
+    if (far >= 0)
+        close(lowest);
     return late.memory >= 0 && fstat(late.memory, &late.identity) == 0;
 }
 
@@ -123,6 +130,11 @@ bool ffm_late_is_off(void)
 bool ffm_late_has_room(void)
 {
     return __atomic_load_n(&ffm_downloads_late, __ATOMIC_ACQUIRE) < LATE;
+}
+
+bool ffm_late_busy(void)
+{
+    return ffm_downloads_pending() || __atomic_load_n(&late.version, __ATOMIC_ACQUIRE) % 2 != 0;
 }
 
 uint32_t ffm_late_version(void)
@@ -221,7 +233,8 @@ bool ffm_late_add(const download *it)
     lock();
     change(); /* before the page closes: a thread that faults on it waits until the reason is known (touches.c) */
     /* A child could not deliver what is deferred now, and waiting threads should not get more to wait for. */
-    bool may = !ffm_late_is_off() && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE;
+    bool may = !ffm_late_is_off() && late.forks == 0 && late.waiting == 0 && ffm_downloads_late < LATE &&
+               !ffm_uses_any(first_page(it), last_page(it));
     bool closed = may && protect(it, it->source ? PROT_READ : PROT_NONE);
     if (closed) {
         put(ffm_downloads_late, it);

@@ -48,10 +48,14 @@ bool ffm_late_open(void);
 void ffm_late_off(void);
 bool ffm_late_is_off(void);
 
+/* Whether some are pending, or one is just being deferred. */
+bool ffm_late_busy(void);
+
 /* Whether there is room for another one. */
 bool ffm_late_has_room(void);
 
-/* Close the pages of a download, and add it. If that is not possible, change nothing and return false. */
+/* Close the pages of a download, and add it. If that is not possible, as while a system call uses memory there, change
+ * nothing and return false. */
 bool ffm_late_add(const ffm_download_late *it);
 
 /* Wait for the GPU. False if it will never finish because the context is in error. */

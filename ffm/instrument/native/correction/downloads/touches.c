@@ -64,8 +64,12 @@ static void open_once(void)
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, present;
     sigfillset(&fault.sa_mask);
     /* A program that handles faults itself is notified of them (guards.c), and so is one that ignores the signal. */
-    bool usual = ffm_guards_complete() && ffm_unguarded_sigaction(SIGSEGV, NULL, &present) == 0 &&
-                 !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_DFL;
+    uint64_t blocked = 0; /* as the parent of the process may have left them */
+    ffm_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uint64_t)&blocked, sizeof blocked);
+    bool usual = ffm_guards_complete() && !(blocked >> (SIGSEGV - 1) & 1) &&
+                 ffm_unguarded_sigaction(SIGSEGV, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) &&
+                 present.sa_handler == SIG_DFL;
+    ffm_guards_hide(on_fault);
     opened = usual && ffm_late_open() && ffm_unguarded_sigaction(SIGSEGV, &fault, NULL) == 0 && atexit(at_exit) == 0;
     if (!opened)
         ffm_late_off();

@@ -71,18 +71,34 @@ ffm_place ffm_place_of(uint64_t address)
                                         : FFM_PLACE_UNKNOWN;
 }
 
-bool ffm_ordinary_memory_is_read_later(void)
+/* Whether some device has a property; true if the driver cannot say. */
+static bool some_device_has(CUdevice_attribute property)
 {
     if (!is_known(FFM_EXTRA_DEVICE_ATTRIBUTE))
         return true;
     int value = 0;
-    for (CUdevice device = 0;
-         value == 0 &&
-         ORIGINAL(DEVICE_ATTRIBUTE, (int *, CUdevice_attribute, CUdevice))(
-             &value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, device) == CUDA_SUCCESS;
+    for (CUdevice device = 0; value == 0 && ORIGINAL(DEVICE_ATTRIBUTE, (int *, CUdevice_attribute, CUdevice))(
+                                                &value, property, device) == CUDA_SUCCESS;
          device++)
         continue;
     return value != 0;
+}
+
+bool ffm_ordinary_memory_is_read_later(void)
+{
+    return some_device_has(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+}
+
+bool ffm_ordinary_memory_is_used(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static int known = UNKNOWN;
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (answer == UNKNOWN) {
+        answer = some_device_has(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) ? YES : NO;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer == YES;
 }
 
 size_t ffm_free_device_memory(void)

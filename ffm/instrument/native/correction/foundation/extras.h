@@ -34,6 +34,9 @@ ffm_place ffm_place_of(uint64_t address);
  * need not be staged. True if the driver cannot say. */
 bool ffm_ordinary_memory_is_read_later(void);
 
+/* Whether kernels of some device can use ordinary memory by its address. Asked once; true if the driver cannot say. */
+bool ffm_ordinary_memory_is_used(void);
+
 /* Bytes of the device's memory that are free; 0 if the driver does not report them. */
 size_t ffm_free_device_memory(void);
 

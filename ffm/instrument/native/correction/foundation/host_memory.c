@@ -45,7 +45,8 @@ bool ffm_host_memory_named_in(const void *memory, size_t bytes)
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, (const char *)memory + at, sizeof word);
-        if (ffm_host_memory_holds(word))
+        uint32_t places[FFM_BLOCKS_NAMED];
+        if (ffm_blocks_named(word, places) > 0)
             return true;
     }
     return false;

@@ -14,7 +14,7 @@ void ffm_host_memory_allocated(const ffm_function *function, const uint64_t *arg
 void ffm_host_memory_freed(uint64_t address);
 
 /* Kernels may access host memory other than by their parameters: the program asked for its device address, or for that
- * of a managed variable. */
+ * of a managed variable, or a kernel that was given its address may have kept it. */
 void ffm_host_memory_mapped(void);
 
 /* Bytes go to the device. If they contain an address of host memory, kernels may find it there. Transfers of more than

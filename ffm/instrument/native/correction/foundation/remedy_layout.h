@@ -46,7 +46,8 @@ enum {
     FFM_STOP_FUNCTIONS = 1, /* a driver function that corrections rely on is missing or could not be replaced */
     FFM_STOP_CONTEXTS = 2,  /* a second context: waits that are removed here order work there */
     FFM_STOP_STREAMS = 3,   /* more streams than fences can cover */
-    FFM_STOP_SHARED = 4     /* memory or contexts shared in ways whose users cannot be seen */
+    FFM_STOP_SHARED = 4,    /* memory or contexts shared in ways whose users cannot be seen */
+    FFM_STOP_ERROR = 5      /* work failed, so that the context can do no more: the driver answers all calls */
 };
 
 typedef struct {

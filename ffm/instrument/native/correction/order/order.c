@@ -354,10 +354,11 @@ void ffm_order_pay(void)
     pthread_mutex_unlock(&ffm_lock);
     if (event == 0)
         return;
-    ffm_driver.event_synchronize(event);
+    const int result = ffm_driver.event_synchronize(event);
     pthread_mutex_lock(&ffm_lock);
     pay_up_to(made);
     pthread_mutex_unlock(&ffm_lock);
+    ffm_state_answered(result);
 }
 
 void ffm_order_forget(void)

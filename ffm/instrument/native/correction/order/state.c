@@ -57,16 +57,14 @@ void ffm_context_seen(uint64_t seen)
         ffm_stop(FFM_STOP_CONTEXTS);
 }
 
-/* Errors after which the context must be destroyed (cuda.h). */
-static bool lasts(int error)
+/* Errors of work after which the context must be destroyed (cuda.h). */
+static bool is_of_work(int error)
 {
     switch (error) {
-    case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_ASSERT:
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:
@@ -79,6 +77,17 @@ static bool lasts(int error)
     default:
         return false;
     }
+}
+
+static bool lasts(int error)
+{
+    return error == CUDA_ERROR_DEINITIALIZED || error == CUDA_ERROR_CONTEXT_IS_DESTROYED || is_of_work(error);
+}
+
+void ffm_state_answered(int result)
+{
+    if (__builtin_expect(result != CUDA_SUCCESS, 0) && is_of_work(result))
+        ffm_stop(FFM_STOP_ERROR);
 }
 
 bool ffm_context_known(void)

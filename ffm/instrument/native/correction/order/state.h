@@ -40,6 +40,10 @@ void ffm_context_leave(void);
 /* Whether the context is in an error that only its destruction ends: enqueued work will not complete. */
 bool ffm_context_failed(void);
 
+/* The driver answered a call. An error of earlier work, which all later calls return, stops corrections, so that they
+ * do. */
+void ffm_state_answered(int result);
+
 /* For lifetime.c. */
 void ffm_state_forget_context(void);
 void ffm_state_after_fork(void);

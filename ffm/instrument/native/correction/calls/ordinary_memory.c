@@ -1,0 +1,54 @@
+#include "ordinary_memory.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "extras.h"
+#include "pool.h"
+
+enum { PAGE = 4096, LOWEST = 1 << 16 }; /* the system maps nothing below */
+
+static const uint64_t highest = 1ULL << 47; /* addresses of user space, with four levels of page tables */
+
+/* Device memory whose allocation was seen, or just past its end, as iterators are. */
+static bool is_followed(uint64_t word)
+{
+    return ffm_pool_holds(word, 0) || ffm_pool_holds(word - 1, 0);
+}
+
+static bool is_of_driver(uint64_t word)
+{
+    return ffm_place_of(word) != FFM_PLACE_PAGEABLE ||
+           (word % PAGE != 0 && ffm_place_of(word - 1) != FFM_PLACE_PAGEABLE);
+}
+
+static bool is_readable(uint64_t word)
+{
+    char byte;
+    const struct iovec here = {&byte, 1}, there = {(void *)word, 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+static bool is_ordinary(uint64_t word)
+{
+    unsigned char resident;
+    return word >= LOWEST && word < highest && !is_followed(word) &&
+           mincore((void *)(word & ~(uint64_t)(PAGE - 1)), 1, &resident) == 0 && !is_of_driver(word) &&
+           is_readable(word);
+}
+
+bool ffm_ordinary_memory_named_in(const void *memory, size_t bytes)
+{
+    if (!ffm_ordinary_memory_is_used())
+        return false;
+    bool named = false;
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes && !named; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, (const char *)memory + at, sizeof word);
+        named = is_ordinary(word);
+    }
+    return named;
+}
