@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import Kind
 from ffm.driver.device_code import DeviceCode, device_code
-from ffm.evidence.operations import PRIVATE
+from ffm.evidence.calls import calls_where
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Tracing
 from ffm.results.documents.notes import AnyNote, CompiledCode, LoadedCode
@@ -37,12 +35,10 @@ def loading_seconds(columns: Columns) -> float:
 
     The driver may compile in any of them: when a module is loaded, or only when its first function is requested.
     """
-    loading = [
-        function.index
-        for function in load_catalogue().of_kind(Kind.MODULE)
-        if not function.base.endswith(("Unload", "Destroy"))
-    ]
-    chosen = np.isin(columns["function"], loading) & (columns["function"] != PRIVATE)
+    chosen = calls_where(
+        columns["function"],
+        lambda function: function.kind is Kind.MODULE and not function.base.endswith(("Unload", "Destroy")),
+    )
     return float(columns["duration"][chosen].sum()) / 1e9
 
 

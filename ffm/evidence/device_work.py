@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from ffm.driver.catalogue import ABSENT, Awaits, DriverFunction, Effect, load_ca
 from ffm.driver.catalogue import Direction as DriverDirection
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
+from ffm.evidence.calls import calls_where
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY, polled_until_done
@@ -23,6 +22,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.model.codes import is_one_of
 from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
+from ffm.model.grouping import begins_of, parts, sums_by
 from ffm.model.necessity.program import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
@@ -71,9 +71,11 @@ def device_work(
     del number  # it takes much memory
     event, events = _events(columns, action)
     _let_go(columns)
-    transfers = _of(lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET))[columns["function"]]
+    transfers = calls_where(
+        columns["function"], lambda function: function.kind in (DriverKind.TRANSFER, DriverKind.SET)
+    )
     process_of_thread = np.zeros(int(thread.max(initial=-1)) + 1, np.int32)
-    process_of_thread[thread] = columns["process"]
+    process_of_thread[:] = columns["process"][begins_of(thread, len(process_of_thread))[:-1]]
     return DeviceWork(
         action=action,
         stream=stream,
@@ -108,27 +110,21 @@ def _let_go(columns: Columns) -> None:
         columns.release()
 
 
-def _of(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
-    """Return a table over recorded function indices that says whether a function of the catalogue is chosen."""
-    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, bool)
-    for function in load_catalogue().functions:
-        table[function.index] = chosen(function)
-    return table
-
-
 def _actions(columns: Columns) -> NDArray[np.uint8]:
     """Return the `Action` of each row."""
     function, waits = columns["function"], columns["waits"] > 0
     # One table holds what functions do if they do not wait, and behind it what they do if they wait.
     table = np.concatenate([_actions_of_functions(waits=False), _actions_of_functions(waits=True)])
-    action = table[function + waits * np.int32(len(table) // 2)]
-    copies = _of(lambda entry: entry.kind in _COPIES and entry.effect not in _ORDERS)
-    rows = np.flatnonzero(((columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0) & copies[function])
-    asynchronous = _of(lambda entry: entry.asynchronous)[function[rows]]
+    action = np.empty(len(function), np.uint8)
+    for part in parts(len(function)):
+        action[part] = table[function[part] + waits[part] * np.int32(len(table) // 2)]
+    rows = np.flatnonzero(calls_where(function, lambda entry: entry.kind in _COPIES and entry.effect not in _ORDERS))
+    rows = rows[(columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0]
+    asynchronous = calls_where(function[rows], lambda entry: entry.asynchronous)
     action[rows[asynchronous]] = Action.ENQUEUE
     rows = rows[~asynchronous]
     if len(rows):
-        action[rows[_staged(columns)[rows]]] = Action.WAIT_AND_ENQUEUE
+        action[rows[_staged(columns, rows)]] = Action.WAIT_AND_ENQUEUE
     return action
 
 
@@ -136,9 +132,9 @@ def _end_polling(columns: Columns, thread: NDArray[np.int32], action: NDArray[np
     """Let the queries that end polling loops wait for what they ask about, in place: such a loop lasts as long as that
     work, whatever its own calls take.
     """
-    queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
+    queries = calls_where(columns["function"], lambda function: function.kind is DriverKind.QUERY)
     polled = np.flatnonzero(polled_until_done({**columns, "thread": thread}, queries, columns["waits"] > 0))
-    of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"][polled]]
+    of_event = calls_where(columns["function"][polled], lambda function: function.awaits is Awaits.EVENT)
     action[polled] = np.where(of_event, Action.WAIT_EVENT, Action.WAIT_STREAM)
 
 
@@ -161,22 +157,21 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
     return table
 
 
-def _staged(columns: Columns) -> NDArray[np.bool_]:
-    """Return whether an upload's source is pageable, and the call over when the CPU has copied the bytes.
+def _staged(columns: Columns, uploads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return of which uploads the source is pageable, and the call over when the CPU has copied the bytes.
 
     A few bytes are copied at once. Many go through the driver's buffers, part by part, and the call may wait for these;
     if most of it is copying, it hardly does.
     """
     stack = columns["stack"]
     count = int(stack.max(initial=-1)) + 1
-    duration = np.bincount(stack, weights=columns["duration"], minlength=count)
-    wait = np.bincount(stack, weights=columns["wait"], minlength=count)
-    working = (duration - wait > STAGED_SHARE * duration)[stack]
-    staged: NDArray[np.bool_] = working & (columns["bytes"] > STAGED_BYTES)
-    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    few = upload & (columns["waits"] > 0) & (columns["bytes"] <= STAGED_BYTES)
-    pageable, _ = pageable_memory(columns, np.flatnonzero(few))
-    staged[pageable] = True
+    duration, wait = sums_by(stack, count, columns["duration"]), sums_by(stack, count, columns["wait"])
+    working = duration - wait > STAGED_SHARE * duration
+    many = columns["bytes"][uploads] > STAGED_BYTES
+    staged: NDArray[np.bool_] = working[stack[uploads]] & many
+    few = uploads[~many & (columns["waits"][uploads] > 0)]
+    pageable, _ = pageable_memory(columns, few)
+    staged[np.searchsorted(uploads, pageable)] = True
     return staged
 
 
@@ -207,10 +202,16 @@ def _streams(
     same = np.append(False, independent[1:] == independent[:-1])
     if device is not None:
         same[1:] &= device[1:] == device[:-1]
-    follows |= same & _over_before(columns, action, np.where(used, number, -1), streams)
+    follows |= same & _over_before(columns, action, number, used, streams)
     lane = np.cumsum(~follows) - 1
-    distinct = np.unique(lane[np.bincount(number[used], minlength=len(lane)) > 0])
-    stream = np.where(used, np.searchsorted(distinct, lane).astype(np.int32)[number], np.int32(-1))
+    uses = np.zeros(len(lane), np.int64)
+    for part in parts(len(number), len(lane)):
+        uses += np.bincount(number[part][used[part]], minlength=len(lane))
+    distinct = np.unique(lane[uses > 0])
+    stream = np.full(len(number), -1, np.int32)
+    lane_of = np.searchsorted(distinct, lane).astype(np.int32)
+    for part in parts(len(number)):
+        stream[part] = np.where(used[part], lane_of[number[part]], np.int32(-1))
     first = np.flatnonzero(~follows)[distinct]
     legacy = np.full(int(columns["process"].max(initial=-1)) + 1, -1, np.int32)
     defaults = np.flatnonzero(is_legacy[first])[::-1]  # the last assignment, of a process's first one, stays
@@ -234,7 +235,7 @@ def _wait_for_devices(
     """Let synchronizations of a context be for its device alone where their process has several, in place. If no work
     was put on that, they wait for no stream.
     """
-    current = _of(lambda entry: entry.awaits is Awaits.CONTEXT and entry.handle == ABSENT)[columns["function"]]
+    current = calls_where(columns["function"], lambda entry: entry.awaits is Awaits.CONTEXT and entry.handle == ABSENT)
     rows = np.flatnonzero((action == Action.WAIT_CONTEXT) & current)
     process = columns["process"][rows].astype(np.int64)
     device = device_of_contexts(process, contexts_of(columns)[rows], devices)
@@ -244,14 +245,19 @@ def _wait_for_devices(
 
 
 def _over_before(
-    columns: Columns, action: NDArray[np.uint8], stream: NDArray[np.int64], streams: StreamTable
+    columns: Columns,
+    action: NDArray[np.uint8],
+    number: NDArray[np.int64],
+    used: NDArray[np.bool_],
+    streams: StreamTable,
 ) -> NDArray[np.bool_]:
     """Return the streams before whose first use the CPU had waited for all work of the one before with their handle.
 
     Args:
         columns: as in `device_work`.
         action: as in `DeviceWork`.
-        stream: the stream that each row uses; -1 if none.
+        number: the stream of each row,
+        used: and whether it uses it.
         streams: numbered so that those with the same handle follow each other.
     """
     after, before = slice(1, None), slice(None, -1)
@@ -260,6 +266,7 @@ def _over_before(
     over = np.zeros(len(streams.kind), np.bool_)
     if not again.any():
         return over
+    stream = np.where(used, number, -1)
     start, end = columns["start"], columns["start"] + columns["duration"]
     latest = np.iinfo(np.int64).max
     first_use, last_work, last_wait = np.full((3, len(over)), -latest)
@@ -281,27 +288,30 @@ def _over_before(
 def _events(columns: Columns, action: NDArray[np.uint8]) -> tuple[NDArray[np.int32], int]:
     """Number the events over all processes, and count them."""
     event = events_of(columns, is_one_of(action, (Action.RECORD_EVENT, Action.WAIT_EVENT, Action.STREAM_WAIT_EVENT)))
-    return event.astype(np.int32), int(event.max(initial=-1)) + 1
+    return event, int(event.max(initial=-1)) + 1
 
 
 def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Return each transfer's `Direction`."""
-    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    download = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    found = np.full(len(transfers), Direction.OTHER, np.uint8)
-    found[upload & ~download] = Direction.TO_DEVICE
-    found[download & ~upload] = Direction.FROM_DEVICE
-    found[~transfers] = Direction.NONE
+    found = np.empty(len(transfers), np.uint8)
+    for part in parts(len(transfers)):
+        upload = (columns["flags"][part] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+        download = (columns["flags"][part] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+        found[part] = Direction.OTHER
+        found[part][upload & ~download] = Direction.TO_DEVICE
+        found[part][download & ~upload] = Direction.FROM_DEVICE
+        found[part][~transfers[part]] = Direction.NONE
     return found
 
 
 def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """Return `DeviceWork.asked`; `stream` is that of each row as `streams_of` numbers it. None without queries."""
-    queries = _of(lambda function: function.kind is DriverKind.QUERY)[columns["function"]]
-    queries &= np.isin(columns["result"], (0, NOT_READY))
+    queries = calls_where(columns["function"], lambda function: function.kind is DriverKind.QUERY)
+    if queries.any():
+        queries &= np.isin(columns["result"], (0, NOT_READY))
     if not queries.any():
         return None
-    of_event = _of(lambda function: function.awaits is Awaits.EVENT)[columns["function"]]
+    of_event = calls_where(columns["function"], lambda function: function.awaits is Awaits.EVENT)
     event = events_of(columns, queries & of_event)
     rows = np.flatnonzero(queries)
     numbers = np.where(of_event[rows], event[rows], stream[rows] + int(event.max(initial=-1)) + 1)
@@ -314,9 +324,12 @@ def _partners(columns: Columns) -> NDArray[np.int32]:
     """Return, for each free, the later allocation that could have used its memory, and the reverse, as
     `ffm.model.estimators.hoisting.reused_memory` does.
     """
-    allocates = _of(lambda function: function.kind is DriverKind.ALLOCATION and _kept(function))[columns["function"]]
-    frees = _of(lambda function: function.kind is DriverKind.FREE and _kept(function))[columns["function"]]
-    rows = np.flatnonzero((allocates | frees) & (columns["result"] == 0))
+    allocates = calls_where(
+        columns["function"], lambda function: function.kind is DriverKind.ALLOCATION and _kept(function)
+    )
+    frees = calls_where(columns["function"], lambda function: function.kind is DriverKind.FREE and _kept(function))
+    rows = np.flatnonzero(allocates | frees)
+    rows = rows[columns["result"][rows] == 0]
     rows = rows[np.lexsort((columns["start"][rows], columns["process"][rows]))]
     found = reused_memory(
         columns["process"][rows],

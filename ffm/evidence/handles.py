@@ -6,15 +6,15 @@ columns take the identity of both from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DefaultStream, DriverFunction, Kind, load_catalogue
-from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import numbered
+from ffm.driver.catalogue import DefaultStream, Kind
+from ffm.evidence.calls import calls_where, functions_where
+from ffm.model.grouping import numbered, numbered_by_part
 from ffm.model.necessity.program import StreamKind
 from ffm.results.columnar.columns import Columns
 
@@ -45,12 +45,7 @@ class StreamTable:
 
 def contexts_of(columns: Columns) -> NDArray[np.int64]:
     """Return the number, within the process, of the context in which each operation ran."""
-    return _contexts(columns).astype(np.int64)
-
-
-def _contexts(columns: Columns) -> NDArray[np.int32]:
-    numbers: NDArray[np.int32] = columns["flags"] >> CONTEXT_SHIFT
-    return numbers
+    return (columns["flags"] >> CONTEXT_SHIFT).astype(np.int64)
 
 
 def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
@@ -60,51 +55,84 @@ def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     A default stream belongs to a context; one per thread to a thread of it, too. Any other stream is its handle since
     it was created last.
     """
-    process, context = columns["process"], _contexts(columns)
-    handle = columns["stream"].astype(np.uint64, copy=False)
-    per_thread = _table(lambda function: function.default_stream is DefaultStream.PER_THREAD)[columns["function"]]
-    own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & per_thread)
-    default = own | (handle == LEGACY_STREAM) | (handle == LEGACY_HANDLE)
-    handle = np.where(default, np.uint64(LEGACY_STREAM), handle)
-    created = _creations(columns, Kind.STREAM)
-    epoch, last = _epochs(process, handle, columns["start"], created, columns)
-    epoch[default] = 0
-    number, first = numbered(
-        process, handle, epoch, np.where(own, columns["thread"], np.int32(-1)), np.where(default, context + 1, 0)
-    )
+    naming = _Naming(columns)
+    # Whole, if streams were created: to count these takes long for each part.
+    size = len(columns["stream"]) if len(naming.created) else 0
+    number, first = numbered_by_part(len(columns["stream"]), lambda part: naming.of(part).identity, size)
+    named = naming.of(first)
     kind = np.full(len(first), StreamKind.INDEPENDENT, np.uint8)  # for a stream whose creation was not seen
-    kind[default[first]] = StreamKind.LEGACY
-    kind[own[first]] = StreamKind.BLOCKING
-    of_context = context[first].astype(np.int64)
-    seen = np.flatnonzero(epoch[first] > 0)
-    made = last[first[seen]]
-    of_context[seen] = context[made]
+    kind[named.default] = StreamKind.LEGACY
+    kind[named.own] = StreamKind.BLOCKING
+    of_context = named.context.astype(np.int64)
+    seen = np.flatnonzero(named.epoch > 0)
+    made = named.last[seen]
+    of_context[seen] = columns["flags"][made] >> CONTEXT_SHIFT
     kind[seen[(columns["source"][made].astype(np.uint64) & np.uint64(NON_BLOCKING)) == 0]] = StreamKind.BLOCKING
-    return number, StreamTable(process[first].astype(np.int64), handle[first], epoch[first], kind, of_context)
+    return number, StreamTable(named.process.astype(np.int64), named.handle, named.epoch, kind, of_context)
 
 
-def events_of(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What some operations say of the streams that they name. Columns of equal length."""
+
+    process: NDArray[np.int32]
+    thread: NDArray[np.int32]
+    context: NDArray[np.int32]
+    handle: NDArray[np.uint64]
+    """As in `StreamTable`."""
+    own: NDArray[np.bool_]
+    """Whether it is the default stream of the thread,"""
+    default: NDArray[np.bool_]
+    """or any default stream."""
+    epoch: NDArray[np.int64]
+    """As in `StreamTable`."""
+    last: NDArray[np.int64]
+    """The row that created it last; any, if none did."""
+
+    @property
+    def identity(self) -> tuple[NDArray[Any], ...]:
+        """The columns by which streams are told apart."""
+        thread = np.where(self.own, self.thread, np.int32(-1))
+        return self.process, self.handle, self.epoch, thread, np.where(self.default, self.context + 1, 0)
+
+
+class _Naming:
+    """Tells which streams the operations of a run name."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._per_thread = functions_where(lambda function: function.default_stream is DefaultStream.PER_THREAD)
+        self.created = _creations(columns, Kind.STREAM)
+
+    def of(self, rows: slice | NDArray[np.int64]) -> _Named:
+        """Return what some operations name."""
+        names = ("process", "thread", "flags", "stream", "function", "start")
+        process, thread, flags, handle, function, start = (self._columns[name][rows] for name in names)
+        handle = handle.astype(np.uint64, copy=False)
+        own = (handle == PER_THREAD_HANDLE) | ((handle == LEGACY_STREAM) & self._per_thread[function])
+        default = own | (handle == LEGACY_STREAM) | (handle == LEGACY_HANDLE)
+        handle = np.where(default, np.uint64(LEGACY_STREAM), handle)
+        epoch, last = _epochs(process, handle, start, self.created, self._columns)
+        epoch[default] = 0
+        return _Named(process, thread, flags >> CONTEXT_SHIFT, handle, own, default, epoch, last)
+
+
+def events_of(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Return the event of each operation that concerns one, numbered from 0 over all processes; -1 for the others."""
     rows = np.flatnonzero(concerned)
     process, handle = columns["process"][rows].astype(np.int64), columns["handle"][rows].astype(np.uint64)
     epoch, _ = _epochs(process, handle, columns["start"][rows], _creations(columns, Kind.EVENT), columns)
-    event = np.full(len(concerned), -1, np.int64)
+    event = np.full(len(concerned), -1, np.int32)
     event[rows], _ = numbered(process, handle, epoch)
     return event
 
 
-def _table(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
-    """Return whether each recorded function index is of a chosen function of the catalogue."""
-    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.bool_)
-    for function in load_catalogue().functions:
-        table[function.index] = chosen(function)
-    return table
-
-
 def _creations(columns: Columns, kind: Kind) -> NDArray[np.int64]:
     """Return the rows that created an object of this kind."""
-    functions = [function.index for function in load_catalogue().of_kind(kind) if function.result >= 0]
-    return np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+    creates = calls_where(columns["function"], lambda function: function.kind is kind and function.result >= 0)
+    rows = np.flatnonzero(creates)
+    done: NDArray[np.int64] = rows[columns["result"][rows] == 0]
+    return done
 
 
 def _epochs(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ffm.evidence.changing_threads import rows_by_turn
 from ffm.evidence.matching_kernels import Identities, match_in_step
 from ffm.model.compiled import run
-from ffm.model.grouping import SPARE, numbered, ranks_within
+from ffm.model.grouping import SPARE, looked_up, numbered, ranks_within
 from ffm.results.columnar.columns import LONGEST, Columns
 from ffm.results.documents.stacks import Stack
 
@@ -34,11 +34,17 @@ SPARSE = 4
 """Rows are looked up in a table of all occurrences if that has at most this many places for each row."""
 
 
+def translation(own: Sequence[Stack], other: Sequence[Stack]) -> NDArray[np.int32]:
+    """Return the number in another document of each stack of a document, and -1 at the end; -1 if the other has no such
+    stack.
+    """
+    place = {stack.key: number for number, stack in enumerate(other)}
+    return np.array([place.get(stack.key, -1) for stack in own] + [-1], np.int32)
+
+
 def translate(numbers: NDArray[np.int32], own: Sequence[Stack], other: Sequence[Stack]) -> NDArray[np.int32]:
     """Convert stack numbers of one document to those of another; -1 if the other has no such stack."""
-    place = {stack.key: number for number, stack in enumerate(other)}
-    table = np.array([place.get(stack.key, -1) for stack in own] + [-1], np.int32)
-    return table[numbers]
+    return looked_up(translation(own, other), numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +66,24 @@ class Alignment:
         return rows_of({name: table[name] for name in IDENTITY} | {"thread": self._threads(table)}, self._among)
 
     def rows_by_turn(
-        self, table: Columns, rows: NDArray[np.int64], left: NDArray[np.bool_], free: NDArray[np.bool_]
+        self, table: Columns, rows: NDArray[np.int64], able: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return `rows` where the `left` ones have a row of the other run that is `free`, of a call stack that several
-        threads have, whichever thread does it there: the first one in time stands for the first, and so on.
+        """Return `rows` where those without a row (-1) have one of the other run that nobody has, of a call stack that
+        several threads have, whichever thread does it there: the first one in time stands for the first, and so on.
 
-        `rows` is what `rows` of the table returned. `left` has shape (rows of the table,), and these come in order of
-        time within each process; `free` has the shape of the other run's rows, which have a `start`.
+        `rows` is what `rows` of the table returned, whose rows come in order of time within each process. Of the other
+        run's rows, which have a `start`, only those are taken that are `able`; if that is None, all are.
         """
-        asking = np.flatnonzero(left)
-        if self._span == 1 or not len(asking):
+        if self._span == 1:
             return rows
-        able = np.flatnonzero(free & np.isin(self._among["stack"], np.unique(table["stack"][asking])))
-        able = able[np.argsort(self._among["start"][able], kind="stable")]
-        found = rows_by_turn({**table, "thread": self._threads(table)}, asking, self._among, able)
+        asking = np.flatnonzero(rows < 0)
+        if not len(asking):
+            return rows
+        free = np.ones(len(self._among["start"]), np.bool_) if able is None else able.copy()
+        free[rows[rows >= 0]] = False
+        answering = np.flatnonzero(free & np.isin(self._among["stack"], np.unique(table["stack"][asking])))
+        answering = answering[np.argsort(self._among["start"][answering], kind="stable")]
+        found = rows_by_turn({**table, "thread": self._threads(table)}, asking, self._among, answering)
         rows = rows.copy()
         rows[asking[found >= 0]] = found[found >= 0]
         return rows
@@ -105,7 +115,7 @@ def rows_of(wanted: Columns, among: Columns) -> NDArray[np.int64]:
     if count == 0 or len(result) == 0:
         return result
     order = _thread_by_thread(wanted["process"], wanted["thread"])
-    in_step = np.full(len(result), -1, np.int64)
+    in_step = result if isinstance(order, slice) else np.empty(len(result), np.int64)
     missed = run(
         match_in_step,
         len(result),
@@ -113,7 +123,8 @@ def rows_of(wanted: Columns, among: Columns) -> NDArray[np.int64]:
         Identities(*(among[name] for name in IDENTITY)),
         in_step,
     )
-    result[order] = in_step
+    if in_step is not result:
+        result[order] = in_step
     if missed:
         left = np.flatnonzero(result < 0)
         result[left] = _looked_up({name: wanted[name][left] for name in IDENTITY}, among)

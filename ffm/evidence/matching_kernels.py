@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import index, inner
 
 Columns = NDArray[Any]
 
@@ -35,12 +35,12 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
     for row in range(len(rows)):
         if row == 0 or not same_thread(wanted, row, wanted, row - 1):
             place = first_of_thread(wanted, row, among)
-        ahead = place
+        ahead = index(place)
         if missed < MOST_MISSED:
-            while ahead < len(among.stack) and same_thread(wanted, row, among, ahead):
-                if is_same_call(wanted, row, among, ahead):
+            while ahead < len(among.stack) and not is_same_call(wanted, row, among, ahead):
+                if not same_thread(wanted, row, among, ahead):
                     break
-                ahead += 1
+                ahead = index(ahead + 1)
         if ahead < len(among.stack) and is_same_call(wanted, row, among, ahead):
             rows[row] = ahead
             place = ahead + 1
@@ -48,6 +48,30 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
             rows[row] = -1
             missed += 1
     return missed
+
+
+def put(rows: Columns, values: Columns, column: Columns) -> None:
+    """Put values into the rows of a column that they are for; those for row -1 go nowhere."""
+    for number in range(len(rows)):
+        if rows[number] >= 0:
+            column[index(rows[number])] = values[number]
+
+
+def put_found(rows: Columns, numbers: Columns, table: Columns, column: Columns) -> None:
+    """Put what a table has at some numbers into the rows of a column, as `put` does; the last entry is for -1."""
+    for number in range(len(rows)):
+        if rows[number] >= 0:
+            place = numbers[number] if numbers[number] >= 0 else len(table) - 1
+            column[index(rows[number])] = table[index(place)]
+
+
+def put_times(rows: Columns, lasting: Columns, coming: Columns, gpu: Columns, arriving: Columns) -> None:
+    """Put how long work took to come, and how long it lasted beside that, into rows of two columns, as `put` does."""
+    for number in range(len(rows)):
+        if rows[number] >= 0:
+            row = index(rows[number])
+            gpu[row] = lasting[number] - coming[number]
+            arriving[row] = coming[number]
 
 
 @inner

@@ -54,7 +54,8 @@ def operations_of(columns: Columns) -> Operations:
     calls = _Calls(columns)
     scope, judged = _scopes(columns, calls)
     records, elsewhere = calls.effect[Effect.RECORD_EVENT], calls.effect[Effect.RECORD_CONTEXT]
-    event = events_of(columns, records | elsewhere | calls.awaits[Awaits.EVENT] | calls.effect[Effect.WAIT_EVENT])
+    concerned = records | elsewhere | calls.awaits[Awaits.EVENT] | calls.effect[Effect.WAIT_EVENT]
+    event = events_of(columns, concerned).astype(np.int64)
     recorded_unseen = _recorded_unseen(columns, event, records & calls.done, elsewhere & calls.done)
     scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
     stream, streams = streams_of(columns)
@@ -123,6 +124,8 @@ def polled_until_done(columns: Columns, queries: NDArray[np.bool_], waits: NDArr
     of that.
     """
     polled = np.zeros(len(queries), np.bool_)
+    if not queries.any():
+        return polled
     rows = np.flatnonzero(queries | waits)
     rows = rows[np.lexsort((columns["start"][rows], columns["thread"][rows]))]
     waited = np.cumsum(waits[rows])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ SAMPLED_BESIDE = 50
 """One of so many of the sample lie on each side between it and these."""
 
 Integers = NDArray[Any]
+Value = TypeVar("Value", bound=np.generic)
 
 
 def parts(rows: int, least: int = 0) -> Iterator[slice]:
@@ -35,6 +36,31 @@ def parts(rows: int, least: int = 0) -> Iterator[slice]:
     """
     size = max(PART_ROWS, least)
     return (slice(begin, begin + size) for begin in range(0, rows, size))
+
+
+def looked_up(table: NDArray[Value], number: NDArray[np.integer]) -> NDArray[Value]:
+    """Return what a table has at each number; the last entry is for -1. NumPy alone would turn shorter numbers into
+    64-bit ones first.
+    """
+    found = np.empty(len(number), table.dtype)
+    for part in parts(len(number)):
+        np.take(table, number[part], out=found[part])
+    return found
+
+
+def begins_of(number: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Return where the rows of each number below `count` begin, of numbers that ascend; shape (count + 1,)."""
+    # Of the same type as the numbers: NumPy would turn all of those into wider ones.
+    return np.searchsorted(number, np.arange(count + 1, dtype=number.dtype)).astype(np.int64)
+
+
+def sums_by(number: NDArray[np.integer], groups: int, *columns: NDArray[Any]) -> NDArray[np.float64]:
+    """Return, for each group, the sum of the values of some columns that have its number, all together."""
+    sums = np.zeros(groups)
+    for part in parts(len(number), groups):  # NumPy turns both columns into wider ones
+        for column in columns:
+            sums += np.bincount(number[part], weights=column[part], minlength=groups)
+    return sums
 
 
 def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -57,6 +83,30 @@ def numbered(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
             number += place
             number, first = _numbered(number)
     return number, first
+
+
+def numbered_by_part(
+    rows: int, columns: Callable[[slice], Sequence[NDArray[Any]]], least: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what `numbered` does, of columns that are asked for part by part (`parts`); for few distinct rows."""
+    number = np.empty(rows, np.int64)
+    first: dict[tuple[int, ...], tuple[int, int]] = {}  # how many were found before, and the first row
+    for part in parts(rows, least):
+        some = columns(part)
+        within, firsts = numbered(*some)
+        found = zip(*(column[firsts].tolist() for column in some), strict=True)
+        place = [
+            first.setdefault(row, (len(first), at))[0]
+            for row, at in zip(found, (part.start + firsts).tolist(), strict=True)
+        ]
+        number[part] = np.array(place, np.int64)[within]
+    ordered = [first[row] for row in sorted(first)]
+    rank = np.empty(len(ordered), np.int64)
+    rank[[place for place, _ in ordered]] = np.arange(len(ordered))
+    if not (rank[1:] > rank[:-1]).all():
+        for part in parts(rows):
+            number[part] = rank[number[part]]
+    return number, np.array([row for _, row in ordered], np.int64)
 
 
 def _numbered(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

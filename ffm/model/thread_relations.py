@@ -18,6 +18,7 @@ from ffm.model import thread_relations_kernels
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork, ThreadLives
 from ffm.model.encounter_order import ordered_encounters
+from ffm.model.grouping import begins_of
 from ffm.model.lock_order import lock_order
 from ffm.model.thread_leaders import find_leaders
 from ffm.model.timeline import Timeline
@@ -40,7 +41,7 @@ def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]
         nobody, locks = np.zeros(0, np.int64), lock_order(timeline, None, place)
         return thread_relations_kernels.Family(parent, forked, joined, follows, alike, nobody, locks, encounters)
     locks = lock_order(timeline, work.locks, place)
-    begins = np.searchsorted(timeline.thread, np.arange(threads + 1))
+    begins = begins_of(timeline.thread, threads)
     lived = np.flatnonzero(begins[1:] > begins[:-1])
     forked[lived] = at(place, begins[lived])
     for members in _by_process(work, lived):
@@ -83,7 +84,7 @@ def related_threads(
     joined = np.where(family.joined >= 0, at(order, family.joined.clip(0)), -1) if rows else family.joined
     started, born = joined.copy(), np.full(count, -1, np.int64)
     if work.lives is not None and rows:
-        begins = np.searchsorted(timeline.thread, np.arange(count + 1))
+        begins = begins_of(timeline.thread, count)
         known = np.flatnonzero((work.lives.before >= 0) & (family.parent >= 0))
         parent = family.parent[known]
         started[known] = np.clip(work.lives.started[known], begins[parent], begins[parent + 1])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ffm.evidence import matching
 from ffm.evidence.matching import align, rows_of
+from ffm.evidence.matching_kernels import put, put_found, put_times
 from ffm.evidence.operations import occurrences
 from ffm.results.columnar.columns import Columns
 
@@ -105,3 +106,14 @@ def test_very_many_threads_are_paired_by_what_they_call(monkeypatch: pytest.Monk
     trace = run_of((0, 0, 7), (0, 0, 8), *sorted([*odd, *even]))
     other = run_of((0, 0, 7), *[(0, thread, 6) for thread in (1, 2, 3)], *[(0, thread, 5) for thread in (4, 5, 6)])
     assert matched(other, trace).tolist() == [0, 3, 5, 7, 2, 4, 6]
+
+
+def test_what_is_found_of_rows_is_put_where_they_are() -> None:
+    rows, numbers, table = np.array([2, -1, 0]), np.array([1, 0, -1]), np.array([10, 11, 12])
+    column, times = np.zeros(3, np.int64), np.zeros((2, 3), np.int64)
+    put(rows, numbers, column)
+    assert column.tolist() == [-1, 0, 1]
+    put_found(rows, numbers, table, column)
+    assert column.tolist() == [12, 0, 11]  # the last entry of the table stands for -1
+    put_times(rows, np.array([7, 8, 9]), np.array([1, 2, 3]), *times)
+    assert times.tolist() == [[6, 0, 6], [3, 0, 1]]

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.compiled import PLAIN_ROWS
-from ffm.model.grouping import PART_ROWS, RADIX_GROUPS, numbered, parts, ranks_within, sorted_within
+from ffm.model.grouping import (
+    PART_ROWS,
+    RADIX_GROUPS,
+    numbered,
+    numbered_by_part,
+    parts,
+    ranks_within,
+    sorted_within,
+    sums_by,
+)
 
 WIDE = [0, 1, 5, 2**40, 2**63 + 1]
 
@@ -30,6 +39,34 @@ def test_numbers_follow_the_order_of_the_rows(times: int, rows: list[tuple[int, 
     numbers, firsts = expected(small, wide, flag)
     assert number.tolist() == numbers * times
     assert first.tolist() == firsts
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(WIDE), st.booleans()), min_size=4, max_size=12),
+    others=st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(WIDE), st.booleans()), max_size=12),
+)
+def test_rows_get_the_same_numbers_part_by_part(
+    rows: list[tuple[int, int, bool]], others: list[tuple[int, int, bool]]
+) -> None:
+    times = PART_ROWS // len(rows) + 1
+    kinds = np.int64, np.uint64, np.bool_
+    columns = [
+        np.array(column, kind) for column, kind in zip(zip(*(rows * times + others), strict=True), kinds, strict=True)
+    ]
+    found = numbered_by_part(len(columns[0]), lambda part: [column[part] for column in columns])
+    for one, other in zip(found, numbered(*columns), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_nothing_is_numbered_of_no_rows() -> None:
+    number, first = numbered_by_part(0, lambda part: [])
+    assert (len(number), len(first)) == (0, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=20))
+def test_sums_are_those_of_each_number(rows: list[tuple[int, int]]) -> None:
+    number, value = (np.array([row[side] for row in rows], np.int64) for side in range(2))
+    assert sums_by(number, 5, value).tolist() == [sum(v for n, v in rows if n == one) for one in range(5)]
 
 
 @pytest.mark.parametrize("count", [3, PLAIN_ROWS + 1])

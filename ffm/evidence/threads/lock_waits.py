@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.reader import Recording
 from ffm.model.device import LockWaits
+from ffm.model.grouping import begins_of
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import RecordedLockWaits
 
@@ -33,7 +34,7 @@ def lock_waits_of_rows(recorded: RecordedLockWaits, columns: Columns, thread: ND
         thread: the model's number of each row's thread, counted over all processes.
     """
     count = int(thread.max(initial=-1)) + 1
-    begins = np.searchsorted(thread, np.arange(count + 1))
+    begins = begins_of(thread, count)
     owners = zip(columns["process"][begins[:-1]].tolist(), columns["thread"][begins[:-1]].tolist(), strict=True)
     numbers = {owner: number for number, owner in enumerate(owners)}
     start = columns["start"]
@@ -53,6 +54,6 @@ def lock_waits_of_rows(recorded: RecordedLockWaits, columns: Columns, thread: ND
     ]
     known = (rows[0] >= 0) & (rows[1] >= 0)
     row, by = (side[known] for side in rows)
-    over = (start + columns["duration"]).astype(np.int64)
+    over, let_go = (start[rows] + columns["duration"][rows] for rows in (row, by))
     since, released = (np.array(times, np.int64)[known] for times in (recorded.since, recorded.released))
-    return LockWaits(row, (since - over[row]).clip(0), by, (released - over[by]).clip(0))
+    return LockWaits(row, (since - over).clip(0), by, (released - let_go).clip(0))

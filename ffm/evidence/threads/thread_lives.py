@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.device import ThreadLives
+from ffm.model.grouping import begins_of
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ThreadLife
 
@@ -103,7 +104,7 @@ def lives_of_rows(recorded: list[ThreadLife], columns: Columns, thread: NDArray[
         thread: the model's number of each row's thread, counted over all processes.
     """
     count = int(thread.max(initial=-1)) + 1
-    begins = np.searchsorted(thread, np.arange(count + 1))
+    begins = begins_of(thread, count)
     first = begins[:-1]
     owners = zip(columns["process"][first].tolist(), columns["thread"][first].tolist(), strict=True)
     numbers = {owner: number for number, owner in enumerate(owners)}

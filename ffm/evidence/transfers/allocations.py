@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.evidence.calls import calls_where
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import numbered
+from ffm.model.grouping import numbered, parts
 from ffm.model.transfers import allocations_of
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.analysis import AllocationLink
@@ -62,9 +63,10 @@ class _Blocks:
     """The allocations of a process, in order of time: their place, size, and when and where they were freed."""
 
     def __init__(self, columns: Columns) -> None:
-        done = (columns["result"] == 0) & (columns["destination"] != 0)
-        self.rows = np.flatnonzero(_of_kinds(columns["function"], Kind.ALLOCATION) & done)
-        self.frees = np.flatnonzero(_of_kinds(columns["function"], Kind.FREE) & done)
+        rows = np.flatnonzero(_of_kinds(columns["function"], Kind.ALLOCATION, Kind.FREE))
+        rows = rows[(columns["result"][rows] == 0) & (columns["destination"][rows] != 0)]
+        allocates = _of_kinds(columns["function"][rows], Kind.ALLOCATION)
+        self.rows, self.frees = rows[allocates], rows[~allocates]
         self.address = columns["destination"][self.rows]
         self.bytes = columns["bytes"][self.rows]
         self.time = columns["start"][self.rows]
@@ -94,8 +96,14 @@ class _Blocks:
     ) -> NDArray[np.int64]:
         """Return the block, among those in some kinds of memory, that contained each address at a time; -1 for none."""
         mine = np.flatnonzero(np.isin(self.memory, [MEMORIES.index(memory) for memory in memories]))
-        found = allocations_of(address, time, self.address[mine], self.bytes[mine], self.time[mine])
-        return np.where(found >= 0, mine[np.maximum(found, 0)], -1) if len(mine) else found
+        found = np.full(len(address), -1, np.int64)
+        if not len(mine):
+            return found
+        allocated, bytes_, since = self.address[mine], self.bytes[mine], self.time[mine]
+        for part in parts(len(address), len(mine)):
+            number = allocations_of(address[part], time[part], allocated, bytes_, since)
+            found[part] = np.where(number >= 0, mine[np.maximum(number, 0)], -1)
+        return found
 
 
 def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -138,11 +146,7 @@ def _in_time(columns: Columns, process: int) -> NDArray[np.int64] | slice:
 
 def _of_kinds(functions: NDArray[np.integer], *kinds: Kind) -> NDArray[np.bool_]:
     """Return which functions, by recorded index, are of some kinds."""
-    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.bool_)
-    for function in load_catalogue().functions:
-        table[function.index] = function.kind in kinds
-    chosen: NDArray[np.bool_] = table[functions]
-    return chosen
+    return calls_where(functions, lambda function: function.kind in kinds)
 
 
 def _memories() -> NDArray[np.int8]:
@@ -176,13 +180,13 @@ def _of_process(columns: Columns) -> dict[Link, int]:
             links[key] = links.get(key, 0) + times
 
     count(blocks.frees, blocks.freed, "frees", None)
-    flags = columns["flags"]
-    transfers = _of_kinds(columns["function"], Kind.TRANSFER, Kind.SET)
+    transfers = np.flatnonzero(_of_kinds(columns["function"], Kind.TRANSFER, Kind.SET))
+    flags = columns["flags"][transfers]
     for flag, column in HOST_SIDES:
-        rows = np.flatnonzero(transfers & ((flags & constant(flag)) != 0))
+        rows = transfers[(flags & constant(flag)) != 0]
         found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)
         count(rows, found, "host memory", PAGEABLE)
-    uploads = np.flatnonzero(transfers & ((flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0))
+    uploads = transfers[(flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0]
     device = blocks.holding(
         columns["destination"][uploads], columns["start"][uploads], (Memory.DEVICE, Memory.ASYNCHRONOUS, Memory.MANAGED)
     )

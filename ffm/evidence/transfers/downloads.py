@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Direction, Kind, load_catalogue
+from ffm.driver.catalogue import Direction, Kind
+from ffm.evidence.calls import calls_where
 from ffm.evidence.program_order import access_rows
 from ffm.evidence.stretches import is_limited
 from ffm.instrument.recording.layout import constant
@@ -106,13 +107,13 @@ def _covered(
 
 def is_download(columns: Columns) -> NDArray[np.bool_]:
     """Return whether each operation is a transfer from the device to the host."""
-    to_host = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    from_host = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    catalogue = load_catalogue()
-    transfers = [function.index for function in catalogue.of_kind(Kind.TRANSFER)]
-    named = [f.index for f in catalogue.of_kind(Kind.TRANSFER) if f.direction is Direction.DEVICE_TO_HOST]
-    functions = columns["function"]
-    found: NDArray[np.bool_] = (np.isin(functions, transfers) & to_host & ~from_host) | np.isin(functions, named)
+    functions, flags = columns["function"], columns["flags"]
+    found = calls_where(functions, lambda function: function.kind is Kind.TRANSFER)
+    rows = np.flatnonzero(found)
+    to_host = (flags[rows] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    to_host &= (flags[rows] & constant("FFM_OPERATION_HOST_SOURCE")) == 0
+    named = calls_where(functions[rows], lambda function: function.direction is Direction.DEVICE_TO_HOST)
+    found[rows] = to_host | named
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import Kind
+from ffm.evidence.calls import calls_where
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.recording.layout import constant
 from ffm.results.columnar.columns import Columns
@@ -18,9 +19,10 @@ def sites_of_staged_copies(columns: Columns) -> list[int]:
 
     The driver stages what is pageable in pinned memory: the CPU copies the bytes, and a call may wait for its stream.
     """
-    copies = [function.index for function in load_catalogue().of_kind(Kind.TRANSFER) if function.asynchronous]
-    upload = (columns["flags"] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    done = np.isin(columns["function"], copies) & (columns["result"] == 0)
-    rows, _ = pageable_memory(columns, np.flatnonzero(done & (~upload | (columns["bytes"] > STAGED_BYTES))))
+    copies = calls_where(columns["function"], lambda one: one.kind is Kind.TRANSFER and one.asynchronous)
+    rows = np.flatnonzero(copies)
+    flags, result, bytes_ = (columns[name][rows] for name in ("flags", "result", "bytes"))
+    upload = (flags & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    rows, _ = pageable_memory(columns, rows[(result == 0) & (~upload | (bytes_ > STAGED_BYTES))])
     stacks: list[int] = np.unique(columns["stack"][rows]).tolist()
     return stacks

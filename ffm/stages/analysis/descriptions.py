@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.evidence.matching import translate
 from ffm.evidence.operations import function_name
 from ffm.evidence.transfers.downloads import DOWNLOADS, download_uses
-from ffm.model.grouping import numbered
+from ffm.model.grouping import numbered, parts, sums_by
 from ffm.model.necessity.reasons import Reason
 from ffm.model.timeline import Timeline
 from ffm.model.transfers import Repetition
@@ -42,7 +42,7 @@ def describe_sites(
     """Describe each stack: its function, bytes and verdicts. A stack without operations gets an empty one."""
     function = np.full(stacks, -1, np.int64)
     function[columns["stack"]] = columns["function"]
-    moved = np.bincount(columns["stack"], weights=columns["bytes"], minlength=stacks)
+    moved = sums_by(columns["stack"], stacks, columns["bytes"])
     synchronization: list[list[Verdict]] = [[] for _ in range(stacks)]
     transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
     for (stack, reason, keep, late), occurrences in _counts(columns["stack"], joined.reason, joined.keep, misplaced):
@@ -112,10 +112,14 @@ def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, mis
 
 
 def _counts(*identity: NDArray[np.integer] | NDArray[np.bool_]) -> list[tuple[tuple[int, ...], int]]:
-    """Return the distinct rows of some columns, with how often each occurs, most frequent first."""
-    if not len(identity[0]):
-        return []
-    number, first = numbered(*identity)
-    counts = np.bincount(number)
-    distinct = list(zip(*(column[first].astype(np.int64).tolist() for column in identity), strict=True))
-    return [(distinct[group], int(counts[group])) for group in np.argsort(-counts, kind="stable").tolist()]
+    """Return the distinct rows of some columns, with how often each occurs, most frequent first; of equally frequent
+    ones, in their order.
+    """
+    counts: dict[tuple[int, ...], int] = {}
+    for part in parts(len(identity[0])):
+        columns = [column[part] for column in identity]
+        number, first = numbered(*columns)
+        distinct = zip(*(column[first].astype(np.int64).tolist() for column in columns), strict=True)
+        for row, count in zip(distinct, np.bincount(number).tolist(), strict=True):
+            counts[row] = counts.get(row, 0) + count
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

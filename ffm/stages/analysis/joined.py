@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.changing_threads import CALLED, chosen_by_chance, in_turn, rows_by_turn
-from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translate
+from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translation
+from ffm.evidence.matching_kernels import put, put_found, put_times
 from ffm.evidence.task_stacks import numbered_tasks
+from ffm.model.compiled import run
+from ffm.model.grouping import looked_up
 from ffm.model.necessity.reasons import is_required
 from ffm.model.timeline import Timeline
 from ffm.results.chosen_sites import are_chosen
@@ -67,17 +70,20 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     times = stored_table(memory, "gpu_times", GPU_TIME_TABLE, folder.root)
     tables = (synchronizations, transfers, first_uses, times)
     task_of_traced, task_of_stack = numbered_tasks((tracing.stacks, tracing.modules), (memory.stacks, memory.modules))
-    task = np.append(task_of_stack, -1)[synchronizations["stack"]]
+    called_by = synchronizations["stack"]
+    traced_stack = translation(memory.stacks, tracing.stacks)
     for table in tables:
-        table["stack"] = translate(table["stack"], memory.stacks, tracing.stacks)
+        table["stack"] = looked_up(traced_stack, table["stack"])
     traced = align(tables, columns)
+    waits = columns["waits"] > 0
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
-    rows = rows_of_waits(traced, synchronizations, columns["waits"] > 0)
-    rows = rows_of_tasks(synchronizations, rows, task, columns, task_of_traced[columns["stack"]], columns["waits"] > 0)
-    known = rows >= 0
-    reason[rows[known]] = synchronizations["reason"][known]
-    keep[rows[known]] = translate(synchronizations["keep_stack"], memory.stacks, tracing.stacks)[known]
+    rows = rows_of_waits(traced, synchronizations, waits)
+    if (task_of_stack >= 0).any():
+        task = np.append(task_of_stack, -1)[called_by]
+        rows = rows_of_tasks(synchronizations, rows, task, columns, task_of_traced[columns["stack"]], waits)
+    run(put, len(rows), rows, synchronizations["reason"], reason)
+    run(put_found, len(rows), rows, synchronizations["keep_stack"], traced_stack, keep)
     used = traced.rows(first_uses)
     lost = np.flatnonzero(used < 0)
     place = rows_of({name: first_uses[name][lost] for name in IDENTITY}, synchronizations)
@@ -86,31 +92,20 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     first_use[used[used >= 0]] = first_uses["first_use"][used >= 0]
     repetition = np.zeros(count, np.uint8)
     first = np.full(count, -1, np.int32)
-    sent = _rows_by_turn(traced, transfers, np.ones(count, bool))
-    hashed = sent >= 0
-    repetition[sent[hashed]] = transfers["kind"][hashed]
-    first[sent[hashed]] = translate(transfers["first_stack"], memory.stacks, tracing.stacks)[hashed]
-    timed = _rows_by_turn(traced, times, np.ones(count, bool))
+    rows = traced.rows_by_turn(transfers, traced.rows(transfers))
+    run(put, len(rows), rows, transfers["kind"], repetition)
+    run(put_found, len(rows), rows, transfers["first_stack"], traced_stack, first)
+    rows = traced.rows_by_turn(times, traced.rows(times))
     short = int(times["nanoseconds"].max(initial=0)) <= MOST_SHORT_NS
     gpu = np.full(count, -1, np.int32) if short else np.full(count, -1, np.int64)
     arriving = np.zeros_like(gpu)
-    gpu[timed[timed >= 0]] = (times["nanoseconds"] - times["arriving"])[timed >= 0]
-    arriving[timed[timed >= 0]] = times["arriving"][timed >= 0]
-    waits = columns["waits"] > 0
+    run(put_times, len(rows), rows, times["nanoseconds"], times["arriving"], gpu, arriving)
     left_out = np.zeros(count, bool)
     if memory.chosen is not None:
         among = are_chosen(memory.chosen, [stack.key for stack in tracing.stacks])
         left_out = (waits | np.isin(columns["function"], _TRANSFERS)) & ~among[columns["stack"]]
     unmatched = waits & (reason == 0) & ~left_out
     return Joined(reason, keep, first_use, repetition, first, unmatched, left_out, gpu, arriving)
-
-
-def _rows_by_turn(traced: Alignment, table: Columns, able: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the traced row for each row of a table of stage 3, or -1; where threads changed, it is an `able` one."""
-    rows = traced.rows(table)
-    free = able.copy()
-    free[rows[rows >= 0]] = False
-    return traced.rows_by_turn(table, rows, rows < 0, free)
 
 
 def rows_of_waits(traced: Alignment, table: Columns, waits: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -120,9 +115,10 @@ def rows_of_waits(traced: Alignment, table: Columns, waits: NDArray[np.bool_]) -
     Where stage 3 saw more waits of a stack than stage 2, none that was needed is left out: it takes the place of one
     that was not, the last one first. A loop that took more turns there may have needed only the last wait.
     """
-    rows = _rows_by_turn(traced, table, waits)
-    needed = is_required(table["reason"])
-    lost = np.flatnonzero((rows < 0) & needed)
+    rows = traced.rows_by_turn(table, traced.rows(table), waits)
+    lost = np.flatnonzero(rows < 0)
+    needed = is_required(table["reason"]) if len(lost) else np.zeros(0, np.bool_)
+    lost = lost[needed[lost]]
     if not len(lost):
         return rows
     stacks = np.unique(table["stack"][lost])

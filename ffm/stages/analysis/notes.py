@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import Kind
+from ffm.evidence.calls import calls_where
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.session.cut import POLITE_S
+from ffm.model.grouping import looked_up
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.document import Document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
@@ -78,8 +80,7 @@ def ordinary_memory_notes(memory: Memory) -> list[AnyNote]:
 
 def host_function_notes(columns: Columns) -> list[AnyNote]:
     """Return a note if streams call host functions, because waiting for one of those needs no driver."""
-    kinds = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
-    calls = int(np.isin(columns["function"], kinds).sum())
+    calls = int(calls_where(columns["function"], lambda function: function.kind is Kind.HOST_FUNCTION).sum())
     return [HostFunctions(calls=calls)] if calls else []
 
 
@@ -98,7 +99,7 @@ def stack_notes(stacks: Sequence[Stack], columns: Columns) -> list[AnyNote]:
 
 def _operations_at(chosen: list[bool], columns: Columns) -> int:
     """Return how many operations have one of the chosen stacks."""
-    return int(np.array(chosen, np.bool_)[columns["stack"]].sum()) if chosen else 0
+    return int(looked_up(np.array(chosen), columns["stack"]).sum()) if any(chosen) else 0
 
 
 def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[AnyNote]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
-from ffm.model.grouping import parts
+from ffm.model.grouping import looked_up, parts
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -44,7 +44,7 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     problem = timeline.problem
     unnecessary = is_one_of(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
-    unnecessary &= _share(unnecessary, judged, stack)[stack] > MOSTLY
+    unnecessary &= looked_up(_share(unnecessary, judged, stack) > MOSTLY, stack)
     repeated = is_one_of(joined.repetition, REPEATED)
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
     wait = columns["wait"]
@@ -52,7 +52,7 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     if misplaced.any():
         misplaced &= is_one_of(reason, REQUIRED - AT_UNKNOWN_TIMES) & ~repeated & (wait > WORTH_MOVING_NS)
     if misplaced.any():
-        misplaced &= _share(misplaced, judged, stack)[stack] > MOSTLY
+        misplaced &= looked_up(_share(misplaced, judged, stack) > MOSTLY, stack)
         movable = np.bincount(stack, weights=np.where(misplaced, np.minimum(first_use, wait), 0))
         misplaced &= movable[stack] >= WORTH_MOVING_SHARE * wall_s * 1e9
         problem[misplaced] |= np.uint8(Problem.MISPLACED_SYNCHRONIZATION)

@@ -1,0 +1,25 @@
+"""Which operations call which functions of the driver, by what the catalogue says of those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import looked_up
+
+
+def functions_where(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
+    """Return a table over recorded function indices that says whether a function of the catalogue is chosen."""
+    table = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.bool_)
+    for function in load_catalogue().functions:
+        table[function.index] = chosen(function)
+    return table
+
+
+def calls_where(functions: NDArray[np.integer], chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
+    """Return which operations call chosen functions; `functions` has the recorded index of each."""
+    return looked_up(functions_where(chosen), functions)
