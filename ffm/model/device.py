@@ -269,6 +269,11 @@ class DeviceWork:
         """The number of streams that all processes used."""
         return len(self.stream_process)
 
+    @property
+    def one_gpu(self) -> bool:
+        """Whether all work is that of one process on one device."""
+        return self.processes == 1 and (self.stream_device is None or not self.stream_device.any())
+
     def gpu_of(self, rows: NDArray[np.int64], thread: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return a number for the process and the device of some rows' GPU work, ascending by process, then by device;
         `thread` is that of all rows. `gpu_named` takes it apart.
@@ -284,7 +289,7 @@ class DeviceWork:
         """Yield the numbers that `gpu_of` gives some rows, ascending, each with the rows that have it."""
         if not len(rows):
             return
-        if self.processes == 1 and (self.stream_device is None or not self.stream_device.any()):
+        if self.one_gpu:
             yield 0, rows
             return
         gpu = self.gpu_of(rows, thread)

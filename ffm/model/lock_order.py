@@ -16,9 +16,8 @@ from ffm.model.visits import at
 
 def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return when each wait began, and when the other thread let it go on; nanoseconds on the timeline's clock."""
-    end = timeline.start + timeline.duration
-    since = end[locks.row] + np.minimum(locks.after, timeline.gap[locks.row])
-    return since, end[locks.by] + np.minimum(locks.released, timeline.gap[locks.by])
+    since = timeline.over(locks.row) + np.minimum(locks.after, timeline.gap[locks.row])
+    return since, timeline.over(locks.by) + np.minimum(locks.released, timeline.gap[locks.by])
 
 
 def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.integer]) -> Locks:

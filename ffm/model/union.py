@@ -15,6 +15,31 @@ Places = NDArray[np.int64]
 """Nanoseconds, or addresses."""
 
 
+def lengths(begin: Places, end: Places, chosen: NDArray[np.bool_]) -> tuple[int, int, int]:
+    """Return how much some intervals, in any order, cover together: all of them, the chosen ones, and the others."""
+    if not run(union_kernels.ascend, len(begin), begin, end):
+        order = np.argsort(begin, kind="stable")
+        begin, end, chosen = begin[order], end[order], chosen[order]
+    measured = np.zeros(3, np.int64)
+    run(union_kernels.measure, len(begin), begin, end, chosen, measured)
+    everything, some, others = measured.tolist()
+    return everything, some, others
+
+
+def gaps(begin: Places, end: Places) -> tuple[NDArray[np.integer], Places, Places]:
+    """Return the gaps between intervals, in any order: the number of the first interval behind each, when it begins,
+    and when it ends. Intervals that are empty do not count.
+    """
+    if not run(union_kernels.ascend, len(begin), begin, end):
+        order = np.argsort(begin, kind="stable")
+        behind, since, until = gaps(begin[order], end[order])
+        return order[behind], since, until
+    count = run(union_kernels.count_gaps, len(begin), begin, end)
+    behind, since, until = np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int64)
+    run(union_kernels.fill_gaps, len(begin), begin, end, behind, since, until)
+    return behind, since, until
+
+
 @dataclass(frozen=True)
 class Union:
     """Intervals that do not touch, ascending, which cover what some intervals cover together."""

@@ -35,9 +35,10 @@ class Places:
 
 def places_of(path: Path | Stretches) -> Places:
     """Return where a path is at each time."""
-    moves = np.ones(len(path.lane), np.bool_)
-    np.not_equal(path.lane[1:], path.lane[:-1], out=moves[1:])
-    return Places(path.begin[moves], path.lane[moves].astype(np.int32), int(path.end[-1]) if len(path.end) else 0)
+    count = run(path_kernels.count_moves, len(path.lane), path.lane)
+    begin, lane = np.empty(count, np.int64), np.empty(count, np.int32)
+    run(path_kernels.moves, len(path.lane), path.begin, path.lane, begin, lane)
+    return Places(begin, lane, int(path.end[-1]) if len(path.end) else 0)
 
 
 def agreement(paths: Sequence[Places]) -> float:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
+from ffm.model.grouping import looked_up
 from ffm.model.timeline import Timeline
-from ffm.model.union import Union
+from ffm.model.union import gaps
 from ffm.model.waiting import blame_kernels
 from ffm.model.waiting.graph import Graph
 from ffm.model.waiting.holders import on_holders
@@ -61,16 +62,13 @@ def idle_stretches(timeline: Timeline, work: DeviceWork, graph: Graph) -> list[t
     """Return the number of each GPU that worked (`DeviceWork.gpu_of`), and when it was idle between its first and its
     last work, on the thread whose launch ended that.
     """
+    if work.one_gpu and (graph.gpu_end > graph.gpu_begin).any():
+        behind, since, until = gaps(graph.gpu_begin, graph.gpu_end)
+        return [(0, Stretches.on_threads(looked_up(timeline.thread, behind), since, until))]
     found = []
     for gpu, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
-        begin = graph.gpu_begin[rows]
-        busy = Union.of(begin, graph.gpu_end[rows])
-        ordered = rows
-        if (begin[1:] < begin[:-1]).any():
-            order = np.argsort(begin, kind="stable")
-            ordered, begin = rows[order], begin[order]
-        threads = timeline.thread[ordered[np.searchsorted(begin, busy.begin[1:])]]
-        found.append((gpu, Stretches.on_threads(threads, busy.end[:-1], busy.begin[1:])))
+        behind, since, until = gaps(graph.gpu_begin[rows], graph.gpu_end[rows])
+        found.append((gpu, Stretches.on_threads(timeline.thread[rows[behind]], since, until)))
     return found
 
 

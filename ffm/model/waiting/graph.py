@@ -101,7 +101,6 @@ class Threads:
 def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, times: GpuTimes) -> Graph:
     """Find what each row waited for, with one of the inference's timelines of the GPU. O(n log n), compiled."""
     rows = len(timeline)
-    began = np.full(rows, -1, np.int64) if work.began is None else work.began
     known = work.began is not None
     gpus = work.gpus
     graph = Graph(
@@ -120,9 +119,9 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         action=work.action,
         stream=work.stream,
         event=work.event,
-        gpu=np.where(began >= 0, work.measured.clip(0), times.gpu) if known else times.gpu,
+        gpu=times.gpu if work.began is None else np.where(work.began >= 0, work.measured.clip(0), times.gpu),
         pause=times.pause,
-        began=began,
+        began=np.zeros(0, np.int64) if work.began is None else work.began,
         process_of_thread=work.process_of_thread,
         legacy=work.legacy,
         apart=work.apart,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
+from ffm.model.compiled import index, inner
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -49,7 +49,7 @@ class Calls(NamedTuple):
     pause: int
     """Between a stream's work and the next if that is queued."""
     began: Columns
-    """When that began, or -1 if that follows from the order of streams."""
+    """When that began, or -1 if that follows from the order of streams; empty if it does of all rows."""
     process_of_thread: Columns
     legacy: Columns
     apart: Columns
@@ -103,7 +103,8 @@ def done_later(places: Places, place: int, end: int, row: int) -> bool:
 def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) -> None:
     """Place the GPU work of a row, which its call, over at `called`, puts on a stream."""
     process = process_of(calls, row)
-    lane, legacy, began = calls.stream[row], calls.legacy[process], calls.began[row]
+    lane, legacy = index(calls.stream[row]), calls.legacy[process]
+    began = calls.began[row] if len(calls.began) > 0 else -1
     given = began >= 0
     ready = min(called, began) if given else called  # if the work began while the call lasted, then
     other = -1
@@ -116,7 +117,10 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
     for kind in range(2):
         before = lane if kind == 0 else other
         # A dependency that was over only later was none: the profiler knows when the work began.
-        if before < 0 or places.row[before] < 0 or (given and places.over[before] > began):
+        if before < 0:
+            continue
+        before = index(before)
+        if places.row[before] < 0 or (given and places.over[before] > began):
             continue
         begin = places.over[before] + (calls.pause if kind == 0 and not given else 0)
         if begin > ready:
@@ -131,10 +135,10 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
     links.gpu_reason[row] = reason
     if done_later(places, lane, end, row):
         places.reason[lane] = BY_STREAM
-    done_later(places, places.processes + process, end, row)
-    done_later(places, places.gpus + calls.gpu_of_stream[lane], end, row)
+    done_later(places, index(places.processes + process), end, row)
+    done_later(places, index(places.gpus + calls.gpu_of_stream[lane]), end, row)
     if not calls.apart[lane]:
-        done_later(places, places.ordered + process, end, row)
+        done_later(places, index(places.ordered + process), end, row)
 
 
 @inner
@@ -143,12 +147,12 @@ def place_before(calls: Calls, places: Places, row: int, does: int) -> int:
     process = process_of(calls, row)
     lane = calls.stream[row]
     if does == WAIT_EVENT:
-        return int(places.events + calls.event[row]) if calls.event[row] >= 0 else len(places.over) - 1
+        return index(places.events + calls.event[row]) if calls.event[row] >= 0 else index(len(places.over) - 1)
     if lane < 0:
-        return int(places.processes + process)
+        return index(places.processes + process)
     if does == WAIT_CONTEXT:
-        return int(places.gpus + calls.gpu_of_stream[lane])
-    return int(places.ordered + process if calls.legacy[process] == lane else lane)
+        return index(places.gpus + calls.gpu_of_stream[index(lane)])
+    return index(places.ordered + process if calls.legacy[process] == lane else lane)
 
 
 @inner
@@ -184,13 +188,14 @@ def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, 
             put_work(calls, places, links, row, calls.start[row] + calls.duration[row] - calls.wait[row])
         if does == RECORD_EVENT and event >= 0:
             target = place_before(calls, places, row, does)
-            places.over[places.events + event] = places.over[target]
-            places.row[places.events + event] = places.row[target]
+            recorded = index(places.events + event)
+            places.over[recorded] = places.over[target]
+            places.row[recorded] = places.row[target]
         elif does == STREAM_WAIT_EVENT and event >= 0 and lane >= 0:
-            recorded = places.events + event
-            if places.over[recorded] > places.over[lane]:
-                done_later(places, lane, places.over[recorded], places.row[recorded])
-                places.reason[lane] = BY_EVENT
+            recorded, behind = index(places.events + event), index(lane)
+            if places.over[recorded] > places.over[behind]:
+                done_later(places, behind, places.over[recorded], places.row[recorded])
+                places.reason[behind] = BY_EVENT
         elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT and calls.wait[row] > threshold:
             wait_for(calls, places, links, row, does, place_before(calls, places, row, does))
         if enqueues and does == WAIT_AND_ENQUEUE:

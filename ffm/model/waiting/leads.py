@@ -17,18 +17,17 @@ def leads_of_rows(
     threads: Threads,
     meetings: Meetings | None,
     begins: NDArray[np.int64],
-    end: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows before which their threads waited for other threads, ascending; for each, the row of another
     thread that it waited for, and when that was over, in ns.
 
-    `begins` says where each thread's rows begin, shape (threads + 1,), and `end` when each row's call is over.
+    `begins` says where each thread's rows begin, shape (threads + 1,).
     """
     known = (threads.joined >= 0).any() or (threads.follows >= 0).any()
     if not known and work.awaits is None and (meetings is None or not len(meetings.number)):
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, nothing
-    leads, led = _leads(timeline, threads, begins, end)
+    leads, led = _leads(timeline, threads, begins, timeline.start + timeline.duration)
     if meetings is not None:
         _lead_from_meetings(timeline, meetings, begins, leads, led)
     if work.awaits is not None:

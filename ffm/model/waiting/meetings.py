@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import LockWaits
+from ffm.model.grouping import begins_of
 from ffm.model.lock_order import lock_moments
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Threads
@@ -139,7 +140,7 @@ def _since_acquired(
     np.minimum.at(requested, number[others], timeline.start[row[others]])
     acquired = awaits[row[holders]]
     waited = np.maximum(timeline.start[acquired], requested[number[holders]])
-    had = np.minimum((timeline.start + timeline.duration)[acquired], waited)
+    had = np.minimum(timeline.over(acquired), waited)
     since[holders] = np.minimum(had, timeline.start[row[holders]])
 
 
@@ -150,13 +151,13 @@ def _last_met(timeline: Timeline, row: NDArray[np.int64], meets: NDArray[np.int6
     before = np.searchsorted(meets, row) - 1
     own = (before >= 0) & (timeline.thread[meets[before.clip(0)]] == timeline.thread[row])
     first = timeline.start[np.searchsorted(timeline.thread, timeline.thread[row])]
-    left = (timeline.start + timeline.duration)[meets[before.clip(0)]] if len(meets) else first
+    left = timeline.over(meets[before.clip(0)]) if len(meets) else first
     return np.asarray(np.minimum(np.where(own, left, first), timeline.start[row]), np.int64)
 
 
 def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
     """Return where threads that were started and joined together met: at the end of the last of them."""
-    begins = np.searchsorted(timeline.thread, np.arange(len(threads.parent) + 1))
+    begins = begins_of(timeline.thread, len(threads.parent))
     known = np.flatnonzero((threads.joined >= 0) & (begins[1:] > begins[:-1]))
     _, team, size = np.unique(threads.joined[known], return_inverse=True, return_counts=True)
     together = size[team.reshape(-1)] > 1
@@ -164,10 +165,10 @@ def joined_teams(timeline: Timeline, threads: Threads) -> Meetings:
     _, number = np.unique(team.reshape(-1)[together], return_inverse=True)
     order = np.argsort(number.reshape(-1), kind="stable")
     members = members[order].astype(np.int64)
-    end = timeline.start + timeline.duration
+    born = threads.born[members]
     return Meetings(
         number=number.reshape(-1)[order].astype(np.int64),
         thread=members,
-        since=np.where(threads.born[members] >= 0, threads.born[members], end[threads.joined[members] - 1]),
-        came=end[begins[members + 1] - 1],
+        since=np.where(born >= 0, born, timeline.over(threads.joined[members] - 1)),
+        came=timeline.over(begins[members + 1] - 1),
     )

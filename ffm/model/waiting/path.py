@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import WAITED_NS
-from ffm.model.grouping import parts
+from ffm.model.grouping import begins_of, parts
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import path_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Threads
@@ -105,11 +105,9 @@ class Stretches:
         end: Times,
     ) -> Stretches:
         """Return stretches with their lanes."""
-        lane = where.copy()
-        for part in parts(len(where)):
-            on_gpu, between = (kind[part] == one for one in (StretchKind.ON_GPU, StretchKind.BETWEEN))
-            lane[part][on_gpu] = len(work.process_of_thread) + work.stream[where[part][on_gpu]]
-            lane[part][between] = timeline.thread[where[part][between]]
+        lane = np.empty(len(where), np.int32)
+        threads = len(work.process_of_thread)
+        run(path_kernels.lanes, len(where), kind, where, timeline.thread, work.stream, threads, lane)
         return cls(kind, where, begin, end, lane)
 
     @classmethod
@@ -211,16 +209,16 @@ def find_stretches(
         return Stretches.nothing()
     related = Threads.unrelated(len(work.process_of_thread)) if threads is None else threads
     begins = _begins(timeline, work)
-    end = timeline.start + timeline.duration
-    leading, leads, led = leads_of_rows(timeline, work, related, meetings, begins, end)
-    jumps = np.concatenate((2 * leading, 2 * np.flatnonzero(graph.cause >= 0) + 1))
+    leading, leads, led = leads_of_rows(timeline, work, related, meetings, begins)
+    jumps = np.empty(sum(int((graph.cause[part] >= 0).sum()) for part in parts(len(timeline))), np.int64)
+    run(path_kernels.jumps_to_causes, len(timeline), graph.cause, jumps)
     if len(leading):
-        jumps.sort()
-    end += timeline.gap
-    last_call, last_work = int(np.argmax(end)), int(np.argmax(graph.gpu_end))
-    last = int(max(end[last_call], graph.gpu_end[last_work]))
-    on_gpu = graph.gpu_end[last_work] > end[last_call]
-    del end
+        jumps = np.sort(np.concatenate((2 * leading, jumps)))
+    columns = timeline.start, timeline.duration, timeline.gap, graph.gpu_end
+    last_call, last_work, first = run(path_kernels.last_rows, len(timeline), *columns)
+    end = sum(int(column[last_call]) for column in (timeline.start, timeline.duration, timeline.gap))
+    gpu_end = int(graph.gpu_end[last_work])
+    on_gpu = gpu_end > end
     ways = path_kernels.Ways(
         thread=timeline.thread,
         gpu_begin=graph.gpu_begin,
@@ -237,10 +235,10 @@ def find_stretches(
     track, moments = _walked(
         _rows(timeline, work, graph, begins),
         ways,
-        int(timeline.start.min()),
-        last,
+        int(first),
+        max(end, gpu_end),
         path_kernels.GPU_WORK if on_gpu else int(timeline.thread[last_call]),
-        last_work,
+        int(last_work),
     )
     return Stretches.of(timeline, work, track.kind, track.where, moments[:-1], moments[1:])
 
@@ -295,7 +293,7 @@ def cut_path(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stre
 
 def _begins(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
     """Return where each thread's rows begin; shape (threads + 1,)."""
-    return np.searchsorted(timeline.thread, np.arange(len(work.process_of_thread) + 1)).astype(np.int64)
+    return begins_of(timeline.thread, len(work.process_of_thread))
 
 
 def _threshold(work: DeviceWork) -> int:

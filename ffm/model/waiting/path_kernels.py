@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inlined, inner, longer
+from ffm.model.compiled import index, inlined, inner, longer
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 from ffm.model.searching import place_of
 
@@ -143,6 +143,7 @@ def put(track: Track, found: int, kind: int, where: int, begin: int, end: int) -
         return found
     place = len(track.kind) - 1 - found
     if place >= 0:
+        place = index(place)
         track.kind[place] = kind
         track.where[place] = where
         track.begin[place] = begin
@@ -158,19 +159,19 @@ def leave_thread(
     Returns when that was, the thread on which the path continues (or `GPU_WORK` or `NOWHERE`) and the limit there, the
     row of the GPU work, and the place of the jump; `near` is that of an earlier one.
     """
-    index = place_of(ways.jumps, limit, near) - 1
-    if index < 0 or ways.jumps[index] < 2 * rows.begins[on]:
-        parent = ways.parent[on]
+    jump = place_of(ways.jumps, limit, near) - 1
+    if jump < 0 or ways.jumps[index(jump)] < 2 * rows.begins[index(on)]:
+        parent = ways.parent[index(on)]
         if parent < 0:
             return first, NOWHERE, 0, -1, 0
-        return min(ways.born[on], now), parent, 2 * ways.started[on], -1, max(index, 0)
-    row = ways.jumps[index] // 2
-    if ways.jumps[index] % 2 == 1:
-        cause = rows.cause[row]
-        return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause, index
-    lead = place_of(ways.leading, row, 0)
-    ended, until = ways.leads[lead], ways.led[lead]
-    return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1, index
+        return min(ways.born[index(on)], now), parent, 2 * ways.started[index(on)], -1, max(jump, 0)
+    row = index(ways.jumps[index(jump)] // 2)
+    if ways.jumps[index(jump)] % 2 == 1:
+        cause = index(rows.cause[row])
+        return min(ways.gpu_end[cause], rows.start[row] + rows.duration[row], now), GPU_WORK, 0, cause, jump
+    lead = index(place_of(ways.leading, row, 0))
+    ended, until = index(ways.leads[lead]), ways.led[lead]
+    return min(until, now), ways.thread[ended], 2 * ended + (2 if rows.start[ended] < until else 1), -1, jump
 
 
 def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_row: int, track: Track) -> int:
@@ -188,7 +189,7 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
     now = last
     on = last_thread
     limit = 2 * rows.begins[on + 1] if on >= 0 else 0
-    row = last_row
+    row = index(last_row)
     reached = last + 1
     while on != NOWHERE:
         still = still + 1 if now == reached else 0
@@ -198,6 +199,7 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
         if on >= 0:
             before = on
             then, on, limit, row, near = leave_thread(rows, ways, before, limit, now, first, near)
+            row = index(row)
             found = put(track, found, ON_HOST, before, then, now)
             now = then
             continue
@@ -207,7 +209,7 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
         after = ways.gpu_after[row]
         waits_first = rows.action[row] == WAIT_AND_ENQUEUE
         if after >= 0:
-            then = min(ways.gpu_end[after], now)
+            then = min(ways.gpu_end[index(after)], now)
         else:
             then = min(rows.start[row] + rows.duration[row] - (0 if waits_first else rows.wait[row]), now)
         found = put(track, found, BETWEEN, row, then, now)
@@ -216,8 +218,63 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
             on = ways.thread[row]
             limit = 2 * row + (2 if waits_first else 1)
         else:
-            row = after
+            row = index(after)
     return int(found)
+
+
+def jumps_to_causes(cause: Columns, jumps: Columns) -> None:
+    """Fill in 2 * row + 1 for each row whose wait has a cause, ascending; there is room for all."""
+    place = 0
+    for row in range(len(cause)):
+        if cause[row] >= 0:
+            jumps[index(place)] = 2 * row + 1
+            place += 1
+
+
+def last_rows(start: Columns, duration: Columns, gap: Columns, gpu_end: Columns) -> tuple[int, int, int]:
+    """Return the first of the rows whose gaps end last, the first of those whose GPU work does, and when the first row
+    of all begins.
+    """
+    call = work = 0
+    first, call_end, work_end = start[0], start[0] + duration[0] + gap[0], gpu_end[0]
+    for row in range(len(start)):
+        first = min(first, start[row])
+        end = start[row] + duration[row] + gap[row]
+        if end > call_end:
+            call, call_end = row, end
+        if gpu_end[row] > work_end:
+            work, work_end = row, gpu_end[row]
+    return call, work, first
+
+
+def lanes(kind: Columns, where: Columns, thread: Columns, stream: Columns, threads: int, lane: Columns) -> None:
+    """Fill in the lane of each stretch (`ffm.model.waiting.path.Stretches`)."""
+    for number in range(len(kind)):
+        place = index(where[number])
+        if kind[number] == ON_GPU:
+            lane[number] = threads + stream[place]
+        elif kind[number] == BETWEEN:
+            lane[number] = thread[place]
+        else:
+            lane[number] = place
+
+
+def count_moves(lane: Columns) -> int:
+    """Return how often a path is in another lane than before, the first stretch included."""
+    found = 0
+    for number in range(len(lane)):
+        found += number == 0 or lane[number] != lane[number - 1]
+    return found
+
+
+def moves(begin: Columns, lane: Columns, begins: Columns, lanes: Columns) -> None:
+    """Fill in when a path moves to another lane, and to which, from its first stretch on; there is room for all."""
+    place = 0
+    for number in range(len(lane)):
+        if number == 0 or lane[number] != lane[number - 1]:
+            begins[index(place)] = begin[number]
+            lanes[index(place)] = lane[number]
+            place += 1
 
 
 @inner
@@ -280,7 +337,7 @@ def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of:
     begins = rows.begins
     near = begins[:-1].copy()
     for number in range(len(stretches.kind)):
-        on = stretches.where[number]
+        on = index(stretches.where[number])
         now, end = stretches.begin[number], stretches.end[number]
         if stretches.kind[number] != ON_HOST:
             late = UNKNOWN if end - now > latest_launch else REST
@@ -292,7 +349,7 @@ def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of:
             continue
         first = begins[on]
         row = first + place_of(rows.start[first : begins[on + 1]], now + 1, near[on] - first) - 1
-        row = max(row, first)
+        row = index(max(row, first))
         while now < end:
             following = end if row + 1 == begins[on + 1] else min(rows.start[row + 1], end)
             found, now = cut_row(rows, row, now, following, threshold, pieces, 0)
@@ -305,20 +362,20 @@ def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of:
 def count(pieces: Pieces, found: int, of: Owners, sums: Sums) -> None:
     """Add how long some pieces are."""
     for piece in range(found):
-        part, row = pieces.kind[piece], pieces.where[piece]
+        part, row = pieces.kind[piece], index(pieces.where[piece])
         lasting = pieces.end[piece] - pieces.begin[piece]
         on_transfer = part == GPU and of.kind[row] == TRANSFER
-        sums.part[len(sums.part) - 1 if on_transfer else part] += lasting
+        sums.part[index(len(sums.part) - 1 if on_transfer else part)] += lasting
         if len(sums.owner) == 0:
             continue
         if part == GPU:
-            sums.owner[of.gpu[row]] += lasting
+            sums.owner[index(of.gpu[row])] += lasting
         elif part == WORK:
-            sums.owner[of.after[row]] += lasting
+            sums.owner[index(of.after[row])] += lasting
         elif part == START:
             sums.owner[of.before] += lasting
         else:
-            sums.owner[of.call[row]] += lasting
+            sums.owner[index(of.call[row])] += lasting
 
 
 def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:

@@ -17,11 +17,14 @@ from ffm.model.codes import is_one_of
 from ffm.model.device import Action, DeviceWork
 from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.union import Union
+from ffm.model.union import Union, lengths
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.thread_patterns import Reason, find_thread_waits
+
+LONGEST = 1 << 62
+"""No time is longer, in nanoseconds."""
 
 _PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
 
@@ -102,9 +105,12 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
     kernel = works & ~transfer
     own_first = is_one_of(work.action, (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
     on_kernels, late_count, late_ns = 0, 0, 0
-    by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
     met = find_thread_waits(timeline, work, meetings)
-    use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
+    if work.one_gpu and works.any():
+        use = [_gpu_use(work, graph, 0, slice(None), transfer)]
+    else:
+        by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
+        use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in range(work.processes):
         mine = (work.process_of_thread == number)[timeline.thread]
         working = kernel & mine
@@ -152,12 +158,14 @@ def launch_delay(timeline: Timeline, work: DeviceWork, graph: Graph) -> Pattern:
     return Pattern(int(alone.sum()), int(delay[alone].sum()))
 
 
-def _gpu_use(work: DeviceWork, graph: Graph, gpu: int, rows: NDArray[np.int64], transfers: NDArray[np.bool_]) -> GpuUse:
-    """Return the use of a GPU by the work of some rows, of which some are transfers."""
+def _gpu_use(
+    work: DeviceWork, graph: Graph, gpu: int, rows: NDArray[np.int64] | slice, transfers: NDArray[np.bool_]
+) -> GpuUse:
+    """Return the use of a GPU by the work of some rows, as far as they have any; some are transfers."""
     begin, end = graph.gpu_begin[rows], graph.gpu_end[rows]
-    lasting = int(end.max() - begin.min())
-    everything = Union.of(begin, end).length
-    kernels, copies = (Union.of(begin[some], end[some]).length for some in (~transfers, transfers))
+    works = end > begin
+    lasting = int(end.max(where=works, initial=-LONGEST) - begin.min(where=works, initial=LONGEST))
+    everything, copies, kernels = lengths(begin, end, transfers)
     process, device = work.gpu_named(gpu)
     return GpuUse(
         process=process,

@@ -15,11 +15,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model import compiled
 from ffm.model.estimators.faster import Faster
-from ffm.model.grouping import numbered, parts
+from ffm.model.grouping import SPARE, looked_up, numbered, parts
 from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.model.lock_order import lock_waited
 from ffm.model.timeline import Kind, Timeline
+from ffm.model.waiting import cell_kernels
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
@@ -218,8 +220,9 @@ class _Table:
                 kind: RegionKind = "transfer" if one in transfers else "kernel"
                 of_site[1, one] = self._cell(kind, *self._names.work(one), one)
         before = self._cell("CPU", BEFORE, "", int(site[0]))
-        of_gpu = np.where(works, of_site[1, site], np.int32(-1))
-        self.cells = _Cells(of_site[0, site], of_gpu, after, before, run.timeline, len(self._region_of_cell))
+        of_call, of_gpu = looked_up(of_site[0], site), looked_up(of_site[1], site)
+        of_gpu[~works] = -1
+        self.cells = _Cells(of_call, of_gpu, after, before, run.timeline, len(self._region_of_cell))
 
     @property
     def keys(self) -> list[_Key]:
@@ -260,34 +263,42 @@ class _Table:
         """Return the seconds of each cell, whether or not on the path, and how often it occurs."""
         timeline, graph, cells = self._run.timeline, self._run.graph, self.cells
         count = cells.count
-        total, counts = np.zeros(count), np.zeros(count, np.int64)
-        for part in parts(len(timeline)):
-            for owner, lasting in (
-                (cells.after[part], timeline.gap[part]),
-                (cells.of_call[part], timeline.duration[part] - graph.waited[part]),
-                (cells.of_gpu[part], graph.gpu_end[part] - graph.gpu_begin[part]),
-            ):
-                has = (owner >= 0) & (lasting > 0)
-                total += np.bincount(owner[has], weights=lasting[has], minlength=count)
-                counts += np.bincount(owner[has], minlength=count)
+        total, counts = np.zeros((2, count), np.int64)
+        times = timeline.gap, timeline.duration, graph.waited, graph.gpu_begin, graph.gpu_end
+        owners = cells.after, cells.of_call, cells.of_gpu
+        compiled.run(cell_kernels.add_up, len(timeline), *times, *owners, total, counts)
         return total / _NS, counts
 
     def _between_calls(self, site: NDArray[np.int32], sites: int) -> NDArray[np.int32]:
         """Number the CPU work after each row, by the pair of sites around it."""
-        timeline = self._run.timeline
-        after = np.full(len(site), sites, np.int32)
-        after[:-1] = np.where(timeline.thread[1:] == timeline.thread[:-1], site[1:], np.int32(sites))
+        thread = self._run.timeline.thread
+        if sites * (sites + 1) <= len(site) + SPARE:
+            first_rows = np.full(sites * (sites + 1), -1, np.int64)
+            compiled.run(cell_kernels.first_of_pairs, len(site), thread, site, sites, first_rows)
+            pairs = np.flatnonzero(first_rows >= 0)
+            cells = np.full(len(first_rows), -1, np.int32)
+            cells[pairs] = self._cells_of_pairs(pairs, sites)
+            compiled.run(
+                cell_kernels.look_up_pairs, len(site), thread, site, sites, cells, of_row := np.empty_like(site)
+            )
+            return of_row
+        after = np.full(len(site), sites, np.int64)
+        after[:-1] = np.where(thread[1:] == thread[:-1], site[1:], sites)
         pair, example = numbered(site, after)
-        of_pair = np.empty(len(example), np.int32)
-        for index, (first, second) in enumerate(zip(site[example].tolist(), after[example].tolist(), strict=True)):
+        return self._cells_of_pairs(site[example] * (sites + 1) + after[example], sites)[pair]
+
+    def _cells_of_pairs(self, pairs: NDArray[np.int64], sites: int) -> NDArray[np.int32]:
+        """Return a cell for the CPU work between each pair of sites, as `cell_kernels` numbers pairs."""
+        of_pair = np.empty(len(pairs), np.int32)
+        for index, pair in enumerate(pairs.tolist()):
+            first, second = divmod(pair, sites + 1)
             following = second if second < sites else None
             name, file, lines = self._names.between(first, following)
             sampled = None if following is None else self._sampled.get((first, following))
             of_pair[index] = self._cell("CPU", name, file, first, sampled)
             if sampled is None:
                 self.lines[self._region_of_cell[of_pair[index]]] |= lines
-        of_row: NDArray[np.int32] = of_pair[pair]
-        return of_row
+        return of_pair
 
     def _cell(self, kind: RegionKind, name: str, where: str, site: int, sampled: SampledPair | None = None) -> int:
         region = self._region(kind, name, where, {site})
@@ -353,7 +364,10 @@ class _Shares:
 
 def _distinct(site: NDArray[np.int32]) -> list[int]:
     """Return the distinct sites of some rows, ascending."""
-    found: list[int] = np.flatnonzero(np.bincount(site)).tolist()
+    seen = np.zeros(int(site.max(initial=-1)) + 1, np.bool_)
+    for part in parts(len(site)):
+        seen[site[part]] = True
+    found: list[int] = np.flatnonzero(seen).tolist()
     return found
 
 
