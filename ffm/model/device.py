@@ -89,7 +89,9 @@ class ThreadLives:
     before: NDArray[np.int64]
     """Nanoseconds from the start of the thread to its first row; -1 if its start was not recorded."""
     parent: NDArray[np.int32]
-    """The thread that started it; -1 if that has no rows, or is unknown."""
+    """The thread that started it, or the one that this had waited for right before; -1 if that has no rows, or is
+    unknown.
+    """
     started: NDArray[np.int64]
     """The row of the parent before which that happened, or the row behind its last one; -1 without a parent."""
     joined: NDArray[np.int64]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ffm.evidence.threads.thread_lives import lives_of_rows, recorded_lives
 from ffm.instrument.recording.layout import constant, record_type
@@ -29,6 +30,7 @@ def columns(**starts: list[int]) -> Columns:
         "process": np.zeros(len(start), np.int32),
         "thread": np.array(thread, np.int32),
         "start": np.array(start, np.int64),
+        "duration": np.full(len(start), 5, np.int64),
     }
 
 
@@ -101,3 +103,37 @@ def test_one_started_after_the_last_call_of_its_parent_lies_behind_its_rows() ->
         [recording((10, MAIN, 0, 0, FIRST), (30, ONE, MAIN, 0, STARTED), (40, ONE, 0, 1, FIRST))], table
     )
     assert lives_of_rows(recorded, table, table["thread"]).started.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows_of_main", "end_of_one", "parent"),
+    [
+        ([10], 70, 1),
+        ([10, 95], 70, 0),  # the main thread calls the driver between the join and the start
+        ([10, 75], 70, 0),  # its call between both starts lasts until after the end of the thread that it joins
+        ([10], 40, 0),  # the joined thread was over before the other one was started
+    ],
+)
+def test_a_thread_is_started_by_the_one_that_its_starter_waited_for(
+    rows_of_main: list[int], end_of_one: int, parent: int
+) -> None:
+    """The main thread starts two threads, joins the first one, and starts a third one."""
+    table = columns(t0=rows_of_main, t1=[35, end_of_one], t2=[55, 120], t3=[110])
+    recorded = recorded_lives(
+        [
+            recording(
+                (10, MAIN, 0, 0, FIRST),
+                (30, ONE, MAIN, 0, STARTED),
+                (35, ONE, 0, 1, FIRST),
+                (50, OTHER, MAIN, 0, STARTED),
+                (55, OTHER, 0, 2, FIRST),
+                (90, ONE, MAIN, 0, JOINED),
+                (100, ONE, MAIN, 0, STARTED),
+                (110, ONE, 0, 3, FIRST),
+            )
+        ],
+        table,
+    )
+    lives = lives_of_rows(recorded, table, table["thread"])
+    assert lives.parent.tolist() == [-1, 0, 0, parent]
+    assert lives.started[3] == (len(rows_of_main) if parent == 0 else len(rows_of_main) + 2)

@@ -2,7 +2,8 @@
 
 Threads are recorded by the names that pthread_self(3) gives them, which can name several threads one after the other. A
 thread that never calls the driver has no rows in the model's table: those that it starts count as started by who
-started it.
+started it. Whoever starts a thread after joining others, without a row between, had to wait for the last of these to
+end: it counts as the one that started the thread.
 """
 
 from __future__ import annotations
@@ -128,4 +129,38 @@ def lives_of_rows(recorded: list[ThreadLife], columns: Columns, thread: NDArray[
             lives.started[own] = begins[parent + 1] if started < 0 else started
         if (joiner := numbers.get((life.process, life.joiner), -1)) >= 0:
             lives.joined[own] = row_from(joiner, life.joined)
+    _start_after_joins(recorded, numbers, begins, columns, lives)
     return lives
+
+
+def _start_after_joins(
+    recorded: list[ThreadLife],
+    numbers: dict[tuple[int, int], int],
+    begins: NDArray[np.int64],
+    columns: Columns,
+    lives: ThreadLives,
+) -> None:
+    """Let threads be started, in `lives`, by the one that their starter had waited for right before."""
+    acts: list[tuple[int, int, bool, int]] = []  # (who acts, when, whether it joins another thread, that thread)
+    for life in recorded:
+        own = numbers.get((life.process, life.thread))
+        if own is None:
+            continue
+        if (parent := numbers.get((life.process, life.parent))) is not None:
+            acts.append((parent, life.created, False, own))
+        if (joiner := numbers.get((life.process, life.joiner))) is not None:
+            acts.append((joiner, life.joined, True, own))
+    start, duration = columns["start"], columns["duration"]
+    actor, waited_for, since, calls = -1, -1, -1, 0
+    for who, time, joins, other in sorted(acts):
+        made = int(np.searchsorted(start[begins[who] : begins[who + 1]], time))
+        if who != actor or made != calls:
+            before = begins[who] + made - 1
+            waited_for, since = -1, int(start[before] + duration[before]) if made else -1
+        actor, calls = who, made
+        last = int(begins[other + 1]) - 1
+        if not joins and waited_for >= 0:
+            lives.parent[other], lives.started[other] = waited_for, begins[waited_for + 1]
+        elif joins and int(start[last] + duration[last]) > since:
+            waited_for = other
+        since = time
