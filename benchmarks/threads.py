@@ -1,12 +1,12 @@
-"""Are estimates right with several threads? Small programs of two or three threads, with needless waits and without.
+"""Are estimates right with several threads? Small programs of two to four threads, with needless waits and without.
 
     python benchmarks/threads.py                                        # all kinds, both ways to use streams, 9 rounds
     python benchmarks/threads.py --kind ring --streams own --rounds 15
 
 `programs/threads.cu` gives its threads tasks: the GPU sets memory, the CPU works, and a byte is downloaded. Most tasks
-also wait, or free memory, before the CPU work. The kinds are how threads depend on each other: by queues,
-barriers, joins, locks, semaphores, futures, a stream, or not at all. Threads have streams of their own (`own`), or all
-use the legacy default stream, whose waits are for all of them (`legacy`).
+also wait, or free memory, before the CPU work. The kinds are how threads depend on each other: by queues, barriers,
+joins, locks, semaphores, futures, a stream, a variable that they poll, or not at all. Threads have streams of their own
+(`own`), or all use the legacy default stream, whose waits are for all of them (`legacy`).
 
 The stages run once for each; the estimate is that for all problems that they find. Then the program runs in turn as it
 is and without the waits. Both are one file, since a loop of another build may lie elsewhere and be slower by half. The
@@ -34,6 +34,7 @@ KINDS = (
     "pool", "pipeline", "barrier", "joined", "mutex", "shared", "apart",
     "ring", "chain", "leader", "uneven", "promised", "readers", "frees",
     "workers", "makers", "beside", "four", "mixed", "polling", "callbacks", "sections", "futures",
+    "halfway", "spinning", "bursts", "heavy",
 )  # fmt: skip
 STREAMS = ("own", "legacy")
 TASKS = 3000

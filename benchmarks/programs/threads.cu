@@ -3,6 +3,7 @@
  * without the wait. All threads have streams of their own, or all use the legacy default stream. Prints the sum of the
  * numbers. */
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -495,12 +496,72 @@ static void futures()
         one.get();
 }
 
+/* The second thread comes when the first one has done half of its tasks. */
+static void halfway()
+{
+    std::thread second;
+    const auto run = [](int count, int thousands) {
+        const Lane lane;
+        for (int number = 0; number < count; ++number)
+            lane.task(1, thousands);
+    };
+    run(tasks / 4, 15);
+    second = std::thread(run, tasks / 2, 20);
+    run(tasks / 4, 15);
+    second.join();
+}
+
+/* Two threads hand a turn on by a number that they look at again and again. */
+static void spinning()
+{
+    std::atomic<int> turn{0};
+    side_by_side(2, [&turn](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 2) {
+            lane.plain(1, 5);
+            while (turn.load() != number)
+                ;
+            lane.task(1, 15);
+            turn = number + 1;
+        }
+    });
+}
+
+/* Three threads work in bursts, and sleep between them. */
+static void bursts()
+{
+    side_by_side(3, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 3) {
+            lane.task(1, 10 + 5 * thread);
+            if (number % 150 < 3)
+                std::this_thread::sleep_for(std::chrono::microseconds(500));
+        }
+    });
+}
+
+/* Two threads, of which one only works on the CPU between tasks without waits. */
+static void heavy()
+{
+    side_by_side(2, [](int thread) {
+        const Lane lane;
+        for (int number = thread; number < tasks; number += 2) {
+            if (thread == 0)
+                lane.task(1, 15);
+            else
+                lane.plain(1, 90);
+        }
+    });
+}
+
 static const std::map<std::string, void (*)()> kinds = {
-    {"pool", pool},           {"pipeline", pipeline}, {"barrier", barrier}, {"joined", joined}, {"mutex", mutex},
-    {"shared", shared},       {"apart", apart},       {"ring", ring},       {"chain", chain},   {"leader", leader},
-    {"uneven", uneven},       {"promised", promised}, {"readers", readers}, {"frees", frees},   {"workers", workers},
-    {"makers", makers},       {"beside", beside},     {"four", four},       {"mixed", mixed},   {"polling", polling},
-    {"callbacks", callbacks}, {"sections", sections}, {"futures", futures},
+    {"pool", pool},           {"pipeline", pipeline}, {"barrier", barrier}, {"joined", joined},
+    {"mutex", mutex},         {"shared", shared},     {"apart", apart},     {"ring", ring},
+    {"chain", chain},         {"leader", leader},     {"uneven", uneven},   {"promised", promised},
+    {"readers", readers},     {"frees", frees},       {"workers", workers}, {"makers", makers},
+    {"beside", beside},       {"four", four},         {"mixed", mixed},     {"polling", polling},
+    {"callbacks", callbacks}, {"sections", sections}, {"futures", futures}, {"halfway", halfway},
+    {"spinning", spinning},   {"bursts", bursts},     {"heavy", heavy},
 };
 
 int main(int count, char **words)

@@ -120,6 +120,32 @@ def _take_turns(thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArra
     return bool(expected >= OFTEN_LATE * (end - begin).mean() and together < BY_CHANCE * expected)
 
 
+def starved(
+    timeline: Timeline, work: DeviceWork, late: NDArray[np.int64], least_ns: int, elsewhere: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return by how much later than usual at its site each row's thread came to its next row, from `least_ns` on, if it
+    had no processor meanwhile; shape (n,).
+
+    A thread can lose its processor anywhere. It did where the kernel counted at least half of all that it was late by,
+    in waits (`late`) and besides: otherwise it worked longer there, or waited for something else. `elsewhere` is for
+    how long each row's thread waited for others after it. O(n log n).
+    """
+    if work.delayed is None:
+        return np.zeros(len(timeline), np.int64)
+    over = timeline.start + timeline.duration
+    until = np.append(np.where(timeline.thread[1:] == timeline.thread[:-1], timeline.start[1:], over[:-1]), over[-1:])
+    took = until - timeline.start - timeline.wait - elsewhere
+    order = np.lexsort((took, timeline.site))
+    sites = np.arange(int(timeline.site.max(initial=-1)) + 1)
+    begin, end = (np.searchsorted(timeline.site[order], sites, side) for side in ("left", "right"))
+    usual = took[order][np.minimum((begin + end) // 2, len(timeline) - 1)] if len(timeline) else took
+    longer = took - usual[timeline.site]
+    longer = np.where(longer >= least_ns, longer, 0)
+    threads = len(work.process_of_thread)
+    behind = np.bincount(timeline.thread, weights=late + longer, minlength=threads)
+    return np.where((work.delayed >= BY_SHARING * behind)[timeline.thread], longer, 0)
+
+
 def late_at_once(timeline: Timeline, work: DeviceWork, late: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return for how many nanoseconds all threads of each process are late at once that live then, shape (processes,).
 

@@ -69,6 +69,7 @@ from ffm.model.estimators.lateness import (
     late_from,
     late_limit,
     sharing_processors,
+    starved,
 )
 from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
@@ -79,6 +80,7 @@ from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trac
 from ffm.model.estimators.stretches import Course, Stretches
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
+from ffm.model.lock_order import lock_waited
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, without_guesses
@@ -262,6 +264,14 @@ class Replay:
         usual = self.inference.latency_ns
         beyond = beyond_work(self.inference.likely.latency)
         return np.where(beyond >= late_limit(usual), beyond - usual, 0)
+
+    @functools.cached_property
+    def _starved(self) -> NDArray[np.int64]:
+        """By how much later than usual each row's thread came to its next one, as it had no processor."""
+        if not self._shares.any():
+            return _NO_ROWS
+        elsewhere = lock_waited(self._timeline, self._work.locks)
+        return starved(self._timeline, self._work, self._late, late_limit(self.inference.latency_ns), elsewhere)
 
     @functools.cached_property
     def _late_at_once(self) -> NDArray[np.int64]:
@@ -490,10 +500,12 @@ class Replay:
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
         chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
         usual = self.inference.latency_ns
-        late = self._never_sharing if manner.strict or manner.recurs else self._late_by_sharing
+        apart = manner.strict or manner.recurs
+        late = self._never_sharing if apart else self._late_by_sharing
+        longer = _NO_ROWS if apart else self._starved
         shown = self.inference.likely.latency if self._saves_lateness(times, manner) else _NO_ROWS
         limit = late_limit(usual)
-        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late, shown, limit)
+        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late, longer, shown, limit)
         rows = 4 * self._expected * visits // len(course.ends)
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
 

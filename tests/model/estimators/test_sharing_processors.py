@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.estimators.lateness import late_at_once, sharing_processors
+from ffm.model.estimators.lateness import late_at_once, sharing_processors, starved
 from ffm.model.estimators.replay import Replay, Replayed
 from ffm.model.timeline import Kind, Timeline
 from tests.examples import examples
@@ -38,21 +38,31 @@ def on_stream(calls: list[Call], stream: int) -> list[Call]:
     return [dataclasses.replace(call, stream=stream) for call in calls]
 
 
-def two_threads(begins: int, late: int, turns: int = TURNS) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
-    """Two threads with a stream each; every tenth unneeded wait of both ends late. The second one begins later."""
+def two_threads(
+    begins: int, late: int, turns: int = TURNS, *, between: bool = False
+) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
+    """Two threads with a stream each; every tenth unneeded wait of both ends late. The second one begins later.
+
+    Of two late waits, one ends in time if `between`, and the thread comes late to the call after it.
+    """
     calls = task() * (TASKS * turns)
     members = [Member(0, begin, on_stream(calls, stream)) for begin, stream in ((0, 1), (begins, 2))]
     timeline, work, gpu = traced_together(members)
-    starved = np.zeros((2, len(calls)), np.int64)
-    starved[:, 3 * TASKS - 2 :: 3 * TASKS] = late
-    waking = np.where(timeline.wait > 0, USUAL, 0) + starved.ravel()
+    behind = np.zeros((2, len(calls)), np.int64)
+    behind[:, 3 * TASKS - 2 :: 3 * TASKS] = late
+    after = np.zeros_like(behind)
+    if between:
+        after[:, 3 * TASKS - 2 :: 6 * TASKS] = late
+    waking = np.where(timeline.wait > 0, USUAL, 0) + (behind - after).ravel()
     first = np.searchsorted(timeline.thread, timeline.thread)
-    later = np.cumsum(waking) - waking
+    later = np.cumsum(waking + after.ravel()) - waking - after.ravel()
     timeline = dataclasses.replace(
         timeline,
         start=timeline.start + later - later[first],
         duration=timeline.duration + waking,
         wait=timeline.wait + waking,
+        gap=timeline.gap + after.ravel(),
+        site=np.arange(len(timeline), dtype=np.int32) % len(task()),
     )
     work = dataclasses.replace(work, legacy=np.full(1, -1, np.int32))
     return timeline, work, gpu
@@ -130,6 +140,32 @@ def test_what_the_kernel_counted_tells_whether_threads_share_processors(
     timeline, work, gpu = two_threads(int(begins * turn), turn)
     late = round(part * TURNS * turn)
     assert shares(timeline, delayed(work, late, late), gpu) == [share]
+
+
+def test_threads_lose_their_processor_between_calls_as_well() -> None:
+    """Half of the times. They did if the kernel counted at least half of all that they come late."""
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(turn, turn, between=True)
+    waits = unneeded(timeline, work)
+    least, most = saved_in_time_s(), saved_in_time_s() + MEANWHILE_S
+    all_counted = likely_s(timeline, delayed(work, *[TURNS * turn] * 2), gpu, waits)
+    assert 0.95 * 2 * least <= all_counted <= 2 * most
+    waits_counted = likely_s(timeline, delayed(work, *[int(0.45 * TURNS * turn)] * 2), gpu, waits)
+    assert least <= waits_counted < 0.9 * all_counted
+
+
+def test_what_takes_long_and_was_no_delay_is_work() -> None:
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(turn, turn, between=True)
+    latency = given_gpu_times(timeline, work, gpu).likely.latency
+    late = np.where(latency > USUAL, latency - USUAL, 0)
+    nowhere = np.zeros(len(timeline), np.int64)
+    found = starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, nowhere)
+    assert set(found.tolist()) == {0, turn}
+    assert (found > 0).sum() == TURNS // 2
+    assert not found[timeline.thread == 1].any()
+    # Nor is what was a wait for another thread.
+    assert not starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, found).any()
 
 
 def test_threads_of_which_nothing_was_counted_do_not_decide() -> None:

@@ -15,6 +15,7 @@ from ffm.model.estimators.simulation.threads import (
     let_go_on,
     meet_threads,
     run_in_turn,
+    starve,
     wait_at_the_end,
 )
 from ffm.model.estimators.simulation.waits import wait_for_gpu
@@ -161,6 +162,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
             order_by_event(state, trace, row)
     if does == WAIT_AND_ENQUEUE and not change.no_work:
         enqueue(state, trace, times, row, now)
+    starve(state, trace, times, row)
     return now
 
 

@@ -66,6 +66,10 @@ class Gpu(NamedTuple):
     """Between a stream's work and the next if that is queued."""
     late: Columns
     """For each process, the latency from which on a thread woke late because others used its processor."""
+    starved: Columns
+    """By how much later than usual each row's thread came to its next one, since others used its processor; may be
+    empty.
+    """
     shown: Columns
     """The latencies of the likely timeline, where what removed waits woke late disappears with them; else empty."""
     late_limit: int

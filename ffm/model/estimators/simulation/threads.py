@@ -5,7 +5,7 @@ were moved.
 from __future__ import annotations
 
 from ffm.model.compiled import inner
-from ffm.model.estimators.simulation.state import Columns, State, Trace
+from ffm.model.estimators.simulation.state import Columns, Gpu, State, Trace
 from ffm.model.thread_relations_kernels import Family, Locks
 from ffm.model.visits import process_of, row_at, thread_of
 
@@ -55,6 +55,19 @@ def run_in_turn(state: State, trace: Trace, row: int) -> None:
         state.removed.over[thread] -= min(max(sooner - (early - late), 0), late)
     else:
         state.early[thread] = max(early, min(early + late, sooner))
+
+
+@inner
+def starve(state: State, trace: Trace, times: Gpu, row: int) -> None:
+    """Remember for how long a thread had no processor in a row's call, or after it, for `run_in_turn`. Of a wait that
+    was removed, only what it woke late counts.
+    """
+    if len(times.starved) == 0 or times.starved[row] == 0:
+        return
+    thread = thread_of(trace, row)
+    if state.late.by[thread] == 0 or not state.late.removed[thread]:
+        state.late.by[thread] += times.starved[row]
+        state.late.removed[thread] = False
 
 
 @inner
