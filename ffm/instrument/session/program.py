@@ -170,4 +170,6 @@ def reason_unreached(program: Path, status: int, output: Path) -> str:
         return "it is not a binary program, or its interpreter is linked statically"
     if program.stat().st_mode & 0o6000:
         return "it is set-uid or set-gid, and the dynamic linker preloads nothing into such programs"
+    if "libffm_" in os.environ.get("LD_PRELOAD", ""):
+        return "another ffm, which runs this one, already instruments it. Run only one of them"
     return "it is linked statically, or its environment was cleared, so that nothing can be preloaded into it"
