@@ -196,6 +196,8 @@ def _sources(base: str, operands: list[str], first: int | None) -> set[str]:
     if base in STORES_OWN:
         return set(_REGISTER.findall(operands[-1]))
     behind = operands if base in ("ST", "STG", "RED", "REDG") or first is None else operands[first + 1 :]
+    if base in ("LD", "LDG"):  # of 256 bits, they write two operands
+        behind = [operand for operand in behind if "[" in operand]
     if base in ACCESSES:
         return set(_REGISTER.findall(re.sub(r"desc\[\w+\]", "", ",".join(behind))))
     if first is None or operands[first].endswith("Z"):  # nothing is passed on
