@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, overtaken_waits
+from ffm.model.gpu_times.simulated_gpu import Trace
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -68,10 +69,10 @@ def fit_times(
     return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)
 
 
-def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> kernels.Trace:
+def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> Trace:
     """Return the run as the kernels read it."""
     gpus = work.gpus
-    return kernels.Trace(
+    return Trace(
         order=order,
         thread=timeline.thread,
         start=timeline.start,

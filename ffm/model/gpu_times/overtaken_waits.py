@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, inner
-from ffm.model.gpu_times.kernels import Columns, Trace, is_legacy
+from ffm.model.gpu_times.simulated_gpu import Columns, Trace, is_legacy
 from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
     SET_AND_WAIT,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner
-from ffm.model.gpu_times.kernels import Trace, gpu_of, is_legacy, waited_gpus
+from ffm.model.gpu_times.simulated_gpu import Trace, gpu_of, is_legacy, waited_gpus
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,

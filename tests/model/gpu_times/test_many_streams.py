@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffm.model.device import Action
-from ffm.model.gpu_times import kernels, stream_ends
+from ffm.model.gpu_times import kernels, simulated_gpu, stream_ends
+from ffm.model.gpu_times.simulated_gpu import Trace
 from ffm.model.gpu_times.stream_ends import (
     forget_unnamed,
     latest,
@@ -68,7 +69,7 @@ def steps_of(threads: int) -> float:
     thread = np.repeat(np.arange(threads, dtype=np.int32), 2)
     # In rounds: all threads launch, and then all wait, which each time is for all work.
     start = np.where(launches, thread * 20, threads * 20 + thread * 30).astype(np.int64)
-    trace = kernels.Trace(
+    trace = Trace(
         order=np.argsort(start, kind="stable"),
         thread=thread,
         start=start,
@@ -91,7 +92,7 @@ def steps_of(threads: int) -> float:
 
     def count(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal steps
-        if frame.f_code.co_filename not in (kernels.__file__, stream_ends.__file__):
+        if frame.f_code.co_filename not in (kernels.__file__, simulated_gpu.__file__, stream_ends.__file__):
             return None
         steps += event == "line"
         return count

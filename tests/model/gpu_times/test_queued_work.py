@@ -17,6 +17,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.queues import advance, append, begun_at, cut_from, is_pending, queues_of, write_all_down
+from ffm.model.gpu_times.simulated_gpu import State, Trace
 from ffm.model.timeline import Kind, Timeline
 
 APPEND, ADVANCE, CUT, WAIT = range(4)
@@ -166,7 +167,7 @@ def most_reads(
     counting: list[Counting] = []
     at_the_start = kernels.at_the_start
 
-    def counted(trace: kernels.Trace) -> kernels.State:
+    def counted(trace: Trace) -> State:
         state = at_the_start(trace)
         counting.append(Counting(state.queues.before))
         return state._replace(queues=state.queues._replace(before=counting[-1]))  # type: ignore[arg-type]
