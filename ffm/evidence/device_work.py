@@ -238,7 +238,7 @@ def _wait_for_devices(
     current = calls_where(columns["function"], lambda entry: entry.awaits is Awaits.CONTEXT and entry.handle == ABSENT)
     rows = np.flatnonzero((action == Action.WAIT_CONTEXT) & current)
     process = columns["process"][rows].astype(np.int64)
-    device = device_of_contexts(process, contexts_of(columns)[rows], devices)
+    device = device_of_contexts(process, contexts_of({"flags": columns["flags"][rows]}), devices)
     stream[rows] = stream_of_device(process, device, stream_process, stream_device)
     action[rows[stream[rows] == IDLE]] = Action.WAIT_STREAM
     stream[rows] = stream[rows].clip(-1)

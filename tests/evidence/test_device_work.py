@@ -40,7 +40,7 @@ def work_of(*calls: dict[str, Any], devices: list[int] | None = None) -> DeviceW
     tracing = None
     if devices is not None:
         told = [ContextDevice(process=0, context=one, device=device, uuid="") for one, device in enumerate(devices)]
-        tracing = cast(Tracing, SimpleNamespace(devices=told, threads=[], locks=None))
+        tracing = cast(Tracing, SimpleNamespace(devices=told, threads=[], locks=None, processor_times=None))
     return device_work(columns, threads.astype(np.int32), np.full(len(threads), -1), tracing)
 
 
