@@ -62,15 +62,7 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
-from ffm.model.estimators.lateness import (
-    NEVER_NS,
-    beyond_work,
-    late_at_once,
-    late_from,
-    late_limit,
-    sharing_processors,
-    starved,
-)
+from ffm.model.estimators.late_run import LateRun
 from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
@@ -80,7 +72,6 @@ from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trac
 from ffm.model.estimators.stretches import Course, Stretches
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
-from ffm.model.lock_order import lock_waited
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
 from ffm.model.thread_relations import find_family, related_threads, without_guesses
@@ -243,47 +234,8 @@ class Replay:
         return Changing.of(self._timeline, self._work, self._place)
 
     @functools.cached_property
-    def _never_late(self) -> NDArray[np.int64]:
-        return np.full(int(self._timeline.site.max(initial=-1)) + 1, NEVER_NS)
-
-    @functools.cached_property
-    def _late_from(self) -> NDArray[np.int64]:
-        limits = late_from(self._timeline.site, self.inference.likely.latency, self.inference.latency_ns)
-        if self._shares.any():  # it is no chance there
-            limits[self._timeline.site[self._shares[self._work.process_of_thread[self._timeline.thread]]]] = NEVER_NS
-        return limits
-
-    @functools.cached_property
-    def _shares(self) -> NDArray[np.bool_]:
-        inference = self.inference
-        return sharing_processors(self._timeline, self._work, inference.likely.latency, inference.latency_ns)
-
-    @functools.cached_property
-    def _late(self) -> NDArray[np.int64]:
-        """By how much each row's wait was late."""
-        usual = self.inference.latency_ns
-        beyond = beyond_work(self.inference.likely.latency)
-        return np.where(beyond >= late_limit(usual), beyond - usual, 0)
-
-    @functools.cached_property
-    def _starved(self) -> NDArray[np.int64]:
-        """By how much later than usual each row's thread came to its next one, as it had no processor."""
-        if not self._shares.any():
-            return _NO_ROWS
-        elsewhere = lock_waited(self._timeline, self._work.locks)
-        return starved(self._timeline, self._work, self._late, late_limit(self.inference.latency_ns), elsewhere)
-
-    @functools.cached_property
-    def _late_at_once(self) -> NDArray[np.int64]:
-        return late_at_once(self._timeline, self._work, self._late)
-
-    @functools.cached_property
-    def _never_sharing(self) -> NDArray[np.int64]:
-        return np.full(self._work.processes, NEVER_NS)
-
-    @functools.cached_property
-    def _late_by_sharing(self) -> NDArray[np.int64]:
-        return np.where(self._shares, late_limit(self.inference.latency_ns), NEVER_NS)
+    def _late(self) -> LateRun:
+        return LateRun(self._timeline, self._work, self.inference.likely.latency, self.inference.latency_ns)
 
     def _replays(self, fixes: list[Fix]) -> list[Replayed]:
         """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
@@ -330,22 +282,8 @@ class Replay:
         self._stretches.keep(course)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
-        high = max(likely[2], fast[2], slow[1]) + self._handing_over_s(fix)
+        high = max(likely[2], fast[2], slow[1]) + self._late.handing_over_s(at(self._order, fix.members))
         return Replayed(likely[1], max(low, 0.0), high, self._touched_s(fix))
-
-    def _handing_over_s(self, fix: Fix) -> float:
-        """Return for how long threads that share processors hand them over in waits that the fix changes: the part of
-        these in all late ones, of the time in which nothing of the program gets on.
-        """
-        if not self._shares.any():
-            return 0.0
-        rows = at(self._order, fix.members)
-        of_row = self._work.process_of_thread[self._timeline.thread]
-        processes = self._work.processes
-        changed = np.bincount(of_row[rows], weights=self._late[rows], minlength=processes)
-        late = np.bincount(of_row, weights=self._late, minlength=processes)
-        part = np.where(self._shares, changed / np.maximum(late, 1), 0.0)
-        return float((part * self._late_at_once).max()) / NANOSECONDS_IN_SECOND
 
     def _touched_s(self, fix: Fix) -> float:
         times = self.inference
@@ -498,14 +436,15 @@ class Replay:
         course = fix if isinstance(fix, Course) else Course.whole(fix, len(self._timeline))
         trace = self._trace if trace is None else trace
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
-        chance = self._late_from if times.latency is self.inference.likely.latency else self._never_late
+        chance = self._late.by_chance if times.latency is self.inference.likely.latency else self._late.never
         usual = self.inference.latency_ns
         apart = manner.strict or manner.recurs
-        late = self._never_sharing if apart else self._late_by_sharing
-        longer = _NO_ROWS if apart else self._starved
+        late = self._late.never_sharing if apart else self._late.by_sharing
+        longer = _NO_ROWS if apart else self._late.starved
         shown = self.inference.likely.latency if self._saves_lateness(times, manner) else _NO_ROWS
-        limit = late_limit(usual)
-        gpu = Gpu(times.gpu, times.ready, times.latency, chance, usual, times.pause, late, longer, shown, limit)
+        gpu = Gpu(
+            times.gpu, times.ready, times.latency, chance, usual, times.pause, late, longer, shown, self._late.limit_ns
+        )
         rows = 4 * self._expected * visits // len(course.ends)
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
 
