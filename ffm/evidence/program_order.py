@@ -260,10 +260,11 @@ def access_uses(
         [
             recorded["kind"] == constant("FFM_ACCESS_UNWATCHED"),
             recorded["kind"] == constant("FFM_ACCESS_RELEASED"),
+            (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0,
             launches | sets | ~only_read,
             source_in_flight,
         ],
-        [Role.UNWATCHED, Role.RELEASED, Role.RESULT, Role.SOURCE],
+        [Role.UNWATCHED, Role.RELEASED, Role.RESULT_UNSEEN, Role.RESULT, Role.SOURCE],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
     kernel, each = np.unique(recorded["thread_id"], return_inverse=True)

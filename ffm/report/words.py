@@ -8,6 +8,7 @@ WORDS = {
     Because.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
     Because.LATER_COVERS: "what it protects is first used after a later synchronization, which must then stay",
     Because.RESULT_USED: "the CPU uses a result of the work that it waits for",
+    Because.RESULT_USED_UNSEEN: "the CPU used a result after each wait here that was watched; these were not",
     Because.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
     Because.PRIVATE_CALL: "a library waits through a private call of the driver, whose results cannot be watched",
     Because.ORDERS_STREAMS: "work on another stream follows, which nothing else orders after the work before it",

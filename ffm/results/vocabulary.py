@@ -19,6 +19,7 @@ class Because(StrEnum):
     NOTHING_RELIES = auto()
     LATER_COVERS = auto()
     RESULT_USED = auto()
+    RESULT_USED_UNSEEN = auto()
     SOURCE_OVERWRITTEN = auto()
     PRIVATE_CALL = auto()
     ORDERS_STREAMS = auto()

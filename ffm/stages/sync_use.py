@@ -28,6 +28,9 @@ from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tables import ACCESSES
 from ffm.stages.tracing import context_makers
 
+UNSEEN = np.iinfo(np.int64).max
+"""The time to a first use that was not watched."""
+
 
 def run_sync_use(request: Request) -> SyncUse:
     """Run the program with only the required synchronizations and their uses watched; write `sync-use.json`.
@@ -135,7 +138,7 @@ def _first_uses(
     """Return a row for each synchronization (named as in stage 3) with the time to its earliest use in nanoseconds.
 
     The time is the program's own: from when it continued after the wait and the watch was set, to the access, without
-    the cost of the fault.
+    the cost of the fault. Where the use was not watched, it is that of the watched one of its site before it.
     """
     columns["stack"] = translate(columns["stack"], stacks, known)
     synchronization = {
@@ -147,7 +150,7 @@ def _first_uses(
     found_again = align([synchronization, accesses], columns)
     relied, transfer = found_again.rows(synchronization), found_again.rows(accesses)
     ends = (columns["start"] + columns["duration"])[np.maximum(relied, 0)] if len(columns["start"]) else relied
-    row, time, armed, cost = _accesses(measured, columns)
+    row, time, armed, cost, unseen = _accesses(measured, columns)
     found = _next_of(row, time, transfer, ends)
     seen = (relied >= 0) & (transfer >= 0) & (found >= 0)
     used = np.maximum(found, 0)
@@ -155,20 +158,53 @@ def _first_uses(
     if len(time):
         resumed = np.maximum(ends, np.where(armed[used] <= time[used], armed[used], 0))
         first_use = np.where(seen, np.maximum(time[used] - resumed - cost[used], 0), -1)
+        first_use[seen & unseen[used]] = UNSEEN
     rows = np.flatnonzero(seen)
     order = rows[np.argsort(first_use[rows], kind="stable")]
     distinct = _first_rows({name: column[order] for name, column in synchronization.items()})
     chosen = order[distinct]
+    identity = {name: column[chosen] for name, column in synchronization.items()}
+    as_before = measured_before(identity, first_use[chosen])
+    told = as_before != UNSEEN
     return {
-        **{name: column[chosen] for name, column in synchronization.items()},
-        "first_use": first_use[chosen].astype(np.int64),
+        **{name: column[told] for name, column in identity.items()},
+        "first_use": as_before[told].astype(np.int64),
     }
+
+
+def measured_before(identity: Columns, first_use: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return times with those that are `UNSEEN` taken from the last seen one of the same site and thread, or from the
+    next one; they stay where there is neither.
+    """
+    order = np.lexsort([identity[name] for name in ("occurrence", "stack", "thread", "process")])
+    site = np.cumsum(np.append(False, _changes(identity, order)))[: len(order)]
+    seen = first_use[order] != UNSEEN
+    place = np.arange(len(order))
+    before = np.maximum.accumulate(np.where(seen, place, -1))
+    after = np.minimum.accumulate(np.where(seen, place, len(order))[::-1])[::-1]
+    from_before = (before >= 0) & (site[before] == site)
+    sites = np.append(site, -1)
+    source = np.where(from_before, before, np.where(sites[after] == site, after, place))
+    result = np.empty_like(first_use)
+    result[order] = first_use[order[source]]
+    return result
+
+
+def _changes(identity: Columns, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the site or the thread of each row but the first, in an order, differs from that before it."""
+    changed = np.zeros(max(len(order) - 1, 0), np.bool_)
+    for name in ("stack", "thread", "process"):
+        column = identity[name][order]
+        changed |= column[1:] != column[:-1]
+    return changed
 
 
 def _accesses(
     measured: Measurement, columns: Columns
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row of the operation of each access, its time, when the watch was set, and the cost of the fault."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the row of the operation of each access, its time, when the watch was set, the cost of the fault, and
+    whether the access was not watched, but each one of its site that was came after the same wait.
+    """
     parts: list[tuple[NDArray[np.int64], ...]] = []
     for process, recording in enumerate(measured.recordings):
         rows = np.flatnonzero(columns["process"] == process)
@@ -185,10 +221,11 @@ def _accesses(
                 recorded["time"].astype(np.int64),
                 recorded["armed"].astype(np.int64),
                 np.full(len(recorded), recording.fault_cost, np.int64),
+                (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0,
             )
         )
-    row, time, armed, cost = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return row, time, armed, cost
+    row, time, armed, cost, unseen = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return row, time, armed, cost, unseen
 
 
 def _next_of(

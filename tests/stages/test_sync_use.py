@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.stages.sync_use import functions_to_record
+from ffm.stages.sync_use import UNSEEN, functions_to_record, measured_before
 
 RECORDS = "cuEventRecord"
 
@@ -39,3 +39,19 @@ def test_events_that_nothing_waits_for_are_not_recorded() -> None:
     recorded = recorded_for("cuStreamSynchronize")
     assert {"cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"} <= set(recorded)
     assert not {function.name for function in load_catalogue().of_kind(Kind.ORDER)} & set(recorded)
+
+
+def test_a_use_that_was_not_watched_comes_as_late_as_the_watched_one_before_it() -> None:
+    identity = {
+        "process": np.zeros(7, np.int32),
+        "thread": np.array([0, 0, 0, 0, 1, 0, 0], np.int32),
+        "stack": np.array([5, 5, 5, 5, 5, 6, 6], np.int32),
+        "occurrence": np.array([3, 0, 1, 2, 0, 0, 1], np.int64),
+    }
+    first_use = np.array([UNSEEN, 40, UNSEEN, 70, UNSEEN, UNSEEN, 90], np.int64)
+    assert measured_before(identity, first_use).tolist() == [70, 40, 40, 70, UNSEEN, 90, 90]
+
+
+def test_no_use_takes_its_time_from_another_where_there_is_none() -> None:
+    identity = {name: np.empty(0, np.int64) for name in ("process", "thread", "stack", "occurrence")}
+    assert measured_before(identity, np.empty(0, np.int64)).tolist() == []

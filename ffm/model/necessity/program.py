@@ -85,6 +85,8 @@ class Role(IntEnum):
     """Another process may use or overwrite the device memory that it uses: when is unknown."""
     ANSWER = 8
     """The program asks whether the operation is over, and is told so."""
+    RESULT_UNSEEN = 9
+    """As `RESULT`, by a use that was not watched: each one that was came after the same wait of its call site."""
 
 
 class Comparison(IntEnum):

@@ -38,6 +38,8 @@ class Reason(IntEnum):
     """What kernels print appears when it returns."""
     COUNTER_TIMER = 21
     """As `HOST_TIMER`, where the program itself reads the processor's counter (RDTSC, RDTSCP)."""
+    RESULT_USED_UNSEEN = 22
+    """As `RESULT_USED`, by a use that was not watched."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}

@@ -89,7 +89,7 @@ def fetches_of(
     The wait for them may have another before it, in the same line of the program, that it covers (`keep`): a copy to
     pageable memory waits, and so does what follows it.
     """
-    watched = reason == Reason.RESULT_USED
+    watched = is_one_of(reason, (Reason.RESULT_USED, Reason.RESULT_USED_UNSEEN))
     used = (watched | (reason == Reason.NOT_WATCHED)) & (timeline.problem == 0)
     often = np.flatnonzero(np.bincount(timeline.site[used], minlength=1) > 1).tolist()
     lines = {site: _python_line(stacks[site]) for site in often}

@@ -41,7 +41,7 @@ static void close_memory(void)
     assert(ffm_ranges_add(&range));
     ffm_ranges_unlock();
     const ffm_cover cover = {.context = CONTEXT, .stream = STREAM, .before = ffm_now() + 1};
-    ffm_arming_wait_ended(&cover, ffm_thread_self());
+    ffm_arming_wait_ended(&cover, ffm_thread_self(), 0);
 }
 
 /* The kernel reads only what is open. */

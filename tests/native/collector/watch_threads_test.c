@@ -79,7 +79,7 @@ static void transfer(uint64_t start, uint64_t stream, int number, bool download)
 static void wait_for(uint64_t stream, bool everything)
 {
     const ffm_cover cover = {.everything = everything, .context = CONTEXT, .stream = stream, .before = ffm_now() + 1};
-    ffm_arming_wait_ended(&cover, ffm_thread_self());
+    ffm_arming_wait_ended(&cover, ffm_thread_self(), 0);
 }
 
 static void touch(uint64_t start, bool writing)

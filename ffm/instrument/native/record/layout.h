@@ -296,10 +296,11 @@ enum { FFM_MOST_HANDOVERS = 65536 };
 /* Flags of an access. */
 enum {
     FFM_ACCESS_INHERITED =
-        1,                /* by a forked child, to memory inherited from its parent: the operation is the parent's */
-    FFM_ACCESS_LAST = 2,  /* the memory is not watched any more */
-    FFM_ACCESS_EARLY = 4, /* a clock read before the recording began; by which thread is unknown */
-    FFM_ACCESS_ASKED = 8  /* a clock read by a function with which a script does that */
+        1,                   /* by a forked child, to memory inherited from its parent: the operation is the parent's */
+    FFM_ACCESS_LAST = 2,     /* the memory is not watched any more */
+    FFM_ACCESS_EARLY = 4,    /* a clock read before the recording began; by which thread is unknown */
+    FFM_ACCESS_ASKED = 8,    /* a clock read by a function with which a script does that */
+    FFM_ACCESS_PRESUMED = 16 /* not watched, but each time that it was, a thread read there after the same wait */
 };
 
 /* An access to the host memory of a transfer, or to memory that a kernel may have written; or a clock read. */

@@ -123,7 +123,7 @@ static void end_kept(const ffm_function *function, const ffm_operation *operatio
 void ffm_watch_private_wait(ffm_thread *thread)
 {
     const ffm_cover nothing_certain = {.before = 0};
-    ffm_arming_wait_ended(&nothing_certain, thread);
+    ffm_arming_wait_ended(&nothing_certain, thread, 0);
     ffm_counters_round();
 }
 
@@ -146,7 +146,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     end_kept(function, operation, thread);
     ffm_cover cover;
     if (ffm_waited(function, operation, thread, &cover))
-        ffm_arming_wait_ended(&cover, thread);
+        ffm_arming_wait_ended(&cover, thread, operation->stack);
     ffm_counters_round();
     if (locks)
         ffm_signals_release();

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "extents.h"
+#include "habits.h"
 #include "keys.h"
 #include "packing.h"
 #include "records.h"
@@ -111,11 +112,31 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
     let_rest(range);
 }
 
+/* Whether a download is used as the habit of its site would have it. */
+static void tell_habit(ffm_range *range, uint32_t kind)
+{
+    if (!range->download || range->told)
+        return;
+    range->told = true;
+    const ffm_thread *thread = ffm_thread_peek();
+    if (kind != FFM_ACCESS_RELEASED && range->state != FFM_RANGE_PREPARED && range->covers == 1 &&
+        range->inherited == 0 && thread != NULL && thread->number == range->waiter)
+        ffm_habit_kept(range->site, range->waited_at);
+    else
+        ffm_habit_broken(range->site);
+}
+
+static bool others_may_wait(void)
+{
+    return ffm_waiters_several() || (others_matter && ffm_threads_several());
+}
+
 /* [start, end) of the armed range at an index is touched; the range may be removed from the table. */
 static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, uint64_t time, uint32_t stack)
 {
     ffm_range *range = ffm_ranges_at(place);
     range->unchanged = false;
+    tell_habit(range, kind);
     if (range->state == FFM_RANGE_PREPARED) { /* the access relies on no wait */
         ffm_extents_opened(range);
         return;
@@ -138,8 +159,7 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
         touch_among_others(place, kind, start, time, stack);
         return;
     }
-    const bool others_may_wait = ffm_waiters_several() || (others_matter && ffm_threads_several());
-    const bool last = range->covered && !others_may_wait;
+    const bool last = range->covered && !others_may_wait();
     if (last || kind == FFM_ACCESS_RELEASED || range->inherited != 0) {
         ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
@@ -153,6 +173,21 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     } else {
         ffm_ranges_disarm(range, FFM_RANGE_PENDING);
     }
+}
+
+void ffm_access_presume(uint32_t place)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    const bool last = !others_may_wait();
+    range->told = true;
+    ffm_access_record(range, FFM_ACCESS_READ, FFM_ACCESS_PRESUMED | (last ? FFM_ACCESS_LAST : 0), range->start,
+                      ffm_now(), 0);
+    if (last) {
+        ffm_ranges_remove(place);
+        return;
+    }
+    range->done |= range->waited;
+    ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
 }
 
 void ffm_access_lost(uint32_t place, uint64_t time)

@@ -3,6 +3,7 @@
 #include "accesses.h"
 #include "clock.h"
 #include "extents.h"
+#include "habits.h"
 #include "keys.h"
 #include "ranges.h"
 #include "records.h"
@@ -93,7 +94,19 @@ static bool is_settled(const ffm_range *range)
            (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
 }
 
-static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *thread)
+/* A download that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is
+ * if a wait ends that is not known to cover it. */
+static bool is_presumed(uint32_t place, bool first)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    range->spared = false;
+    if (!first || !ffm_habit_is(range->site, range->waited_at))
+        return false;
+    ffm_access_presume(place);
+    return true;
+}
+
+static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *thread, uint32_t site)
 {
     ffm_range *range = ffm_ranges_at(place);
     if (is_settled(range)) {
@@ -102,6 +115,10 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
     }
     const bool covers = ffm_covers(cover, range->context, range->stream, range->issued);
     const bool first = covers && !range->covered, supersedes = first && range->launch;
+    if (first) {
+        range->waited_at = site;
+        range->waiter = thread->number;
+    }
     if (covers) {
         range->covered = true;
         range->waited |= ffm_waiters_bit(thread);
@@ -109,6 +126,8 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
             range->touched &= ~ffm_waiters_bit(thread);
         range->covers++;
     }
+    if (range->spared && is_presumed(place, first))
+        return;
     if (wants_arming(range, covers, thread)) {
         if (!rests(range))
             range->armed = 0;
@@ -125,7 +144,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
     }
 }
 
-void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
+void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uint32_t site)
 {
     __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
     const bool first = ffm_waiters_add(thread);
@@ -135,7 +154,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread)
     if (first)
         ffm_unsettled_reset(ffm_ranges_count());
     for (uint32_t place; (place = ffm_unsettled_take()) != FFM_NO_PLACE;)
-        end_wait(place, cover, thread);
+        end_wait(place, cover, thread, site);
     ffm_unsettled_end();
     forget_dormant();
     uint64_t resumed = ffm_now();

@@ -7,8 +7,8 @@
 #include "thread.h"
 #include "waits.h"
 
-/* A wait of the thread, which covers certain work, has ended. */
-void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread);
+/* A wait of the thread, which covers certain work, has ended. `site` is the stack of its call; 0 if it is private. */
+void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uint32_t site);
 
 /* An event was recorded: a later wait for it covers what was issued before. */
 void ffm_arming_event_recorded(void);

@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
+#include "foreign.h"
 #include "forks.h"
 #include "guarded.h"
 #include "questions.h"
 #include "signals.h"
 #include "traced.h"
+#include "unwinding.h"
 #include "watched.h"
 
 static struct {
@@ -48,6 +50,24 @@ bool ffm_births_by_library(const ffm_registers *from)
 {
     uint64_t caller;
     return in_library(from->instruction) && ffm_guarded_read(&caller, from->stack, sizeof caller) && in_library(caller);
+}
+
+bool ffm_births_by_driver(const ffm_registers *from)
+{
+    enum { FRAMES = 16 };
+    uint64_t frames[FRAMES];
+    ffm_registers caller = *from;
+    bool truncated;
+    if (!ffm_foreign_knows_driver() || !ffm_guarded_read(&caller.instruction, from->stack, sizeof caller.instruction))
+        return false;
+    caller.stack += sizeof caller.instruction;
+    ffm_unwinding_begin();
+    const uint32_t depth = ffm_stack_walk(&caller, frames, FRAMES, &truncated);
+    ffm_unwinding_end();
+    uint32_t inside = 0;
+    while (inside < depth && ffm_foreign_starts_threads(frames[inside]))
+        inside++;
+    return inside < depth && ffm_foreign_is_driver(frames[inside]);
 }
 
 static uint64_t flags_of(uint64_t number, const uint64_t *arguments)

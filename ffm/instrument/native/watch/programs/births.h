@@ -15,6 +15,10 @@ void ffm_births_open(void);
  * that the collector uses, and joins. */
 bool ffm_births_by_library(const ffm_registers *from);
 
+/* Whether it does so for the driver, and not for the program: inside of the driver's frames are only those of libraries
+ * that start threads. Unwinders end at clone. Two system calls per frame. */
+bool ffm_births_by_driver(const ffm_registers *from);
+
 /* Whether a system call starts a process that runs in the program's memory, while the calling thread waits for it: what
  * that touches is seen as what the thread touches. Not if it is such a process itself that makes the call. */
 bool ffm_births_share(uint64_t number, const uint64_t *arguments);

@@ -110,6 +110,15 @@ static uint64_t control_block_of(uint64_t call, const uint64_t *arguments)
     return block;
 }
 
+/* A thread of the driver's that is started in a call that is not recorded; those of other calls are not seen at all. */
+static bool is_of_driver(const ffm_registers *from)
+{
+    selector = INTERCEPT; /* the unwinder blocks signals for a while */
+    const bool of_driver = ffm_births_by_driver(from);
+    selector = LET_THROUGH;
+    return of_driver;
+}
+
 /* A new thread is about to join, or a process that shares the memory. Another process may come to the gate, where
  * nothing may be protected, until the program continues. */
 static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments)
@@ -118,7 +127,8 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
     const ffm_registers from = ffm_registers_in(context);
     ffm_births_before(call, arguments, &from);
     if (begins_thread(call, arguments)) {
-        if (!ffm_births_by_library(&from)) /* it has other thread-local variables than ours, or those of this one */
+        /* Not by the library, it has other thread-local variables than ours, or those of this one. */
+        if (!ffm_births_by_library(&from) || is_of_driver(&from))
             return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         ffm_handovers_starts(control_block_of(call, arguments));
         ffm_threads_begin();

@@ -82,7 +82,7 @@ bool ffm_foreign_driver_in(uint32_t stack)
     return false;
 }
 
-static bool starts_threads(uint64_t address)
+bool ffm_foreign_starts_threads(uint64_t address)
 {
     static const char *const libraries[] = {"libc.", "libc-", "libpthread", "libstdc++", "libc++"};
     Dl_info module;
@@ -102,7 +102,7 @@ bool ffm_foreign_driver_started(uint32_t stack)
     const uint32_t depth = ffm_stack_frames(stack, frames, FFM_MAX_FRAMES);
     uint32_t outside = 0;
     while (outside < depth && !holds(frames[depth - 1 - outside], true)) {
-        if (!starts_threads(frames[depth - 1 - outside]))
+        if (!ffm_foreign_starts_threads(frames[depth - 1 - outside]))
             return false;
         outside++;
     }

@@ -24,4 +24,7 @@ bool ffm_foreign_driver_in(uint32_t stack);
  * frames are those of libraries that start threads, and no others. */
 bool ffm_foreign_driver_started(uint32_t stack);
 
+/* Whether an address is in a library that starts threads for others. */
+bool ffm_foreign_starts_threads(uint64_t address);
+
 #endif

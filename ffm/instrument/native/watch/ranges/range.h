@@ -39,6 +39,9 @@ typedef struct {
     uint64_t alone;     /* what ffm_threads_alone was when a system call or the driver opened it */
     uint32_t covers;    /* how many waits have covered it */
     uint32_t repeats;   /* touches by threads that had touched it before */
+    uint32_t site;      /* the stack of its operation's call */
+    uint32_t waited_at; /* the stack of the first wait that has covered it, */
+    uint32_t waiter;    /* and the number of the thread that waited */
     uint64_t inherited; /* when a fork copied it: the operation is an ancestor's; otherwise 0 */
     uint32_t forked_by; /* the thread of the ancestor that forked then; 0 if it had never called the driver */
     ffm_range_state state;
@@ -51,6 +54,8 @@ typedef struct {
     bool in_flight;   /* the call did not wait for it */
     bool intact;      /* nobody could touch it unrecorded since its call */
     bool followed;    /* all of it is armed, or recorded as touched */
+    bool spared;      /* by the habit of its site (habits.h), until its first wait */
+    bool told;        /* whether the habit has been kept is known */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
     uint32_t kept;    /* number, plus 1, of the thread whose call overwrites it, and keeps its pages closed; or 0 */
     uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */

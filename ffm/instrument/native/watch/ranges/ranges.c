@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "calls_in_progress.h"
+#include "habits.h"
 #include "intervals.h"
 #include "protection.h"
 #include "signal_mask.h"
@@ -230,9 +231,18 @@ bool ffm_ranges_add_armed(const ffm_range *range)
     return added;
 }
 
+/* It is about to be overwritten, released, or lost. */
+static void end_untouched(ffm_range *range)
+{
+    if (range->download && !range->told)
+        ffm_habit_broken(range->site);
+    range->told = true;
+}
+
 void ffm_ranges_replace(uint32_t place, const ffm_range *range)
 {
     ffm_range *at = &watched.ranges[place];
+    end_untouched(at);
     const ffm_range before = *at;
     begin_change();
     *at = *range;
@@ -246,6 +256,7 @@ void ffm_ranges_replace(uint32_t place, const ffm_range *range)
 
 void ffm_ranges_keep(ffm_range *range)
 {
+    end_untouched(range);
     begin_change();
     set_state(range, FFM_RANGE_PREPARED);
     range->unchanged = false;
@@ -344,6 +355,7 @@ void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 void ffm_ranges_remove(uint32_t place)
 {
     const uint32_t last = watched.count - 1;
+    end_untouched(&watched.ranges[place]);
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
     watched.rests -= watched.ranges[place].rest;
     begin_change();

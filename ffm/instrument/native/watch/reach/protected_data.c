@@ -10,6 +10,7 @@
 #include "contexts.h"
 #include "extents.h"
 #include "graphs.h"
+#include "habits.h"
 #include "kernel_name.h"
 #include "launches.h"
 #include "loaded_code.h"
@@ -96,8 +97,9 @@ static uint64_t alone(void)
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
-    range->granule = range->download ? ffm_extents_granule(range) : 0;
     watchable = watchable && !pageable_given;
+    range->spared = range->download && watchable && !ffm_trace_on() && ffm_habit_spares(range->site);
+    range->granule = range->download && !range->spared ? ffm_extents_granule(range) : 0;
     if ((range->launch || range->writes_only) && drop_equal(range, watchable))
         return;
     ffm_range *added = range->download && watchable ? ffm_extents_take_kept(range) : NULL;
@@ -105,7 +107,7 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
         added = ffm_ranges_at(ffm_ranges_count() - 1);
     if (added == NULL)
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
-    else if (range->download && alone_before != 0 && alone() == alone_before)
+    else if (range->download && !range->spared && alone_before != 0 && alone() == alone_before)
         ffm_extents_guard(added);
 }
 
@@ -274,6 +276,7 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
                        .context = ffm_context_recorded(operation),
                        .stream = ffm_stream_key(function, operation, thread),
                        .issued = operation->start,
+                       .site = operation->stack,
                        .in_flight = function->asynchronous && operation->waits == 0};
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {
         add_unknown(&range, operation->stack);

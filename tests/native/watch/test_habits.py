@@ -1,0 +1,92 @@
+"""Which downloads are watched, and what is missed by not watching the others."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.native.layers import NATIVE, includes_of
+
+SITE, WAIT, OTHER = 7, 9, 10
+TURNS = 20_000
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library: Path = tmp_path_factory.mktemp("habits") / "libhabits.so"
+    subprocess.run(
+        [
+            "gcc", "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fsanitize=undefined",
+            "-fno-sanitize-recover=all", *includes_of("watch/ranges"), "-o", str(library),
+            str(NATIVE / "watch/ranges/habits.c"),
+        ],
+        check=True,
+    )  # fmt: skip
+    return library
+
+
+@pytest.fixture
+def native(library: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(library))
+    loaded.ffm_habit_spares.restype = loaded.ffm_habit_is.restype = ctypes.c_bool
+    for site in (SITE, SITE + 1):
+        loaded.ffm_habit_broken(site)
+    return loaded
+
+
+def watched_of(native: ctypes.CDLL, used: Iterable[bool]) -> list[bool]:
+    """Return which downloads were watched, by whether each is used after the wait."""
+    watched: list[bool] = []
+    for one in used:
+        watched.append(not native.ffm_habit_spares(SITE))
+        if watched[-1]:
+            native.ffm_habit_kept(SITE, WAIT) if one else native.ffm_habit_broken(SITE)
+    return watched
+
+
+def missed_of(used: list[bool], watched: list[bool]) -> int:
+    return sum(not one and not seen for one, seen in zip(used, watched, strict=True))
+
+
+def test_what_is_always_used_is_watched_ever_less_often(native: ctypes.CDLL) -> None:
+    watched = watched_of(native, [True] * TURNS)
+    assert all(watched[:100])
+    assert 400 < sum(watched) < 800
+    assert native.ffm_habit_is(SITE, WAIT)
+    assert not native.ffm_habit_is(SITE, OTHER)
+
+
+def test_a_site_whose_uses_end_is_soon_watched_each_time(native: ctypes.CDLL) -> None:
+    used = [True] * 5000 + [False] * 5000
+    watched = watched_of(native, used)
+    assert missed_of(used, watched) <= 2 * 5000 / 100
+    assert all(watched[5000 + 100 :])
+
+
+@pytest.mark.parametrize("period", [*range(1, 130), 500, 1000])
+def test_whatever_the_period_few_that_are_not_used_are_missed(native: ctypes.CDLL, period: int) -> None:
+    used = [turn % period != period - 1 for turn in range(TURNS)]
+    missed = missed_of(used, watched_of(native, used))
+    assert missed <= TURNS / 100
+    assert missed == 0 or period > 100
+
+
+@pytest.mark.parametrize("share", [0.001, 0.005, 0.01, 0.013, 0.02, 0.05, 0.5])
+def test_of_those_that_are_not_used_at_random_few_are_missed(native: ctypes.CDLL, share: float) -> None:
+    chance = random.Random(5)
+    used = [chance.random() >= share for _ in range(10 * TURNS)]
+    assert missed_of(used, watched_of(native, used)) <= 1.2 * 10 * TURNS / 100
+
+
+def test_another_wait_or_another_site_begins_anew(native: ctypes.CDLL) -> None:
+    watched_of(native, [True] * 1000)
+    native.ffm_habit_kept(SITE, OTHER)
+    assert not native.ffm_habit_spares(SITE)
+    assert not native.ffm_habit_is(SITE, WAIT)
+    assert not native.ffm_habit_spares(SITE + 1)
+    assert not native.ffm_habit_is(SITE + 1, WAIT)

@@ -1,0 +1,56 @@
+"""What is missed by not watching downloads that are always used after the same wait is bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ffm.model.necessity.reasons import Reason
+from ffm.results.columnar.tables import stored_table
+from ffm.results.folder.paths import ResultsFolder
+from ffm.stages.measure import Request
+from ffm.stages.memory import run_memory
+from ffm.stages.registry import MEASURING_STAGES
+from ffm.stages.sync_use import run_sync_use
+from ffm.stages.tables import FIRST_USES, SYNCHRONIZATIONS
+from tests.planted.building import SECONDS, Programs
+from tests.planted.labels import PROGRAMS
+
+TURNS, ODD = 1400, 13
+MISSED = TURNS // 100
+"""The goal is 1 %."""
+
+
+@pytest.mark.parametrize(
+    ("variant", "needless", "missed"),
+    [
+        ("each", 0, 0),
+        ("some", TURNS - ODD, 0),
+        ("most", ODD, MISSED),
+        ("until", TURNS // 2, MISSED),
+    ],
+)
+def test_a_needed_wait_is_never_called_needless_and_few_needless_ones_are_missed(
+    programs: Programs, tmp_path: Path, variant: str, needless: int, missed: int
+) -> None:
+    folder = ResultsFolder(tmp_path)
+    request = Request([str(programs.executable(PROGRAMS / "used_by_habit.cu")), f"{variant}_often"], folder, SECONDS)
+    MEASURING_STAGES["baseline"](request)
+    memory = run_memory(request)
+    table = stored_table(memory, "synchronizations", SYNCHRONIZATIONS, folder.root)
+    (site,) = (stack for stack, count in Counter(table["stack"].tolist()).items() if count == TURNS)
+    found = Counter(table["reason"][table["stack"] == site].tolist())
+    unnecessary = found[Reason.NOTHING_RELIES] + found[Reason.LATER_COVERS]
+    unseen = found[Reason.RESULT_USED_UNSEEN]
+    assert found[Reason.RESULT_USED] + unseen + unnecessary == TURNS
+    assert needless - missed <= unnecessary <= needless
+    assert (unseen > 0) == (variant != "some")
+
+    if variant == "each":
+        assert unseen > TURNS // 2
+        uses = stored_table(run_sync_use(request), "first_uses", FIRST_USES, folder.root)
+        assert np.sort(uses["occurrence"]).tolist() == list(range(TURNS))
+        assert (uses["first_use"] >= 0).all()
