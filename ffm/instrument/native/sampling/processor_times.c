@@ -13,21 +13,33 @@
 #include "sink.h"
 
 /* A thread that has made driver calls, and has not ended. */
-typedef struct living {
-    pid_t thread; /* in the kernel; 0 if it is not listed */
+typedef struct {
+    pid_t thread; /* in the kernel */
     uint32_t number;
-    struct living *next;
 } living;
+
+/* Of more threads at once, nothing is known. They are listed here because libraries that are loaded late have little
+ * room for variables of a thread. */
+enum { MOST_LISTED = 4096 };
 
 static struct {
     pthread_mutex_t lock;
     bool open;
     bool closes; /* at the process's end */
-    living *listed;
+    uint32_t count;
+    living listed[MOST_LISTED];
     ffm_stream records;
 } times = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static __thread living self __attribute__((tls_model("initial-exec")));
+/* The calling thread in the list, or NULL. Under the lock. */
+static living *self(void)
+{
+    const pid_t thread = gettid();
+    for (uint32_t i = 0; i < times.count; i++)
+        if (times.listed[i].thread == thread)
+            return &times.listed[i];
+    return NULL;
+}
 
 static uint64_t process_time(void)
 {
@@ -68,9 +80,9 @@ static void note(const living *one)
 static void close_times(void)
 {
     pthread_mutex_lock(&times.lock);
-    for (const living *one = times.listed; one != NULL; one = one->next)
-        note(one);
-    times.listed = NULL;
+    for (uint32_t i = 0; i < times.count; i++)
+        note(&times.listed[i]);
+    times.count = 0;
     pthread_mutex_unlock(&times.lock);
 }
 
@@ -101,39 +113,35 @@ void ffm_processor_times_open(void)
 void ffm_processor_times_thread(uint32_t number)
 {
     pthread_mutex_lock(&times.lock);
-    if (times.open && self.thread == 0) {
-        self = (living){gettid(), number, times.listed};
-        times.listed = &self;
-    }
+    living *listed = self(); /* one that ended unseen may have had the same name in the kernel */
+    if (listed == NULL && times.open && times.count < MOST_LISTED)
+        listed = &times.listed[times.count++];
+    if (listed != NULL)
+        *listed = (living){gettid(), number};
     pthread_mutex_unlock(&times.lock);
 }
 
 void ffm_processor_times_thread_ends(void)
 {
     pthread_mutex_lock(&times.lock);
-    for (living **place = &times.listed; *place != NULL; place = &(*place)->next) {
-        if (*place == &self) {
-            note(&self);
-            *place = self.next;
-            break;
-        }
+    living *listed = self();
+    if (listed != NULL) {
+        note(listed);
+        *listed = times.listed[--times.count];
     }
-    self.thread = 0;
     pthread_mutex_unlock(&times.lock);
 }
 
 void ffm_processor_times_after_fork(uint32_t number)
 {
-    const bool listed = self.thread != 0, open = times.open;
+    const bool open = times.open;
     pthread_mutex_init(&times.lock, NULL);
-    times.listed = NULL;
+    times.count = 0;
     times.open = false;
     ffm_sink_release(&times.records);
     times.records = (ffm_stream){0};
-    self = (living){0};
     if (!open)
         return;
     begin();
-    if (listed)
-        ffm_processor_times_thread(number);
+    ffm_processor_times_thread(number);
 }
