@@ -233,4 +233,4 @@ def test_a_barrier_is_saved_in_one_register(values: Path) -> None:
 
 def test_loads_before_the_parameters_may_be_of_their_address(values: Path) -> None:
     zero = (0x7802 | 4 << 16, 0xF << 8)
-    assert read(values, [zero, load(0x20, 8, index=4, to=6), EXIT], 24) is None
+    assert read(values, [zero, load(0x18, 8, index=4, to=6), EXIT], 24) is None
