@@ -493,7 +493,8 @@ static void futures()
         });
     }
     for (std::future<void> &one : under_way)
-        one.get();
+        if (one.valid())
+            one.get();
 }
 
 /* The second thread comes when the first one has done half of its tasks. */
