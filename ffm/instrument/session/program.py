@@ -98,7 +98,7 @@ def resolve_program(command: list[str]) -> Path:
             raise InstrumentError(f"The program {name} was not found on the PATH: name it by its path.{hint}")
         path = Path(found)
     if not path.exists():
-        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}).")
+        raise InstrumentError(f"The program {name} does not exist (looked in {Path.cwd()}): check its path.")
     if path.is_dir():
         raise InstrumentError(f"{name} is a folder: name a program in it.")
     if not os.access(path, os.X_OK):
