@@ -182,7 +182,7 @@ class _Plan:
         """Drop a unit with uploads that are too large to be staged, or kept: each would be hashed in vain."""
         uploads = [site for site in self._units[unit] if self._sites[site.site].function in _STAGED_UPLOADS]
         largest = max((self._mean_bytes(site) for site in uploads if site.actions & _staged()), default=0)
-        if _piece_bytes(largest) > memory_bytes:
+        if largest > 0 and _piece_bytes(largest) > memory_bytes:
             self._why |= dict.fromkeys(self._problems([unit]), TooLarge(largest, memory_bytes))
             del self._units[unit]
 

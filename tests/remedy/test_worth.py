@@ -193,3 +193,9 @@ def test_uploads_for_which_there_is_no_memory_are_left_alone() -> None:
     )
     assert kept(judge(255 << 20)) == set()
     assert kept(judge(512 << 20)) == {0, 1}
+
+
+def test_what_uploads_nothing_needs_no_memory() -> None:
+    document = analysis(wait(0, 1.0))
+    planned = plan(document, set(Remedy))
+    assert kept(worthwhile(planned, document, lambda sites: certainly(1.0), MACHINE, memory_bytes=0)) == {0}
