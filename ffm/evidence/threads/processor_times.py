@@ -17,7 +17,7 @@ from ffm.results.documents.measured import ProcessorTimes
 
 def recorded_processor_times(recordings: list[Recording]) -> ProcessorTimes:
     """Return the times of the threads that ended before their process, or with it by exit(3)."""
-    found: dict[str, list[int]] = {name: [] for name in ("process", "thread", "ran", "delayed")}
+    found: dict[str, list[int]] = {name: [] for name in ("process", "thread", "delayed")}
     own: list[float] = []
     for process, recording in enumerate(recordings):
         table = recording.processor_times
@@ -26,8 +26,7 @@ def recorded_processor_times(recordings: list[Recording]) -> ProcessorTimes:
         of_threads = of_threads[::-1][last]
         found["process"] += [process] * len(of_threads)
         found["thread"] += of_threads["number"].tolist()
-        for name in ("ran", "delayed"):
-            found[name] += of_threads[name].tolist()
+        found["delayed"] += of_threads["delayed"].tolist()
         own += [_share(table)] * len(of_threads)
     return ProcessorTimes(**found, own=own)
 

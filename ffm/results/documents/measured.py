@@ -79,13 +79,12 @@ class ThreadLife(Record, frozen=True, kw_only=True):
 
 
 class ProcessorTimes(Record, frozen=True, kw_only=True):
-    """How long threads had a processor in nanoseconds, and waited for one, as the kernel counted: columns of equal
-    length. Numbers as in `ThreadLife`.
+    """How long threads waited for a processor in nanoseconds, as the kernel counted: columns of equal length. Numbers
+    as in `ThreadLife`.
     """
 
     process: list[Number] = msgspec.field(default_factory=list)
     thread: list[Number] = msgspec.field(default_factory=list)
-    ran: list[Count] = msgspec.field(default_factory=list)
     delayed: list[Count] = msgspec.field(default_factory=list)
     own: list[Annotated[float, msgspec.Meta(ge=0, le=1)]] = msgspec.field(default_factory=list)
     """The share of the processors' time that all threads of the process had, from its recording's begin on."""
