@@ -35,8 +35,10 @@ def build_file(source: Path, folder: Path) -> Path:
     return program
 
 
-def build_cuda(name: str, folder: Path) -> Path:
+def build_cuda(name: str, folder: Path, *options: str) -> Path:
     """Compile `programs/NAME.cu`, which calls the runtime, against the virtual GPU into a folder.
+
+    `options` are for the compiler, besides those that all programs have.
 
     Raises:
         FileNotFoundError: CUDA's headers are not installed.
@@ -46,8 +48,8 @@ def build_cuda(name: str, folder: Path) -> Path:
     subprocess.run(
         [
             "g++", "-std=c++17", "-O2", "-g", "-x", "c++", str(PROGRAMS / f"{name}.cu"), "-o", str(program),
-            f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
-            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}",
+            f"-I{PROGRAMS}", f"-I{PROGRAMS.parents[1] / 'ffm' / 'vgpu' / 'include'}", "-isystem", str(cuda_headers()),
+            f"-L{library_folder()}", "-lcudart", f"-Wl,-rpath,{library_folder()}", *options,
         ],
         check=True,
     )  # fmt: skip

@@ -5,8 +5,8 @@
 
 `programs/threads.cu` gives its threads tasks: the GPU sets memory, the CPU works, and a byte is downloaded. Most tasks
 also wait, or free memory, before the CPU work. The kinds are how threads depend on each other: by queues, barriers,
-joins, locks, semaphores, futures, a stream, a variable that they poll, or not at all. Threads have streams of their own
-(`own`), or all use the legacy default stream, whose waits are for all of them (`legacy`).
+joins, locks, semaphores, futures, OpenMP, a stream, events, a variable that they poll, or not at all. Threads have
+streams of their own (`own`), or all use the legacy default stream, whose waits are for all of them (`legacy`).
 
 The stages run once for each; the estimate is that for all problems that they find. Then the program runs in turn as it
 is and without the waits. Both are one file, since a loop of another build may lie elsewhere and be slower by half. The
@@ -31,12 +31,17 @@ from ffm.errors import FfmError
 
 RESULTS = Path(__file__).parent / "results" / "threads.json"
 KINDS = (
-    "pool", "pipeline", "barrier", "joined", "mutex", "shared", "apart",
-    "ring", "chain", "leader", "uneven", "promised", "readers", "frees",
-    "workers", "makers", "beside", "four", "mixed", "polling", "callbacks", "sections", "futures",
-    "halfway", "spinning", "bursts", "heavy",
+    "apart", "uneven", "four", "mixed", "heavy", "beside", "halfway", "bursts",
+    "joined", "sections", "promised", "futures", "gathered",
+    "barrier", "leader", "broadcast", "latch",
+    "omp_for", "omp_sections", "omp_tasks",
+    "pool", "workers", "pipeline", "chain", "makers", "market", "stages", "stealing",
+    "mutex", "readers", "ring", "spinning", "slots", "rwlock", "once",
+    "shared", "frees", "recycled", "polling", "callbacks", "counted", "events", "handed", "buffers",
 )  # fmt: skip
+"""A line for each header in `programs/threads`: alone, joins, meetings, openmp, queues, turns, streams."""
 STREAMS = ("own", "legacy")
+BUILT_WITH = ("-std=c++20", "-fopenmp")
 TASKS = 3000
 SET_BYTES, SET_US = 4096, 30.0
 
@@ -52,7 +57,7 @@ def main() -> int:
     arguments = parser.parse_args()
     rows, failed = [], []
     with tempfile.TemporaryDirectory() as scratch, watch_others() as others:
-        program = build_cuda("threads", Path(scratch))
+        program = build_cuda("threads", Path(scratch), *BUILT_WITH)
         for kind in arguments.kinds or KINDS:
             for streams in arguments.streams or STREAMS:
                 name = f"{kind}, {streams}"

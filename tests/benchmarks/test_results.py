@@ -260,7 +260,7 @@ def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleTyp
 
 @of("threads")
 def test_threads_do_the_same_without_the_waits(script: ModuleType, tmp_path: Path) -> None:
-    program = script.build_cuda("threads", tmp_path)
+    program = script.build_cuda("threads", tmp_path, *script.BUILT_WITH)
     for kind in script.KINDS:
         for streams in script.STREAMS:
             command = [str(program), kind, streams, "24"]

@@ -1,0 +1,167 @@
+/* Threads that hand each other tasks by queues. */
+#pragma once
+
+#include <deque>
+#include <mutex>
+
+#include "lane.h"
+#include "queue.h"
+#include "side_by_side.h"
+
+/* Two threads take tasks from a queue. */
+static void pool()
+{
+    Queue queue(static_cast<std::size_t>(tasks) + 2);
+    for (int number = 0; number < tasks; ++number)
+        queue.put(number);
+    queue.put(-1);
+    queue.put(-1);
+    side_by_side(2, [&queue](int) {
+        const Lane lane;
+        for (int number = queue.take(); number >= 0; number = queue.take())
+            lane.task(1, 10 + number * 37 % 20);
+    });
+}
+
+/* Four threads take small tasks from a queue. */
+static void workers()
+{
+    Queue queue(static_cast<std::size_t>(tasks) + 4);
+    for (int number = 0; number < tasks; ++number)
+        queue.put(number);
+    for (int thread = 0; thread < 4; ++thread)
+        queue.put(-1);
+    side_by_side(4, [&queue](int) {
+        const Lane lane;
+        for (int number = queue.take(); number >= 0; number = queue.take())
+            lane.task(1, 3 + number * 11 % 7);
+    });
+}
+
+/* One thread makes what the other one takes. */
+static void pipeline()
+{
+    Queue queue(4);
+    side_by_side(2, [&queue](int thread) {
+        const Lane lane;
+        for (int number = 0; number < tasks; ++number) {
+            if (thread == 0) {
+                lane.task(1, 20);
+                queue.put(number);
+            } else {
+                queue.take();
+                lane.plain(1, 10);
+            }
+        }
+    });
+}
+
+/* Three threads, each of which takes what the one before it makes; the middle one has the wait. */
+static void chain()
+{
+    Queue first(3), second(3);
+    side_by_side(3, [&first, &second](int thread) {
+        const Lane lane;
+        for (int number = 0; number < tasks; ++number) {
+            if (thread == 0) {
+                lane.plain(1, 5);
+                first.put(number);
+            } else if (thread == 1) {
+                first.take();
+                lane.task(2, 20);
+                second.put(number);
+            } else {
+                second.take();
+                work(10);
+            }
+        }
+    });
+}
+
+/* Two threads, of which one works longer, make what a third one takes. */
+static void makers()
+{
+    Queue queue(6);
+    side_by_side(3, [&queue](int thread) {
+        const Lane lane;
+        if (thread == 2) {
+            for (int number = 0; number < tasks; ++number) {
+                queue.take();
+                work(5);
+            }
+            return;
+        }
+        for (int number = thread; number < tasks; number += 2) {
+            lane.task(1, thread ? 30 : 8);
+            queue.put(number);
+        }
+    });
+}
+
+/* Two threads make what two others take, and wait where the queue is full. */
+static void market()
+{
+    Queue queue(4);
+    side_by_side(4, [&queue](int thread) {
+        const Lane lane;
+        for (int number = thread / 2; number < tasks; number += 2) {
+            if (thread % 2 == 0) {
+                lane.task(1, thread ? 20 : 10);
+                queue.put(number);
+            } else {
+                queue.take();
+                lane.plain(1, 5);
+            }
+        }
+    });
+}
+
+/* Three threads, each of which takes what the one before it makes; the middle one takes longest, the last one waits. */
+static void stages()
+{
+    Queue first(4), second(4);
+    side_by_side(3, [&first, &second](int thread) {
+        const Lane lane;
+        for (int number = 0; number < tasks; ++number) {
+            if (thread == 0) {
+                lane.plain(1, 5);
+                first.put(number);
+            } else if (thread == 1) {
+                first.take();
+                lane.plain(1, 60);
+                second.put(number);
+            } else {
+                second.take();
+                lane.task(1, 5);
+            }
+        }
+    });
+}
+
+/* Two threads have queues of their own, unequally long, and take from the other's end when theirs is empty. */
+static void stealing()
+{
+    struct Own {
+        std::mutex mutex;
+        std::deque<int> numbers;
+    } own[2];
+    for (int number = 0; number < tasks; ++number)
+        own[number % 4 == 0].numbers.push_back(number);
+    const auto take = [&own](int thread) {
+        for (int tried = 0; tried < 2; ++tried) {
+            Own &from = own[(thread + tried) % 2];
+            const std::lock_guard<std::mutex> lock(from.mutex);
+            if (from.numbers.empty())
+                continue;
+            const int number = tried ? from.numbers.front() : from.numbers.back();
+            tried ? from.numbers.pop_front() : from.numbers.pop_back();
+            return number;
+        }
+        return -1;
+    };
+    side_by_side(2, [&take](int thread) {
+        const Lane lane;
+        for (int number = take(thread); number >= 0; number = take(thread))
+            lane.task(1, 10 + number * 13 % 20);
+    });
+}
