@@ -63,6 +63,12 @@ def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     assert [place.role for place in remedy.places] == ["call"]
 
 
+@pytest.mark.parametrize("downloads", [False, True])
+def test_what_is_uploaded_from_pinned_memory_in_place_of_pageable_has_to_stay_until_then(downloads: bool) -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), downloads=downloads)])
+    assert any("write or free it only after" in step for step in remedy.steps) is not downloads
+
+
 def test_a_copy_that_is_asynchronous_by_name_need_only_be_pinned() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, call="cudaMemcpyAsync", memory=(PAGEABLE,))])
     assert not any(step.startswith("Use ") for step in remedy.steps)
