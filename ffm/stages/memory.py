@@ -39,9 +39,9 @@ from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
-from ffm.model.necessity.program import Operations, Role, Scope, Uses
+from ffm.model.necessity.program import Clocks, Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
-from ffm.model.necessity.rules import Necessity, needed_synchronizations
+from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks
 from ffm.model.transfers import REPEATED
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
@@ -188,6 +188,7 @@ def _judged(
     streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given, unread)
     operations = replace(operations, streams=streams)
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
+    clocks = clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE]))
     necessity = needed_synchronizations(
         operations,
         joined_uses(
@@ -199,7 +200,7 @@ def _judged(
             unseen_uses(part, unseen[part["stack"]]),
             *([unseen_uses(part)] if used_by_others else []),
         ),
-        clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE])),
+        clocks,
         handovers,
         unwatched_memory=_may_write_unseen(part),
         shows=showing_waits(part, operations, recording, handovers),
@@ -210,7 +211,9 @@ def _judged(
     return {
         "synchronizations": _of_chosen(_synchronization_table(part, necessity), "stack", among),
         "transfers": _of_chosen(transfers, "stack", among),
-        "accesses": _of_chosen(_access_table(part, uses, necessity), "synchronization_stack", among),
+        "accesses": _of_chosen(
+            _access_table(part, operations, uses, necessity, clocks), "synchronization_stack", among
+        ),
         "downloads": _of_chosen({"stack": part["stack"][followed], **used}, "stack", among),
         "gpu-times": _gpu_time_table(part, recording),
     }
@@ -333,11 +336,15 @@ def _transfer_table(columns: Columns, recording: Recording) -> Columns:
     }
 
 
-def _access_table(columns: Columns, uses: RecordedUses, necessity: Necessity) -> Columns:
-    """Return rows for the uses that a synchronization was credited with, which stage 4 watches again."""
-    use, relied = necessity.credited[:, 0], necessity.credited[:, 1]
-    seen = (use < len(uses.recorded)) & np.isin(_roles(uses, use), TOUCHING)
-    use, relied = use[seen], relied[seen]
+def _access_table(
+    columns: Columns, operations: Operations, uses: RecordedUses, necessity: Necessity, clocks: Clocks
+) -> Columns:
+    """Return rows for the uses that a synchronization was credited with, which stage 4 watches again, but for those to
+    which it cannot be moved, because the program takes the time before.
+    """
+    use = necessity.credited[:, 0]
+    credited = necessity.credited[(use < len(uses.recorded)) & np.isin(_roles(uses, use), TOUCHING)]
+    use, relied = credited[~uses_after_clocks(credited, operations, uses.model, clocks)].T
     operation = uses.model.operation[use]
     return {
         **_identity(columns, operation),

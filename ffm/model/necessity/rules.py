@@ -25,6 +25,7 @@ from ffm.model.necessity.program import (
     NO_HANDOVERS,
     Action,
     Clocks,
+    Comparison,
     Handovers,
     Operations,
     Role,
@@ -127,6 +128,25 @@ def needed_synchronizations(
     reason[conditional] = Reason.LATER_COVERS
     keep[~conditional] = -1
     return Necessity(reason, keep, np.concatenate(credited))
+
+
+def uses_after_clocks(
+    credited: NDArray[np.int64], operations: Operations, uses: Uses, clocks: Clocks
+) -> NDArray[np.bool_]:
+    """Return which rows of `Necessity.credited` have a use before which the thread that waited read a clock, to compare
+    what it says: moved to such a use, the wait would no longer be in the time that the program takes.
+
+    All rows must be of `uses`. O((c + k) log k), with k clock reads.
+    """
+    use, relied = credited[:, 0], credited[:, 1]
+    compared = np.flatnonzero(clocks.comparison != Comparison.NOT_COMPARED)
+    after = np.zeros(len(credited), np.bool_)
+    for thread in np.intersect1d(clocks.thread[compared], operations.thread[relied]):
+        read = np.sort(clocks.time[compared[clocks.thread[compared] == thread]])
+        rows = np.flatnonzero(operations.thread[relied] == thread)
+        place = np.searchsorted(read, operations.end[relied[rows]])
+        after[rows] = np.append(read, np.iinfo(np.int64).max)[place] < uses.time[use[rows]]
+    return after
 
 
 def _reasons_at_first(

@@ -19,7 +19,7 @@ from ffm.model.necessity.program import (
     Uses,
 )
 from ffm.model.necessity.reasons import Reason
-from ffm.model.necessity.rules import Necessity, needed_synchronizations
+from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks
 from ffm.model.necessity.state import FIRST_ROOM
 
 LEGACY, BLOCKING, FIRST, SECOND = 0, 1, 2, 3
@@ -251,6 +251,22 @@ def test_a_clock_read_by_another_thread_may_time_a_wait() -> None:
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]
     clocks = clock_reads((1, 30, Comparison.COMPARED))
     assert reasons(needed_synchronizations(program(*rows), used(), clocks)) == [Reason.MAYBE_TIMER]
+
+
+def test_a_use_comes_after_the_clock_that_its_thread_reads_between_the_wait_and_it() -> None:
+    rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 0)]  # the wait ends at 15
+    uses = used((0, 20, Role.RESULT), (0, 40, Role.RESULT))
+    credited = np.array([[0, 1], [1, 1]])
+
+    def after(thread: int, time: int, comparison: Comparison = Comparison.COMPARED) -> list[bool]:
+        clocks = clock_reads((thread, time, comparison))
+        found: list[bool] = uses_after_clocks(credited, program(*rows), uses, clocks).tolist()
+        return found
+
+    assert after(0, 17) == after(0, 17, Comparison.MAYBE_COMPARED) == [True, True]
+    assert after(0, 30) == [False, True]
+    assert after(0, 12) == after(0, 50) == [False, False]
+    assert after(1, 17) == after(0, 17, Comparison.NOT_COMPARED) == [False, False]
 
 
 def test_a_private_wait_is_always_needed() -> None:
