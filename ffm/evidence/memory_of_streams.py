@@ -2,9 +2,10 @@
 
 A kernel uses the device memory that its PTX says (`kernel_memory.py`). One of which that is not known may write the
 device memory that its parameters lead to (`ffm/instrument/native/watch/reach/device_writes.h`) and the variables of its
-code. What copies, sets, and allocations and frees of a pool use is known from their addresses. An address means the
-same memory however often it was freed and allocated again, and what leads to each other does so in all of the run.
-Wherever one of this is not known, the answer is that there may be memory in common.
+code. What copies, sets, and allocations and frees of a pool use is known from their addresses. Memory that was freed by
+a call that waits, and was allocated again, is other memory (`transfers/lives.py`). Only what leads to each other does
+so in all of the run, at whatever address. Wherever one of this is not known, the answer is that there may be memory in
+common.
 
 What a download reads does not matter if nobody uses what it brought: then it may come before or after anything that
 writes there. What it writes matters still, since it could come after what other work brings to the same place, unless
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, load_cata
 from ffm.evidence.common_memory import SIDES, context_number_reused, contexts_apart, has_followed_addresses, plain_shape
 from ffm.evidence.kernel_memory import GivenMemory, KernelUses, uses_of_kernels
 from ffm.evidence.slices import in_slices, starts_of_merged
+from ffm.evidence.transfers.lives import Lives, in_lives
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered
 from ffm.model.necessity.program import Action, Operations, Side, Streams, UsedMemory
@@ -104,8 +107,16 @@ def _reached_otherwise(columns: Columns, operations: Operations) -> bool:
     )
 
 
-_Part = tuple[NDArray[np.int64], NDArray[np.int64], bool]
-"""Places among rows, the numbers of the memory that they use, and whether they write it."""
+class _Part(NamedTuple):
+    """Uses of memory. Columns of equal length."""
+
+    row: NDArray[np.int64]
+    """Places among rows."""
+    memory: NDArray[np.int64]
+    """The numbers of the memory that they use."""
+    writes: bool
+    address: NDArray[np.int64] | None = None
+    """Where they use it; None if that is not known, or not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +190,27 @@ def _uses(
         address, on_host = columns[side][rows].astype(np.int64), (flags & constant(flag)) != 0
         known &= ~(has & on_host & ~plain)
         mine = np.flatnonzero(has & ~on_host)
-        found.append((mine, device.memory_at(address[mine]), side == "destination"))
+        found.append(_Part(mine, device.memory_at(address[mine]), side == "destination", address[mine]))
         mine = np.flatnonzero(has & on_host & plain)
         host.add(mine, address[mine], columns["bytes"][rows[mine]].astype(np.int64), side == "destination")
     others = ~direct.known & known[kernels]
     found += device.of_finders(found, _of_other_kernels(destination, kernels[others], variables[others], device))
     found += host.numbered(2 * device.count)
-    row = np.concatenate([part[0] for part in found])
-    memory = np.concatenate([part[1] for part in found])
-    writes = np.repeat([part[2] for part in found], [len(part[0]) for part in found])
+    row = np.concatenate([part.row for part in found])
+    memory = np.concatenate([part.memory for part in found])
+    writes = np.repeat([part.writes for part in found], [len(part.row) for part in found])
+    nowhere = [np.zeros(len(part.row), np.int64) if part.address is None else part.address for part in found]
+    address = np.concatenate(nowhere)
     known[row[memory < 0]] = False
     kept = known[row]
     if known.all():
         idle = unread[rows] & ~_read_on_device(row, memory, writes, 2 * device.count, pooled)
         matters = np.isin(memory, memory[~idle[row]])  # somebody uses, or also brings there, what counts
         kept &= ~idle[row] | (writes & matters)
-    row, memory, writes = row[kept], memory[kept], writes[kept]
-    begin = np.where(writes, destination[row], columns["source"][rows[row]].astype(np.int64))
+    row, memory, writes, address = row[kept], memory[kept], writes[kept], address[kept]
     exact = followed[row] & plain[row] & (memory < device.anyones)
+    memory = in_lives(memory, address, columns["start"][rows[row]], device.lives)
+    begin = np.where(writes, destination[row], columns["source"][rows[row]].astype(np.int64))
     size = columns["bytes"][rows[row]].astype(np.int64)
     found_of = in_slices(rows[row], memory, writes, np.where(exact, begin, 0), np.where(exact, begin + size, 0))
     return _Uses(found_of.row, found_of.memory, found_of.writes, found_of.side, rows[~known])
@@ -222,15 +236,19 @@ def _read_on_device(
 def _of_followed_kernels(kernels: NDArray[np.int64], direct: KernelUses, device: _DeviceMemory) -> list[_Part]:
     """Return what launches use of which their kernels tell."""
     order = np.argsort(direct.launch, kind="stable")
-    launch, memory, writes = direct.launch[order], device.memory_at(direct.allocation)[order], direct.writes[order]
+    launch, address, writes = direct.launch[order], direct.allocation[order], direct.writes[order]
+    memory = device.memory_at(address)
     told = np.flatnonzero(direct.known)
     begin, end = (np.searchsorted(launch, direct.example[told], side=side) for side in ("left", "right"))
     count = end - begin
     row = np.repeat(kernels[told], count)
     place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - begin, count)
-    parts = [(row[writes[place] == one], memory[place[writes[place] == one]], one) for one in (False, True)]
+    parts = []
+    for writing in (False, True):
+        mine = writes[place] == writing
+        parts.append(_Part(row[mine], memory[place[mine]], writing, address[place[mine]]))
     reading = kernels[direct.variables]
-    return [*parts, (reading, np.full(len(reading), device.variables), False)]
+    return [*parts, _Part(reading, np.full(len(reading), device.variables), False)]
 
 
 def _of_other_kernels(
@@ -241,9 +259,12 @@ def _of_other_kernels(
     """
     led = destination[kernels] != constant("FFM_LEADS_NOWHERE")
     found = device.memory_at(destination[kernels[led]])
-    parts = [(kernels[led], found, True), (kernels[variables], np.full(int(variables.sum()), device.variables), True)]
+    parts = [
+        _Part(kernels[led], found, True),
+        _Part(kernels[variables], np.full(int(variables.sum()), device.variables), True),
+    ]
     if device.anyones_used:
-        parts.append((kernels, np.full(len(kernels), device.anyones), True))
+        parts.append(_Part(kernels, np.full(len(kernels), device.anyones), True))
     return parts
 
 
@@ -297,7 +318,7 @@ class _Places:
         end = np.concatenate([part[2] for part in self._parts])
         start = starts_of_merged(begin, end)
         return [
-            (row, first + np.searchsorted(start, begins, side="right") - 1, writes)
+            _Part(row, first + np.searchsorted(start, begins, side="right") - 1, writes)
             for row, begins, _, writes in self._parts
         ]
 
@@ -305,7 +326,8 @@ class _Places:
 class _DeviceMemory:
     """The allocations of a run by address, and which of them lead to each other."""
 
-    def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> None:
+    def __init__(self, begin: NDArray[np.int64], end: NDArray[np.int64], lives: Lives) -> None:
+        self.lives = lives
         self._start = starts_of_merged(begin, end)
         self._end = np.zeros(len(self._start), np.int64)
         np.maximum.at(self._end, np.searchsorted(self._start, begin, side="right") - 1, end)
@@ -321,7 +343,7 @@ class _DeviceMemory:
         allocations = [f for f in load_catalogue().of_kind(Kind.ALLOCATION) if f.memory in _ON_DEVICE]
         rows = (columns["result"] == 0) & np.isin(columns["function"], _indices(allocations))
         begin = columns["destination"][rows].astype(np.int64)
-        memory = cls(begin, begin + columns["bytes"][rows].astype(np.int64))
+        memory = cls(begin, begin + columns["bytes"][rows].astype(np.int64), Lives.of(columns))
         both = np.column_stack([joined["one"], joined["other"]]).astype(np.int64)
         pairs = memory._place_or_anyones(both.reshape(-1)).reshape(both.shape)
         for one, other in np.unique(pairs, axis=0).tolist():
@@ -363,13 +385,13 @@ class _DeviceMemory:
         those of all memory.
         """
         roots = np.array([self._root(one) for one in range(self.count)])
-        parts: list[_Part] = [
-            (row, np.where(memory < 0, -1, self.count + roots[memory]), writes) for row, memory, writes in finders
+        parts = [
+            _Part(one.row, np.where(one.memory < 0, -1, self.count + roots[one.memory]), one.writes) for one in finders
         ]
         written = np.zeros(self.count, np.bool_)
-        for _, memory, _ in finders:
-            written[roots[memory[memory >= 0]]] = True
-        for row, memory, _ in named:
-            among = (memory >= 0) & written[roots[memory]]
-            parts.append((row[among], self.count + roots[memory[among]], False))
+        for one in finders:
+            written[roots[one.memory[one.memory >= 0]]] = True
+        for one in named:
+            among = (one.memory >= 0) & written[roots[one.memory]]
+            parts.append(_Part(one.row[among], self.count + roots[one.memory[among]], False))
         return parts

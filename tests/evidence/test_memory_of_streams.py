@@ -200,9 +200,42 @@ def test_memory_of_a_pool_is_used_where_it_is_allocated_and_freed() -> None:
     assert not apart(allocation, kernel(0, 0x30000), call("cuMemFreeAsync", 1, destination=0x30000))
 
 
-def test_memory_that_was_freed_is_the_same_as_what_has_its_address_later() -> None:
-    again = [call("cuMemFree_v2", destination=FIRST), call("cuMemAlloc_v2", destination=FIRST - 64, bytes=128)]
+def free(address: int, function: str = "cuMemFree_v2") -> dict[str, int]:
+    return call(function, destination=address)
+
+
+def allocate(address: int, bytes: int = 4096, function: str = "cuMemAlloc_v2") -> dict[str, int]:
+    return call(function, destination=address, bytes=bytes)
+
+
+def test_memory_that_a_waiting_free_gave_back_is_other_memory_when_it_is_allocated_again() -> None:
+    assert not apart(upload(0, FIRST), upload(1, FIRST, HOST + 4096))
+    assert apart(upload(0, FIRST), free(FIRST), allocate(FIRST), upload(1, FIRST, HOST + 4096))
+    assert apart(upload(0, FIRST), free(FIRST), allocate(FIRST - 64, 8192), upload(1, FIRST - 64, HOST + 4096))
+    again = [free(FIRST), allocate(FIRST), upload(1, FIRST, HOST + 4096), upload(0, FIRST, HOST + 8192)]
+    assert not apart(upload(0, FIRST), *again)
+    assert with_ptx(followed(0, 1, WRITER), free(FIRST), allocate(FIRST), followed(1, 1, WRITER))
+    assert not with_ptx(followed(0, 1, WRITER), followed(1, 1, WRITER))
+
+
+def test_memory_is_the_same_if_no_waiting_free_was_seen_or_the_use_lies_outside_of_a_life() -> None:
+    other = upload(1, FIRST, HOST + 4096)
+    assert not apart(upload(0, FIRST), allocate(FIRST), other)
+    assert not apart(upload(0, FIRST), allocate(FIRST - 64, 8192), other)
+    assert not apart(upload(0, FIRST), free(FIRST), other)
+    assert not apart(upload(0, FIRST), free(FIRST), upload(0, FIRST), allocate(FIRST), other)
+    assert not apart(
+        upload(0, FIRST), free(FIRST), {**free(FIRST), "result": 1}, allocate(FIRST), upload(0, FIRST), other
+    )
+    assert not apart(upload(0, FIRST), free(FIRST, "cuMemFreeAsync"), allocate(FIRST), other)
+    ordered = [allocate(0x30000, 4096, "cuMemAllocAsync"), upload(0, 0x30000), free(0x30000, "cuMemFreeAsync")]
+    assert not apart(*ordered, allocate(0x30000, 4096, "cuMemAllocAsync"), upload(1, 0x30000, HOST + 4096))
+
+
+def test_memory_that_kernels_find_by_themselves_is_the_same_however_often_it_was_freed() -> None:
+    again = [free(FIRST), allocate(FIRST - 64, 128)]
     assert not apart(kernel(0, FIRST), *again, kernel(1, FIRST - 64))
+    assert not apart(kernel(0, FIRST), *again, upload(1, FIRST - 64))
 
 
 def some(copy: dict[str, int], bytes: int = 2048) -> dict[str, int]:

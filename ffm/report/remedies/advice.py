@@ -199,7 +199,8 @@ def _made(problem: ProblemSite, kind: RemedyKind, occurrences: int, steps: list[
 
 def _memory_management(problem: ProblemSite) -> Remedy:
     once = (
-        "Allocate the buffer once, before the loop or in the object that outlives it, and free it after the last use."
+        "Allocate the buffer once for each stream that uses it, before the loop or in the object that outlives it, and "
+        "free it after the last use."
     )
     pool = (
         "Or allocate with cudaMallocAsync and free with cudaFreeAsync on the stream that uses the buffer: they do not "
