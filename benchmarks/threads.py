@@ -11,7 +11,7 @@ streams of their own (`own`), or all use the legacy default stream, whose waits 
 The stages run once for each; the estimate is that for all problems that they find. Then the program runs in turn as it
 is and without the waits. Both are one file, since a loop of another build may lie elsewhere and be slower by half. The
 saving is the median of the differences, with its 95 % interval. Prints a table, and whether each estimate's interval
-holds the saving; writes `benchmarks/results/threads.json`.
+holds the saving, or agrees with it; writes `benchmarks/results/threads.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import tempfile
 from pathlib import Path
 
 from building import build_cuda
-from devices import measure_pair, show
+from devices import measure_pair, show, summary
 from machine import description, watch_others
 from twins import exit_status, write_rows
 
@@ -72,7 +72,7 @@ def main() -> int:
                 rows.append(row)
                 print(name, file=sys.stderr, flush=True)
     show(rows, "threads")
-    print(f"{sum(row['holds'] for row in rows)} of {len(rows)} intervals hold the measured saving. {others}")
+    print(f"{summary(rows)} {others}")
     write_rows(RESULTS, description(arguments, others), rows)
     return exit_status(failed)
 
