@@ -65,6 +65,11 @@ NAMED = 0.9
 RANKS = {"amg": 2}
 """Samples that run under an MPI launcher, if there is one, with this many processes."""
 
+REST = 0.2
+"""After a run, nothing runs for so many times as long: Linux stops processes at real-time priority for the last 50 ms
+of each second that they use up (`kernel.sched_rt_runtime_us`), and so makes one run in a few longer by that.
+"""
+
 CORES_A_RANK = 4
 """A launcher is used only if each rank has this many cores, for its own threads and those of its virtual GPU."""
 
@@ -99,11 +104,13 @@ def launched(program: str, name: str) -> list[str]:
 
 
 def run_bare(command: list[str]) -> float:
-    """Run a program bare; return the seconds from before its start to its end."""
+    """Run a program bare, and rest; return the seconds from before its start to its end."""
     with undisturbed():
         began = time.monotonic()
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        return time.monotonic() - began
+        took = time.monotonic() - began
+    time.sleep(REST * took)
+    return took
 
 
 def run_stage(stage: str, request: Request) -> None:
