@@ -141,7 +141,7 @@ def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Res
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
     files = WaitingFiles(folder)
-    save_gpu_times(None, folder / GPU_TIMES_FILE)
+    save_gpu_times(None, timeline.start, folder / GPU_TIMES_FILE)
     if work is None or not len(timeline):
         files.write_nothing()
     else:

@@ -24,12 +24,12 @@ HUGE = 1 << 31
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A timeline of zeros, whose columns all are compressed."""
+    """A timeline of few different numbers, so that all columns are compressed; some need 64 bits."""
     long, short, kind = np.zeros(ROWS, np.int64), np.zeros(ROWS, np.int32), np.zeros(ROWS, np.uint8)
     start = np.arange(ROWS, dtype=np.int64)
     timeline = Timeline(
         thread=short, start=start, duration=long, wait=long, gap=long, site=short, kind=kind, problem=kind,
-        first_use=long, occurrences=long,
+        first_use=long + (1 << 40), occurrences=long,
     )  # fmt: skip
     save_timeline(timeline, tmp_path / "t.arrow")
     return tmp_path / "t.arrow"

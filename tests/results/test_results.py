@@ -242,6 +242,17 @@ def test_timeline_of_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (line == -1).all()
 
 
+def test_times_longer_than_32_bits_survive_a_timeline_s_file(tmp_path: Path) -> None:
+    table = loop_timeline()
+    duration, start = table.duration.copy(), table.start.copy()
+    duration[len(table) // 2] += 1 << 40  # and the calls after it overlap
+    start[-1] += 1 << 50
+    save_timeline(dataclasses.replace(table, duration=duration, start=start), tmp_path / "t.arrow")
+    again, _, _ = load_results_timeline(tmp_path / "t.arrow")
+    assert (again.start == start).all()
+    assert (again.duration == duration).all()
+
+
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "other", "version"])
 def test_a_damaged_timeline_is_refused_in_one_sentence(results: Results, damage: str) -> None:
     path = results.folder / results.document.timeline

@@ -1,25 +1,28 @@
 """The columnar file of the GPU's times: stage 5 infers them once, and the views that replay the run read them.
 
-Compressed, because the three timelines say the same of most rows, and only some views need them.
+Compressed, because the three timelines say the same of most rows, and only some views need them. When the GPU is ready
+is told relative to the start of the row's call.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
-from ffm.results.columnar.columns import LONGEST, Column, ColumnError, Columns, Table
+from ffm.results.columnar.columns import LONGEST, Column, ColumnError, Table
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import StoredError, edited
 
 GPU_TIMES_FILE = "gpu-times.arrow"
-VERSION = b"2"
+VERSION = b"3"
 
 TIMELINES = ("likely", "slow", "fast")
 FASTEST = "fastest"
@@ -46,18 +49,20 @@ class _Totals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     waking_ns: int
 
 
-def save_gpu_times(inference: Inference | None, path: Path) -> None:
-    """Write the GPU's times, completely or not at all; none if no trace shows any.
+def save_gpu_times(inference: Inference | None, start: NDArray[np.int64], path: Path) -> None:
+    """Write the GPU's times, completely or not at all; none if no trace shows any. `start` is that of the timeline.
 
     Raises:
         OSError: The file cannot be written.
     """
-    from ffm.results.columnar.compressed_tables import write_compressed
+    from ffm.results.columnar.compressed_tables import Relative, write_compressed
 
     found = {name: getattr(inference, name) for name in (*TIMELINES, FASTEST) if getattr(inference, name, None)}
-    columns: Columns = {
+    columns: dict[str, Any] = {
         f"{name}_{column}": getattr(times, column) for name, times in found.items() for column in _COLUMNS
     }
+    for name, times in found.items():
+        columns[f"{name}_ready"] = Relative(times.ready, lambda part: start[part])
     names = tuple(found) or TIMELINES
     table = _table(names)
     if inference is None:
@@ -99,6 +104,8 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
     counts = {len(each) for each in (totals.explained, totals.waited, totals.pause)}
     if counts != {len(names)} or len(columns["likely_gpu"]) != len(timeline):
         raise edited(Analysis, path)
+    for name in names:
+        columns[f"{name}_ready"] += timeline.start
     try:
         table.check(columns, {})
     except ColumnError as error:

@@ -33,7 +33,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"10"
+VERSION = b"11"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -94,9 +94,10 @@ def save_timeline(
     Raises:
         OSError: The file cannot be written.
     """
-    from ffm.results.columnar.compressed_tables import write_compressed
+    from ffm.results.columnar.compressed_tables import Relative, write_compressed
 
-    columns = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
+    columns: dict[str, Any] = {field.name: getattr(timeline, field.name) for field in fields(Timeline)}
+    columns["start"] = Relative(timeline.start, lambda part: _ends_before(timeline, part))
     columns["line"] = np.full(len(timeline), -1, np.int32) if line is None else line
     rows = (len(timeline),)
     columns |= {name: np.broadcast_to(one, rows) for name, one in _USUAL.items() if not len(columns[name])}
@@ -145,6 +146,7 @@ def load_results_timeline(
         described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
         table = TIMELINE if described is None else TIMELINE_WITH_WORK
         columns = read_columns(batches, table)
+        _add_ends_before(columns)
     except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
         raise edited(Analysis, path) from error
     try:
@@ -302,6 +304,23 @@ def _counts(columns: Columns, described: _Work | None, counts: Mapping[str, int]
         "streams": len(described.stream_process),
         "events": described.events,
     }
+
+
+def _ends_before(timeline: Timeline, part: slice) -> NDArray[np.int64]:
+    """Return, for some rows, when the gap after the row before ends: the file tells how much later they start. That is
+    0 but where a thread begins, or calls overlap.
+    """
+    before = slice(max(part.start - 1, 0), min(part.stop, len(timeline)) - 1)
+    ends = timeline.start[before] + timeline.duration[before] + timeline.gap[before]
+    return ends if part.start else np.append(np.int64(0), ends)
+
+
+def _add_ends_before(columns: Columns) -> None:
+    """Make starts of the differences that the file tells, in place."""
+    start = columns["start"]
+    start[1:] += columns["duration"][:-1]
+    start[1:] += columns["gap"][:-1]
+    np.cumsum(start, out=start)
 
 
 def _is_in_order(thread: NDArray[np.int32], start: NDArray[np.int64]) -> bool:
