@@ -5,6 +5,9 @@ needs an event. The library notes how long corrected calls took (`native/correct
 their stacks were looked at. Where each call of a unit was corrected, or left as it is to compare, that is what the
 unit cost. Other units made calls that waited after all, as they would have done uncorrected, or deliveries that waited
 for the GPU: of these, what they cost at most is all that is known.
+
+What the device copies in place of uploads takes no time in the call, but later work waits for it as it would have
+waited for the upload. So that counts beside the calls, for the share of reused uploads that needed such a copy.
 """
 
 from __future__ import annotations
@@ -26,20 +29,31 @@ class Paid:
     likely_s: float
     most_s: float
     in_calls_s: float
-    """What the corrected calls took of `likely_s`; the rest is for getting into the program."""
+    """The part of `likely_s` that the corrected calls took, and the device for them; the rest is for getting into the
+    program.
+    """
 
 
 def paid(costs: Costs, comparison: Comparison) -> Paid:
     """Return what correcting the planned sites cost."""
     in_calls_s, most_s = 0.0, costs.rest_s
+    copied = _share_copied(comparison)
     for unit in {site.unit for site in comparison.planned}:
         places = [place for place, site in enumerate(comparison.planned) if site.unit == unit]
         sites = [comparison.planned[place] for place in places]
         spent = [seconds for run in comparison.each_counted if (seconds := _spent_s(run, places, sites)) is not None]
         unit_most_s = sum(costs.calls_s.get(site.site, 0.0) for site in sites)
-        in_calls_s += median(spent) if spent else unit_most_s / 2
-        most_s += median(spent) if spent else unit_most_s
+        device_s = copied * sum(costs.device_s.get(site.site, 0.0) for site in sites)
+        in_calls_s += median(spent) + device_s if spent else unit_most_s / 2
+        most_s += median(spent) + device_s if spent else unit_most_s
     return Paid(costs.rest_s / 2 + in_calls_s, most_s, in_calls_s)
+
+
+def _share_copied(comparison: Comparison) -> float:
+    """Return the share of reused uploads that were not there already, so that the device copied them."""
+    counts = [process.values for run in comparison.each_counted for process in run]
+    copied, nothing = (sum(count[name] for count in counts) for name in ("uploads_copied", "uploads_nothing"))
+    return copied / max(copied + nothing, 1)
 
 
 def _spent_s(processes: Sequence[Counted], places: Sequence[int], sites: Sequence[Planned]) -> float | None:

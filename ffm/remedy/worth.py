@@ -1,7 +1,8 @@
 """Which planned corrections are expected to save more than they cost.
 
 A unit (sites that are corrected together) costs what its calls take: a fence on the device for each removed wait, a
-hash and a copy of the bytes it sends, and the waits of reused uploads where something relies on them. Pinned staging
+hash and a copy of the bytes it sends, and the waits of reused uploads where something relies on them. In place of a
+reused upload the device copies the bytes within its memory, and it does so once more when it keeps them. Pinned staging
 memory is paid once, by all that use it, and so is getting into the program. What a unit saves is how much less all of
 the plan saves without it: of two waits that follow each other, neither saves anything alone.
 
@@ -19,7 +20,7 @@ that is too short to gain from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ffm.errors import FfmError
 from ffm.instrument import library
@@ -31,6 +32,7 @@ from ffm.remedy.selection import (
     COMPARE_S,
     DOWNLOADS,
     MEMORY_BYTES,
+    REPEATED,
     UPLOADS,
     Planned,
     Remedy,
@@ -68,6 +70,8 @@ class Machine:
     hash_s: float
     copy_s: float
     pin_s: float
+    device_copy_s: float
+    """Within the device's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Costs:
     """By site, for all its calls."""
     rest_s: float
     """For staging memory and for getting into the program."""
+    device_s: dict[int, float] = field(default_factory=dict)
+    """By site, the part of `calls_s` that the device takes to copy bytes which it holds already."""
 
     @property
     def most_s(self) -> float:
@@ -104,7 +110,9 @@ Gain = Callable[[Collection[int]], Benefit]
 
 
 def machine_of(analysis: Analysis) -> Machine:
-    """Measure this machine. What the program's own pinned memory cost, if it was recorded, is what pinning costs.
+    """Measure this machine. What the program's own pinned memory cost, if it was recorded, is what pinning costs. What
+    copying on the device costs was measured with the run; if it could not be, it counts as a copy in host memory, which
+    is slower.
 
     Raises:
         FfmError: There is not enough memory to measure with.
@@ -116,7 +124,8 @@ def machine_of(analysis: Analysis) -> Machine:
         measured = None
     if measured is None:
         raise FfmError("there is too little memory to measure what corrections cost: free some 100 MiB.")
-    return Machine(*measured, pin_s)
+    hash_s, copy_s = measured
+    return Machine(hash_s, copy_s, pin_s, device_copy_s=analysis.device_copy_byte_ns / 1e9 or copy_s)
 
 
 def worthwhile_in(
@@ -176,7 +185,8 @@ class _Plan:
         self._drop_unless_all_pay(entering_s)
         planned = [site for site in self._all if site.unit in self._units]
         calls_s = {site.site: self._call_cost_s(site, self._sites[site.site]) for site in planned}
-        return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + ENTERING_S))
+        device_s = {site.site: self._device_s(self._sites[site.site]) for site in planned if _reuses(site)}
+        return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + ENTERING_S, device_s))
 
     def _drop_if_too_large(self, unit: int, memory_bytes: int) -> None:
         """Drop a unit with uploads that are too large to be staged, or kept: each would be hashed in vain."""
@@ -249,14 +259,26 @@ class _Plan:
 
         cost_s = CALL_S * site.count
         if does("REUSE"):
-            cost_s += (COMPARE_S - CALL_S) * site.count + self._machine.hash_s * site.bytes
+            cost_s += (COMPARE_S - CALL_S) * site.count + self._reuse_s(site)
+        elif does("ASYNCHRONOUS") and site.function in UPLOADS:
+            cost_s += self._machine.copy_s * site.bytes
         if does("REUSE") and not does("NO_WAIT"):
             cost_s += site.wait_s  # fixed in the source, it goes with the upload
-        if does("ASYNCHRONOUS") and site.function in UPLOADS:
-            cost_s += self._machine.copy_s * site.bytes
         if does("ASYNCHRONOUS") and site.function in DOWNLOADS:
             cost_s += late_cost_s(site)
         return cost_s
+
+    def _reuse_s(self, site: Site) -> float:
+        """Return the seconds that a site's bytes cost when they are compared, and those that are new staged and kept.
+
+        The CPU hashes while the device may be idle, and the device copies while the CPU may wait for it, so both count.
+        """
+        machine, sent_bytes = self._machine, site.bytes * _share_sent(site)
+        new_s = machine.copy_s + machine.hash_s  # hashed again as it is sent
+        return machine.hash_s * site.bytes + self._device_s(site) + new_s * sent_bytes
+
+    def _device_s(self, site: Site) -> float:
+        return self._machine.device_copy_s * site.bytes
 
     def _staging_bytes(self, unit: int) -> int:
         """Return the staging memory that a unit needs."""
@@ -273,6 +295,16 @@ class _Plan:
 
 
 _STAGED_UPLOADS = UPLOADS | ASYNCHRONOUS_UPLOADS
+
+
+def _reuses(planned: Planned) -> bool:
+    return bool(planned.actions & constant("FFM_REMEDY_REUSE"))
+
+
+def _share_sent(site: Site) -> float:
+    """Return the share of a site's uploads that are not known to repeat others."""
+    repeated = sum(verdict.occurrences for verdict in site.transfer if verdict.kind in REPEATED)
+    return 1 - min(repeated / max(site.count, 1), 1.0)
 
 
 def _staged() -> int:

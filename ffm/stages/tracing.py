@@ -152,6 +152,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         compute_capability=_capability(measured, stacks),
         wait_latency=WaitLatency(least=times.least, unknown=times.reason),
         pinning_call_ns=times.pinning_call,
+        device_copy_byte_ns=times.copied_byte,
         pinning_byte_ns=_pinning_byte_ns(),
         marked=marked_iterations(measured.recordings, request.folder.recordings(measured.run.stage)),
         sampled=sampled_work(measured.recordings, columns),

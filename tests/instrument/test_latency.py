@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from ffm.instrument.probing.latency import wait_latency
-from ffm.instrument.probing.latency_probe import REPETITIONS, measured_latencies, measured_pinning
+from ffm.instrument.probing.latency_probe import (
+    COPIES,
+    REPETITIONS,
+    measured_copies,
+    measured_latencies,
+    measured_pinning,
+)
 from ffm.instrument.probing.probe_driver import Driver, ProbeError
 from ffm.vgpu.paths import library_folder
 
@@ -17,6 +23,7 @@ def test_it_is_known_of_a_driver_with_a_gpu() -> None:
     assert found.reason == ""
     assert found.least > 0
     assert found.pinning_call > 0
+    assert found.copied_byte > 0
 
 
 def test_without_a_driver_the_reason_is_given(tmp_path: Path) -> None:
@@ -41,12 +48,17 @@ class Recorded(Driver):
             arguments[0]._obj.value = self.work_ms  # type: ignore[attr-defined]
 
 
-def test_of_a_driver_that_cannot_pin_nothing_is_said() -> None:
+def test_of_what_a_driver_refuses_nothing_is_said() -> None:
     class Refusing(Recorded):
         def __call__(self, call: str, *arguments: object) -> None:
             raise ProbeError(f"{call} returned the error 801")
 
     assert measured_pinning(Refusing(0.0)) == []
+    assert measured_copies(Refusing(0.0)) == []
+
+
+def test_copies_within_the_gpus_memory_are_timed_by_the_gpu() -> None:
+    assert measured_copies(Recorded(2.0)) == COPIES * [2_000_000]
 
 
 @pytest.mark.parametrize("work_ms", [0.0, 1e6])

@@ -26,9 +26,13 @@ def wait(site: int, unit: int) -> Planned:
     return planned(site, unit, "cuCtxSynchronize", "SKIP")
 
 
-def process(*units: tuple[Tally, float]) -> Counted:
-    """A process with a site in each unit."""
-    return Counted({}, [tally for tally, _ in units], [Trial(True, 0, None, spent_s) for _, spent_s in units])
+def process(*units: tuple[Tally, float], copied: int = 0, nothing: int = 0) -> Counted:
+    """A process with a site in each unit, and how many of its reused uploads were copied and how many dropped."""
+    return Counted(
+        {"uploads_copied": copied, "uploads_nothing": nothing},
+        [tally for tally, _ in units],
+        [Trial(True, 0, None, spent_s) for _, spent_s in units],
+    )
 
 
 def compared(sites: list[Planned], *runs: Sequence[Counted]) -> Comparison:
@@ -59,3 +63,14 @@ def test_processes_are_added() -> None:
 )
 def test_calls_that_wait_do_not_show_what_correcting_costs(site: Planned, tally: Tally) -> None:
     assert paid(COSTS, compared([site], [process((tally, 9.0))])) == Paid(0.5 + 0.125, 1.0 + 0.25, 0.125)
+
+
+@pytest.mark.parametrize(("copied", "nothing", "device_s"), [(10, 0, 0.125), (5, 5, 0.0625), (0, 10, 0.0), (0, 0, 0.0)])
+def test_copies_on_the_device_in_place_of_uploads_cost_beside_the_calls(
+    copied: int, nothing: int, device_s: float
+) -> None:
+    costs = Costs({7: 0.25}, 1.0, device_s={7: 0.125})
+    site = planned(7, 0, "cuMemcpyHtoDAsync_v2", "REUSE")
+    in_calls_s = 0.0625 + device_s
+    runs = compared([site], [process((CORRECTED, 0.0625), copied=copied, nothing=nothing)])
+    assert paid(costs, runs) == Paid(0.5 + in_calls_s, 1.0 + in_calls_s, in_calls_s)

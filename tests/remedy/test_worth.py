@@ -15,8 +15,8 @@ from ffm.results.documents.benefit import Benefit
 from ffm.results.vocabulary import Because
 from tests.remedy.test_selection import analysis, site, verdict
 
-MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9)
-FREE_OF_COST = Machine(0.0, 0.0, 0.0)
+MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9, device_copy_s=1e-11)
+FREE_OF_COST = Machine(0.0, 0.0, 0.0, 0.0)
 PLENTY = 1 << 40
 """Bytes of memory that corrections may take where that is not what a test is about."""
 
@@ -56,7 +56,7 @@ def test_what_cannot_pay_even_at_best_is_left_alone() -> None:
     assert set(worth.left) == {0}
     assert why_not(worth.left[0]) == "correcting it would save less than 0.0001 s and cost less than 0.0001 s"
     large = analysis(upload(0, count=1, bytes_each=1 << 30))
-    slow = Machine(hash_s=0.0, copy_s=1e-8, pin_s=0.0)
+    slow = Machine(hash_s=0.0, copy_s=1e-8, pin_s=0.0, device_copy_s=0.0)
     assert why_not(judged(large, {}, slow).left[0]) == "correcting it would save at most 1.0000 s and cost 10.7374 s"
 
 
@@ -136,7 +136,9 @@ def test_what_is_called_too_seldom_to_be_compared_must_pay_for_certain(
     """Copying 2 GiB into staging memory takes 0.2 s of a run of 10 s."""
     one = upload(0, count=calls, bytes_each=(2 << 30) // calls)
     one = msgspec.structs.replace(one, benefit=Benefit(carry_s=1.0, bound_s=1.0, low_s=low_s, high_s=2.0))
-    worth = judged(analysis(one), {frozenset({0}): 1.0}, Machine(hash_s=1e-10, copy_s=1e-10, pin_s=0.0))
+    worth = judged(
+        analysis(one), {frozenset({0}): 1.0}, Machine(hash_s=1e-10, copy_s=1e-10, pin_s=0.0, device_copy_s=0.0)
+    )
     assert kept(worth) == kept_sites
     assert (0 in worth.left and "called too seldom" in why_not(worth.left[0])) == (not kept_sites)
 
@@ -155,6 +157,33 @@ def test_hashing_must_save_more_than_it_costs() -> None:
     document = analysis(msgspec.structs.replace(one, bytes=10 << 30, wait_s=0.0))
     assert kept(judged(document, {frozenset({0}): 0.5})) == set()
     assert kept(judged(document, {frozenset({0}): 0.5}, FREE_OF_COST)) == {0}
+
+
+@pytest.mark.parametrize(("saved_s", "kept_sites"), [(1.9, set()), (2.3, {0})])
+def test_the_device_copies_what_it_holds_instead_of_an_upload(saved_s: float, kept_sites: set[int]) -> None:
+    """Hashing 10 GiB takes 1.1 s, and copying it on the device as long again."""
+    one = site(0, "transfer", "cuMemcpyHtoDAsync_v2", [], [verdict("repeat", 10, first=0)])
+    one = msgspec.structs.replace(one, bytes=10 << 30, wait_s=0.0, benefit=certainly(3.0))
+    machine = Machine(hash_s=1e-10, copy_s=1.0, pin_s=0.0, device_copy_s=1e-10)
+    assert kept(judged(analysis(one), {frozenset({0}): saved_s}, machine)) == kept_sites
+
+
+def test_what_is_sent_for_reuse_is_copied_twice_more_and_hashed_twice() -> None:
+    """Of ten uploads of 1 GiB, five repeat nothing."""
+    some = [verdict("repeat", 5, first=0), verdict("needed", 5)]
+    one = site(0, "transfer", "cuMemcpyHtoDAsync_v2", [], some)
+    one = msgspec.structs.replace(one, bytes=10 << 30, wait_s=0.0, benefit=certainly(100.0))
+    machine = Machine(hash_s=2e-10, copy_s=3e-10, pin_s=0.0, device_copy_s=1e-10)
+    costs = judged(analysis(one), {frozenset({0}): 100.0}, machine).costs
+    assert costs.calls_s[0] == pytest.approx((10 << 30) * (2e-10 + 1e-10) + (5 << 30) * (2e-10 + 3e-10), rel=1e-3)
+    assert costs.device_s[0] == pytest.approx((10 << 30) * 1e-10)
+
+
+def test_what_a_device_copy_costs_was_measured_with_the_run() -> None:
+    measured = msgspec.structs.replace(analysis(), device_copy_byte_ns=0.5)
+    assert machine_of(measured).device_copy_s == 0.5e-9
+    unknown = machine_of(analysis())
+    assert unknown.device_copy_s == unknown.copy_s
 
 
 @pytest.mark.parametrize(("kind", "kept_sites"), [("required", set()), ("unnecessary", {0})])

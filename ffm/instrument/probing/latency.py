@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffm.instrument.probing.latency_probe import COPIED_BYTES
 from ffm.instrument.probing.probe_session import importing_environment
 
 SECONDS = 60.0
@@ -30,6 +31,8 @@ class DriverTimes:
     """Why it is unknown, and `least` is 0; empty if it is known."""
     pinning_call: int = 0
     """Nanoseconds that pinning takes whatever the size, for a page; 0 if it is unknown."""
+    copied_byte: float = 0.0
+    """Nanoseconds that the GPU takes to copy a byte within its memory, the median of some copies; 0 if unknown."""
 
 
 def wait_latency(driver: Path) -> DriverTimes:
@@ -48,4 +51,9 @@ def wait_latency(driver: Path) -> DriverTimes:
     if "error" in answer:
         return DriverTimes(0, str(answer["error"]))
     measured, pinning = sorted(answer["latencies"]), sorted(answer["pinning"])
-    return DriverTimes(measured[len(measured) // 10], pinning_call=pinning[len(pinning) // 2] if pinning else 0)
+    copies = sorted(answer["copies"])
+    return DriverTimes(
+        measured[len(measured) // 10],
+        pinning_call=pinning[len(pinning) // 2] if pinning else 0,
+        copied_byte=copies[len(copies) // 2] / COPIED_BYTES if copies else 0.0,
+    )

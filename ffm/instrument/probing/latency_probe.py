@@ -1,7 +1,8 @@
 """Measures what a driver's calls take by themselves: `python -m ffm.instrument.probing.latency_probe LIBRARY`.
 
-Prints {"latencies": [NANOSECONDS, ...], "pinning": [NANOSECONDS, ...]} or {"error": SENTENCE}: how much longer a wait
-takes than the GPU's work, and how long pinning a page does. It imports little, so that it starts quickly.
+Prints {"latencies": [NANOSECONDS, ...], "pinning": [NANOSECONDS, ...], "copies": [NANOSECONDS, ...]} or
+{"error": SENTENCE}: how much longer a wait takes than the GPU's work, how long pinning a page does, and how long the
+GPU takes to copy within its memory. It imports little, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ WARMING_UP = 5
 
 BYTES = 1 << 20
 """Bytes that the GPU sets: enough work for the waiting thread to fall asleep, if its driver lets it sleep."""
+
+COPIED_BYTES = 32 << 20
+"""Bytes that the GPU copies: with their destination, more than most GPUs cache."""
+
+COPIES = 9
 
 PAUSE_S = 0.0002
 """Seconds between repetitions, so that the GPU and its input queue become idle."""
@@ -76,11 +82,43 @@ def measured_pinning(driver: Driver) -> list[int]:
     return took[WARMING_UP:]
 
 
+def measured_copies(driver: Driver) -> list[int]:
+    """Repeatedly copy `COPIED_BYTES` within the GPU's memory; return how long each copy took, in nanoseconds.
+
+    Nothing is returned of a driver that refuses, such as for want of memory. `measured_latencies` must have made a
+    context current.
+    """
+    source, destination, elapsed = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_float()
+    stream, begun, ended = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    took: list[int] = []
+    try:
+        driver("create_stream", ctypes.byref(stream), ctypes.c_uint(0))
+        driver("create_event", ctypes.byref(begun), ctypes.c_uint(0))
+        driver("create_event", ctypes.byref(ended), ctypes.c_uint(0))
+        for memory in (source, destination):
+            driver("allocate", ctypes.byref(memory), ctypes.c_size_t(COPIED_BYTES))
+            driver("set_bytes_later", memory, ctypes.c_ubyte(1), ctypes.c_size_t(COPIED_BYTES), stream)
+        for _ in range(COPIES):
+            driver("record_event", begun, stream)
+            driver("copy_later", destination, source, ctypes.c_size_t(COPIED_BYTES), stream)
+            driver("record_event", ended, stream)
+            driver("synchronize_stream", stream)
+            driver("time_between_events", ctypes.byref(elapsed), begun, ended)
+            took.append(round(elapsed.value * 1e6))
+    except ProbeError:
+        return []
+    return took
+
+
 def main() -> None:
     """Measure with the library named on the command line, and print."""
     try:
         driver = Driver(sys.argv[1])
-        answer: dict[str, object] = {"latencies": measured_latencies(driver), "pinning": measured_pinning(driver)}
+        answer: dict[str, object] = {
+            "latencies": measured_latencies(driver),
+            "pinning": measured_pinning(driver),
+            "copies": measured_copies(driver),
+        }
     except ProbeError as error:
         answer = {"error": str(error)}
     print(json.dumps(answer))

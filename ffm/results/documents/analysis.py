@@ -12,7 +12,7 @@ import msgspec
 
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.document import Document, Reference
-from ffm.results.documents.fields import Argument, Count, Number, Record, Seconds, Share, TableFile, one_of
+from ffm.results.documents.fields import Argument, ByteTime, Count, Number, Record, Seconds, Share, TableFile, one_of
 from ffm.results.documents.measured import NOT_MEASURED, Sampled, WaitLatency
 from ffm.results.documents.notes import AnyNote
 from ffm.results.documents.run import Portion
@@ -236,7 +236,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 15
+    written: ClassVar[int] = 16
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
     version: int = written
     application: str
@@ -260,6 +260,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     everything: Benefit | None = None
     """What fixing all problems together saves. Groups overlap, so their benefits do not add up."""
     wait_latency: WaitLatency = NOT_MEASURED
+    device_copy_byte_ns: ByteTime = 0.0
+    """As in `documents.measured.Tracing`."""
     explained: Explained | None = None
     """None for imported results, which have no trace."""
     path: PathShares | None = None

@@ -11,6 +11,9 @@ import msgspec
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
+ByteTime = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+"""Nanoseconds for each byte."""
+
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from ffm.results.documents.document import Document, Reference
-from ffm.results.documents.fields import Count, Number, Record, Seconds, TableFile, one_of
+from ffm.results.documents.fields import ByteTime, Count, Number, Record, Seconds, TableFile, one_of
 from ffm.results.documents.stacks import StackKey
 
 
@@ -191,6 +191,8 @@ class Tracing(Document, frozen=True, kw_only=True):
     wait_latency: WaitLatency = NOT_MEASURED
     pinning_call_ns: Number = 0
     """What a call takes that pins host memory, besides what its bytes take; 0 if it could not be measured."""
+    device_copy_byte_ns: ByteTime = 0.0
+    """What the GPU takes to copy a byte within its memory; 0 if it could not be measured."""
     pinning_byte_ns: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
     """What the machine needs to make and zero a byte's share of a page, the least that pinning costs. None if there was
     too little memory to measure it with: stage 5 then measures it on its own machine.

@@ -99,6 +99,8 @@ class Findings:
     doing without it would save at most.
     """
     wait_latency: WaitLatency = NOT_MEASURED
+    device_copy_byte_ns: float = 0.0
+    """As in `documents.measured.Tracing`."""
     marked: list[MarkedIterations] = field(default_factory=list)
     """As in `documents.analysis.Analysis`."""
     watch: str = ""

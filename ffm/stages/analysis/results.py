@@ -233,6 +233,7 @@ def _without_path(
         estimator="carry" if estimates.replay is None else "replay",
         everything=everything_of(estimates, bound_s, folds, sequences),
         wait_latency=findings.wait_latency,
+        device_copy_byte_ns=findings.device_copy_byte_ns,
         watch=findings.watch,
         not_measured=findings.not_measured,
         staged=findings.staged,

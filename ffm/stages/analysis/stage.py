@@ -140,10 +140,9 @@ def _traced_findings(
     """Join what the stages found, with times as they were traced; what is not in the result is released."""
     host_memory = stored_table(tracing, "host_memory", HOST_MEMORY, folder.root)
     joined = join(columns, tracing, memory, sync_use, folder)
-    wall_s = baseline.run.wall_s if baseline.run else 0.0
+    wall_s, command = (baseline.run.wall_s, baseline.run.command) if baseline.run else (0.0, [])
     traced, work = _timeline_and_work(columns, tracing, joined, wall_s, spilling)
     named = name_stacks(tracing.stacks, tracing.modules, Symbolizer())
-    command = baseline.run.command if baseline.run else []
     links = allocation_links(columns, host_memory)
     late = misplaced_synchronizations(traced)
     sites = describe_sites(columns, joined, late, len(named.stacks), functions_of_stacks(host_memory))
@@ -173,6 +172,7 @@ def _traced_findings(
         fetching=fetches_of(joined.reason, joined.keep, traced, named.stacks),
         work=work,
         wait_latency=tracing.wait_latency,
+        device_copy_byte_ns=tracing.device_copy_byte_ns,
         marked=rows_of_marked(tracing.marked, columns, traced.thread),
         watch=memory.watch,
         not_measured=np.unique(columns["stack"][joined.left_out]).tolist(),
