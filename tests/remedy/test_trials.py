@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).parent / "programs" / "trials.c"
 DECLARED = """
 typedef struct { uint64_t between, original, corrected, left_behind, noise, disturbed, disturbance,
                  every, long_original, long_corrected, changes, then_original, then_corrected,
-                 burst, pause; } behaviour;
+                 burst, pause, seed; } behaviour;
 void simulate(const ffm_remedy_site *plan, const behaviour *behaviours, uint32_t calls, uint32_t second_ends,
               ffm_remedy_tally *tallies, ffm_remedy_trial *trials);
 """
@@ -48,6 +48,8 @@ class Site:
     burst: int = 0
     """The program pauses for `pause` after so many calls."""
     pause: int = 0
+    seed: int = 1
+    """Of the noise."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror",
             *includes_of("correction/foundation"), "-o", str(library), str(PROGRAM),
-            *(str(NATIVE / "correction" / "foundation" / name) for name in ("pairs.c", "trials.c")),
+            *(str(NATIVE / "correction" / "foundation" / name) for name in ("pairs.c", "timed_block.c", "trials.c")),
         ],
         check=True,
     )  # fmt: skip
@@ -89,7 +91,8 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
             then = (site.changes, US * site.then_original, US * site.then_corrected)
             bursts = (site.burst, US * site.pause)
             behaviours[number] = [
-                *(US * time for time in times), site.disturbed, US * site.disturbance, *rarely, *then, *bursts
+                *(US * time for time in times), site.disturbed, US * site.disturbance, *rarely, *then, *bursts,
+                site.seed,
             ]  # fmt: skip
         tallies, trials = parser.new("ffm_remedy_tally[2]"), parser.new("ffm_remedy_trial[2]")
         native.simulate(plan, behaviours, calls, second_ends if len(sites) == 2 else 0, tallies, trials)
@@ -215,6 +218,38 @@ def test_a_loss_in_bursts_of_calls_is_found(burst: int, simulate: Simulate) -> N
     (found,) = simulate(site, calls=20 * CALLS, recorded=20 * CALLS)
     assert not found.corrects
     assert found.original > 16 * CALLS
+
+
+RUNS = 200
+"""With different noise."""
+
+
+@pytest.mark.parametrize(
+    ("loss", "corrected", "kept"), [(100, 30, 0.15), (200, 20, 0.05), (500, 12, 0.02)], ids=["10 %", "20 %", "50 %"]
+)
+def test_a_loss_that_stands_out_of_the_noise_ends_early(
+    loss: int, corrected: int, kept: float, simulate: Simulate
+) -> None:
+    """Of 100 calls, each a millisecond apart, with noise whose standard deviation is a tenth of that."""
+    found = [simulate(Site(300, 300 + loss, 530, noise=340, seed=seed), calls=100)[0] for seed in range(1, RUNS + 1)]
+    assert sum(100 - one.original for one in found) / RUNS <= corrected
+    assert sum(one.corrects for one in found) / RUNS <= kept
+
+
+@pytest.mark.parametrize(("gain", "original", "gone"), [(100, 30, 0.05), (200, 18, 0.01)], ids=["a tenth", "a fifth"])
+def test_a_gain_that_stands_out_of_the_noise_is_hardly_ever_given_back(
+    gain: int, original: int, gone: float, simulate: Simulate
+) -> None:
+    found = [simulate(Site(300, 300 - gain, 530, noise=340, seed=seed), calls=100)[0] for seed in range(1, RUNS + 1)]
+    assert sum(one.original for one in found) / RUNS <= original
+    assert sum(not one.corrects for one in found) / RUNS <= gone
+
+
+def test_many_calls_are_not_corrected_in_vain_where_there_are_few(simulate: Simulate) -> None:
+    """Two before the comparison and two in it."""
+    (found,) = simulate(Site(original=500, corrected=1000, between=500), calls=16, recorded=16)
+    assert not found.corrects
+    assert 16 - found.original == 4
 
 
 def test_a_wait_that_only_moves_to_another_call_is_no_gain(simulate: Simulate) -> None:

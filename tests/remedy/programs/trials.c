@@ -50,6 +50,7 @@ typedef struct {
     uint64_t then_original, then_corrected;
     uint64_t burst; /* how many calls there are to a pause of the program; 0: there is none */
     uint64_t pause;
+    uint64_t seed; /* of the noise, that of the first site */
 } behaviour;
 
 static uint64_t time_of_call(const behaviour *site, uint32_t call, bool corrected)
@@ -61,7 +62,7 @@ static uint64_t time_of_call(const behaviour *site, uint32_t call, bool correcte
     return corrected ? site->corrected : site->original;
 }
 
-static uint64_t state; /* of the noise, which is the same in each simulation */
+static uint64_t state; /* of the noise */
 
 static uint64_t noise_up_to(uint64_t most)
 {
@@ -76,7 +77,7 @@ __attribute__((visibility("default"))) void simulate(const ffm_remedy_site *plan
 {
     uint64_t behind[SITES] = {0};
     sites = plan;
-    state = 1;
+    state = behaviours[0].seed;
     for (int i = 0; i < SITES; i++)
         tallies[i] = (ffm_remedy_tally){0}, trials[i] = (ffm_remedy_trial){0};
     ffm_trials_open();

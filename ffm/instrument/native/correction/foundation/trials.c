@@ -7,9 +7,14 @@
 #include "counters.h"
 #include "pairs.h"
 #include "plan.h"
+#include "timed_block.h"
 
 /* Calls of a pair's blocks, before scaling. Most are corrected, as long as that pays. */
 enum { ORIGINAL = 2, CORRECTED = 6, UNPAID = 3, PAIR = 1 + ORIGINAL + CORRECTED };
+
+/* Fewer calls are corrected in a pair where there are not this many pairs of calls: they have no time to make up for a
+ * loss. */
+enum { FEW = 8 };
 
 /* A corrected block ends early when it has taken this many times as long as all of it would have taken uncorrected; or
  * its calls so far, if a time slice that another program got does not explain it. */
@@ -68,21 +73,15 @@ typedef struct {
 static unit *units;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-typedef struct {
-    uint32_t calls;
-    uint64_t ns;
-    uint64_t within_ns; /* in the unit's calls and for late deliveries */
-} block;
-
 static struct {
     unit *of; /* NULL while nothing is compared */
     stage at;
     uint32_t left; /* calls of this block to come */
-    uint64_t pair_ns, block_ns;
-    block original, corrected; /* of this pair, as far as it has come */
-    uint64_t longest_ns;       /* between two calls of it, without them */
-    uint32_t waited;           /* calls of this block for the end of a burst */
-    double lost_ns;            /* by all comparisons */
+    uint64_t pair_ns;
+    ffm_timed_block original, corrected; /* of this pair, as far as it has come */
+    uint64_t longest_ns;                 /* between two calls of it, without them */
+    uint32_t waited;                     /* calls of this block for the end of a burst */
+    double lost_ns;                      /* by all comparisons */
     uint64_t opened_ns;
 } comparison;
 
@@ -132,11 +131,13 @@ void ffm_trial_spent(uint32_t unit_number, uint64_t ns)
         __atomic_fetch_add(&ffm_trials[unit_number].spent_ns, ns, __ATOMIC_RELAXED);
 }
 
-/* Soon, if the last pair may have been the first of another phase. */
+/* Shortly, if the last pair may have been the first of another phase, and not at all as long as the pairs leave it
+ * open which way is faster. */
 static void rest(unit *it)
 {
     uint32_t doublings = ffm_pairs_contradictions(&it->pairs, trial_of(it)) > 0 ? 0 : trial_of(it)->pairs;
-    it->due = it->calls + (PAIR * it->scale << (doublings < LONGEST_REST ? doublings : LONGEST_REST));
+    uint32_t calls = PAIR * it->scale << (doublings < LONGEST_REST ? doublings : LONGEST_REST);
+    it->due = it->calls + (ffm_pairs_leave_open(&it->pairs, trial_of(it)) ? 0 : calls);
     set_now(it, trial_of(it)->corrects);
     comparison.of = NULL;
 }
@@ -147,16 +148,6 @@ static void lengthen(unit *it, uint64_t pair_ns, uint32_t recorded)
     if (pair_ns < least_pair_ns && it->scale < LARGEST_SCALE &&
         it->scale * 2 * PAIR <= recorded / FFM_TRIAL_LEAST_CALLS)
         it->scale *= 2;
-}
-
-static double per_call(const block *of)
-{
-    return (double)of->ns / of->calls;
-}
-
-static double within_call(const block *of)
-{
-    return (double)of->within_ns / of->calls;
 }
 
 /* Which block a pause between bursts of calls falls into decides how long it takes, not the correction. Whether the
@@ -170,47 +161,58 @@ static bool finds_pauses(unit *it, uint64_t pair_ns)
     return true;
 }
 
+static double larger(double one, double other)
+{
+    return one > other ? one : other;
+}
+
 static void finish(unit *it, uint64_t now_ns, uint32_t recorded)
 {
     if (finds_pauses(it, comparison.original.ns + comparison.corrected.ns)) {
         rest(it);
         return;
     }
-    it->original_ns = per_call(&comparison.original);
-    const double slower_ns = per_call(&comparison.corrected) - it->original_ns;
-    comparison.lost_ns +=
-        slower_ns > 0 ? slower_ns * comparison.corrected.calls : -slower_ns * comparison.original.calls;
-    ffm_pairs_add(&it->pairs, trial_of(it), it->original_ns, per_call(&comparison.corrected));
-    const double original_ns = within_call(&comparison.original), corrected_ns = within_call(&comparison.corrected);
-    it->usual_ns += ((original_ns > corrected_ns ? original_ns : corrected_ns) - it->usual_ns) / trial_of(it)->pairs;
+    const ffm_timed_block *original = &comparison.original, *corrected = &comparison.corrected;
+    it->original_ns = ffm_timed_block_per_call(original);
+    const double corrected_ns = ffm_timed_block_per_call(corrected), slower_ns = corrected_ns - it->original_ns;
+    comparison.lost_ns += slower_ns > 0 ? slower_ns * corrected->calls : -slower_ns * original->calls;
+    ffm_pairs_add(&it->pairs, trial_of(it), it->original_ns, corrected_ns,
+                  ffm_timed_blocks_error_squared(original, corrected));
+    const double usual_ns = larger(ffm_timed_block_within_call(original), ffm_timed_block_within_call(corrected));
+    it->usual_ns += (usual_ns - it->usual_ns) / trial_of(it)->pairs;
     lengthen(it, now_ns - comparison.pair_ns, recorded);
     rest(it);
 }
 
-static uint32_t calls_of_block(const unit *it)
+static uint32_t calls_of_block(const unit *it, uint32_t recorded)
 {
     if (!block_corrects(it))
         return it->scale * ORIGINAL;
-    return it->scale * (trial_of(it)->corrects ? CORRECTED : UNPAID);
+    return it->scale * (trial_of(it)->corrects && recorded >= FEW * PAIR ? CORRECTED : UNPAID);
 }
 
-static void begin_block(unit *it, stage at, uint64_t now_ns)
+static ffm_timed_block *current_block(const unit *it)
+{
+    return block_corrects(it) ? &comparison.corrected : &comparison.original;
+}
+
+static void begin_block(const unit *it, stage at, uint32_t recorded)
 {
     comparison.at = at;
-    comparison.block_ns = now_ns;
     comparison.waited = 0;
-    comparison.left = calls_of_block(it);
-    *(block_corrects(it) ? &comparison.corrected : &comparison.original) = (block){0};
+    comparison.left = calls_of_block(it, recorded);
+    *current_block(it) = (ffm_timed_block){0};
 }
 
 /* Whether a corrected block has lost already, whatever its other calls take. */
-static bool is_hopeless(const unit *it)
+static bool is_hopeless(const unit *it, uint32_t recorded)
 {
-    const double original_ns = original_first(it) ? per_call(&comparison.original) : it->original_ns;
+    const double original_ns = original_first(it) ? ffm_timed_block_per_call(&comparison.original) : it->original_ns;
     if (!block_corrects(it) || original_ns <= 0)
         return false;
     const double ns = (double)comparison.corrected.ns, so_far_ns = original_ns * comparison.corrected.calls;
-    return ns > HOPELESS * original_ns * calls_of_block(it) || (ns > HOPELESS * so_far_ns && ns > so_far_ns + slice_ns);
+    return ns > HOPELESS * original_ns * calls_of_block(it, recorded) ||
+           (ns > HOPELESS * so_far_ns && ns > so_far_ns + slice_ns);
 }
 
 /* Whether the last call but one of a block is to be the first of a burst, and this one, so long after the one before,
@@ -230,21 +232,20 @@ static bool waits_for_burst(unit *it, uint64_t since_ns, uint32_t recorded)
 static void advance(unit *it, uint64_t now_ns, uint64_t since_ns, uint64_t within_ns, uint32_t recorded)
 {
     if (comparison.at != DRAIN) {
-        block *now = block_corrects(it) ? &comparison.corrected : &comparison.original;
-        *now = (block){now->calls + 1, now_ns - comparison.block_ns, now->within_ns + within_ns};
+        ffm_timed_block_add(current_block(it), since_ns, within_ns, block_corrects(it) && comparison.left == 1);
         if (since_ns > within_ns && since_ns - within_ns > comparison.longest_ns)
             comparison.longest_ns = since_ns - within_ns;
     }
     if (!waits_for_burst(it, since_ns, recorded))
         comparison.left--;
     if (comparison.left > 0) {
-        if (comparison.at != DRAIN && is_hopeless(it))
+        if (comparison.at != DRAIN && is_hopeless(it, recorded))
             comparison.left = 1;
     } else if (comparison.at == SECOND) {
         finish(it, now_ns, recorded);
         return;
     } else {
-        begin_block(it, comparison.at == DRAIN ? FIRST : SECOND, now_ns);
+        begin_block(it, comparison.at == DRAIN ? FIRST : SECOND, recorded);
     }
     /* The last call of a block ends its work. */
     set_now(it, comparison.at != DRAIN && block_corrects(it) && comparison.left > 1);
@@ -267,12 +268,18 @@ static bool noticeable(const unit *it, uint64_t now_ns)
     return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * FFM_TRIAL_NOTICEABLE >= now_ns - it->first_ns;
 }
 
+/* Whether corrections that stay for want of proof seem to lose. To compare again costs nothing then. */
+static bool seems_to_lose(const unit *it)
+{
+    return trial_of(it)->corrects && trial_of(it)->slower > 0 && ffm_pairs_leave_open(&it->pairs, trial_of(it));
+}
+
 static bool is_due(const unit *it, uint64_t now_ns)
 {
     if (it->calls < it->due)
         return false;
     bool matters = noticeable(it, now_ns);
-    if (matters && trial_of(it)->pairs == 0)
+    if (matters && (trial_of(it)->pairs == 0 || seems_to_lose(it)))
         return true;
     return (matters || it->calls >= PATIENCE) && comparison.lost_ns * SHARE <= (double)(now_ns - comparison.opened_ns);
 }

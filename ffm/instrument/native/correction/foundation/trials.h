@@ -7,17 +7,20 @@
  * and some corrected, in turns of who comes first. Each block ends with an original call, whose wait ends the work that
  * the block left behind, so that a block pays for its own. The relative differences of the pairs are a sample; the
  * unit goes back to the original calls while their median is a loss beyond its standard error. A median, because on a
- * machine in use other programs disturb single blocks by many times what a correction costs. If the calls come in
- * bursts, blocks begin and end in the same place of a burst, because pauses between bursts would decide the comparison.
+ * machine in use other programs disturb single blocks by many times what a correction costs. How much calls within the
+ * blocks differ tells the error of a single pair, so that one is enough where the loss is large beside the noise. Where
+ * it is not, further pairs follow at once, up to a few. If the calls come in bursts, blocks begin and end in the same
+ * place of a burst, because pauses between bursts would decide the comparison.
  *
  * What few calls lose, comparisons hardly ever contain, and their median hides it. So the time in the unit's calls is
  * looked at between comparisons, too. If long ones lost more than the others gained, as many calls are left as they
  * are. If one of these is as long, that was the program's own; otherwise the unit goes back for good.
  *
  * Only one unit at a time is compared, while the others stay corrected: waits that follow each other save nothing one
- * by one. A corrected block that is clearly the slower one ends early. Comparisons together may cost at most a fiftieth
- * of the time beyond each unit's first, and those of a unit become rare. Units whose calls take no noticeable time
- * cannot cost much, and come last. */
+ * by one. A corrected block that is clearly the slower one ends early, and is short where there are few calls.
+ * Comparisons together may cost at most a fiftieth of the time beyond each unit's first, and beyond those of a unit
+ * that stays corrected though it seems to lose: to leave some of its calls as they are costs nothing. They become rare.
+ * Units whose calls take no noticeable time cannot cost much, and come last. */
 #ifndef FFM_REMEDY_TRIALS_H
 #define FFM_REMEDY_TRIALS_H
 
