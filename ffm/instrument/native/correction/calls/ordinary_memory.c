@@ -3,10 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "extras.h"
+#include "kernel.h"
 #include "pool.h"
 
 enum { PAGE = 4096, LOWEST = 1 << 16 }; /* the system maps nothing below */
@@ -25,6 +27,13 @@ static bool is_of_driver(uint64_t word)
            (word % PAGE != 0 && ffm_place_of(word - 1) != FFM_PLACE_PAGEABLE);
 }
 
+/* Asked of each launch's words that look like addresses, so by the cheapest call that tells: with MS_ASYNC alone, msync
+ * does nothing but fail where nothing is mapped. mincore takes twice as long, and four times where something is. */
+static bool is_mapped(uint64_t word)
+{
+    return ffm_kernel(SYS_msync, word & ~(uint64_t)(PAGE - 1), PAGE, MS_ASYNC, 0) == 0;
+}
+
 static bool is_readable(uint64_t word)
 {
     char byte;
@@ -34,9 +43,7 @@ static bool is_readable(uint64_t word)
 
 static bool is_ordinary(uint64_t word)
 {
-    unsigned char resident;
-    return word >= LOWEST && word < highest && !is_followed(word) &&
-           mincore((void *)(word & ~(uint64_t)(PAGE - 1)), 1, &resident) == 0 && !is_of_driver(word) &&
+    return word >= LOWEST && word < highest && !is_followed(word) && is_mapped(word) && !is_of_driver(word) &&
            is_readable(word);
 }
 
