@@ -168,28 +168,35 @@ def timing_uses(columns: Columns) -> Uses:
     )
     recording = [function.index for function in catalogue.with_effect(Effect.RECORD_EVENT)]
     records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
-    order = records[np.lexsort((columns["start"][records], columns["handle"][records]))]
-    operation: list[int] = []
-    time: list[int] = []
-    thread: list[int] = []
-    for row in asking.tolist():
-        for handle in (columns["handle"][row], columns["source"][row]):
-            mine = order[
-                np.searchsorted(columns["handle"][order], handle) : np.searchsorted(
-                    columns["handle"][order], handle, side="right"
-                )
-            ]
-            place = np.searchsorted(columns["start"][mine], columns["start"][row]) - 1
-            if place >= 0:
-                operation.append(int(mine[place]))
-                time.append(int(columns["start"][row]))
-                thread.append(int(columns["thread"][row]))
+    handle, start = columns["handle"], columns["start"]
+    # Both events of a query, one after the other: that in `handle`, and that in `source`.
+    rows = np.repeat(asking, 2)
+    event = np.column_stack((handle[asking], columns["source"][asking])).reshape(-1)
+    last = _last_before(handle[records], start[records], event, start[rows])
+    rows, last = rows[last >= 0], last[last >= 0]
     return Uses(
-        operation=np.array(operation, np.int64),
-        time=np.array(time, np.int64),
-        role=np.full(len(operation), Role.TIMING, np.uint8),
-        thread=np.array(thread, np.int64),
+        operation=records[last],
+        time=start[rows].astype(np.int64),
+        role=np.full(len(rows), Role.TIMING, np.uint8),
+        thread=columns["thread"][rows].astype(np.int64),
     )
+
+
+def _last_before(
+    handle: NDArray[np.uint64], time: NDArray[np.int64], wanted: NDArray[np.uint64], before: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each wanted handle, the place of the last one of it that is earlier than `before`; -1 for none."""
+    handles, times = np.concatenate((handle, wanted)), np.concatenate((time, before))
+    order = np.lexsort(
+        (np.arange(len(handles)) < len(handle), times, handles)
+    )  # of equal times, what is asked for first
+    latest = np.maximum.accumulate(np.where(order < len(handle), np.arange(len(order)), -1))
+    asked = np.flatnonzero(order >= len(handle))
+    candidate = order[np.maximum(latest[asked], 0)]
+    known = (latest[asked] >= 0) & (handles[candidate] == handles[order[asked]])
+    found = np.full(len(wanted), -1, np.int64)
+    found[order[asked[known]] - len(handle)] = candidate[known]
+    return found
 
 
 def host_function_uses(columns: Columns) -> Uses:

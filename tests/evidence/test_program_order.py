@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.program_order import operations_of
+from ffm.evidence.program_order import operations_of, timing_uses
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity.program import Action, Operations, Scope
 
 
-def order_of(*calls: dict[str, Any]) -> Operations:
-    """Describe calls of one thread; each names a `function` and the fields that differ from zero."""
+def columns_of(*calls: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return calls of one thread; each names a `function` and the fields that differ from zero."""
     defaults = {
         "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
         "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
@@ -25,7 +26,12 @@ def order_of(*calls: dict[str, Any]) -> Operations:
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     for name in ("destination", "source", "stream", "handle"):
         columns[name] = columns[name].astype(np.uint64)
-    return operations_of(columns)
+    return columns
+
+
+def order_of(*calls: dict[str, Any]) -> Operations:
+    """Describe such calls."""
+    return operations_of(columns_of(*calls))
 
 
 def test_each_wait_covers_what_it_names() -> None:
@@ -62,3 +68,29 @@ def test_work_that_the_cpu_can_hold_back_is_told_from_other_work() -> None:
     )
     work, held = Action.WORK, Action.HOLD
     assert found.action.tolist() == [work, held, work, held, work, held]
+
+
+def test_the_time_between_two_events_uses_the_last_record_of_each_before_the_query() -> None:
+    record = {"function": "cuEventRecord", "stream": 4096}
+    asked = {"function": "cuEventElapsedTime", "handle": 8, "source": 9}
+    found = timing_uses(
+        columns_of(
+            record | {"handle": 8},
+            record | {"handle": 9},
+            record | {"handle": 8},
+            record | {"handle": 9, "result": 1},  # fails
+            record | {"handle": 7},
+            asked,
+            record | {"handle": 8, "start": 6_500},
+            asked | {"start": 6_500},  # not yet recorded again
+            asked | {"handle": 5},  # never recorded
+            asked | {"result": 600},
+        )
+    )
+    assert list(zip(found.operation.tolist(), found.time.tolist(), strict=True)) == [
+        (2, 5_000),
+        (1, 5_000),
+        (2, 6_500),
+        (1, 6_500),
+        (1, 8_000),
+    ]
