@@ -51,8 +51,8 @@ VIEWS = (
     ("export", "--format", "perfetto", "-o", "all.pftrace"),
     ("path",),
 )
-OF_WAITING = ("graph", "path", "meetings", "gpu-times")
-"""The tables of what a run waits for, which only these views read."""
+OF_WAITING = ("gpu-times",)
+"""The tables that only views of what a run waits for read."""
 VIEWS_OF_WAITING = (
     ("path", "1"),
     ("path", "--if", "1=2x"),

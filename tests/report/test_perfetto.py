@@ -14,7 +14,6 @@ from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork, LockWaits
-from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.waiting.graph import build_graph
@@ -23,8 +22,6 @@ from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.files import write_document
 from ffm.results.stored import Results
-from ffm.results.waiting.files import WaitingFiles
-from ffm.results.waiting.run_path import likely_path
 from tests.model.given_times import given_gpu_times
 
 BEGIN = 1_000_000
@@ -140,14 +137,8 @@ def slices(content: bytes) -> Slices:
 def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Results:
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
-    files = WaitingFiles(folder)
-    save_gpu_times(None, timeline.start, folder / GPU_TIMES_FILE)
-    if work is None or not len(timeline):
-        files.write_nothing()
-    else:
-        inference = infer_gpu_times(timeline, work)
-        found = likely_path(timeline, work, inference, Replay(timeline, work, inference).threads)
-        files.write(found.graph, found.stretches, found.meetings)
+    inference = None if work is None else infer_gpu_times(timeline, work)
+    save_gpu_times(inference, timeline.start, folder / GPU_TIMES_FILE)
     return Results(folder, write_document(analysis, folder / "analysis.json"))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from nsight_reports import TRACES, needs_traces
@@ -14,8 +12,6 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.patterns import find_patterns
-from ffm.results.columnar.tables import read_table
-from ffm.results.waiting.files import GRAPH, MEETINGS, STRETCHES, WaitingFiles
 from ffm.results.waiting.run_path import RunPath, likely_path
 from ffm.sources.nsight import read_nsight
 from ffm.sources.profile import Profile
@@ -74,18 +70,16 @@ def holds(run: RunPath) -> None:
     idle = sum(use.idle for use in find_patterns(timeline, run.work, graph, run.meetings).gpu)
     assert int((blame.idle.end - blame.idle.begin).sum()) <= idle
     assert (graph.waited <= timeline.duration).all()
+    assert (graph.gpu_begin <= graph.gpu_end).all()
+    after = np.flatnonzero(graph.gpu_after >= 0)
+    assert (graph.gpu_end[graph.gpu_after[after]] < graph.gpu_end[after]).all()  # no work comes after itself
 
 
 @needs_traces
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in ONE_OF_EACH_KIND else pytest.mark.thorough) for name in NAMES]
 )
-def test_the_path_and_the_blame_of_a_trace_add_up(tmp_path: Path, name: str) -> None:
+def test_the_path_and_the_blame_of_a_trace_add_up(name: str) -> None:
     profile = profile_of(name)
     traced = profiled_run(profile, profile.calls.name.astype(np.int32))
-    run = found(traced.timeline, traced.work)
-    holds(run)
-    WaitingFiles(tmp_path).write(run.graph, run.stretches, run.meetings)
-    counts = {"rows": len(run.timeline), "threads": len(run.work.process_of_thread)}
-    for table, file in ((GRAPH, "graph"), (STRETCHES, "path"), (MEETINGS, "meetings")):
-        table.check(read_table(tmp_path / f"{file}.arrow"), counts)
+    holds(found(traced.timeline, traced.work))

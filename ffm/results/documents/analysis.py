@@ -230,14 +230,13 @@ UNPROVED = ("quick", "nsys", "pytorch", "otf2")
 class Analysis(Document, frozen=True, kw_only=True):
     """Stage 5 (dissertation 4.5): problems, benefits and groups.
 
-    `timeline` names the columnar file of the model, `gpu_times` that of the GPU's times; `graph`, `stretches` and
-    `meetings` those of what the run waited for (`ffm.results.waiting.files`). All but the first are empty if no single
+    `timeline` names the columnar file of the model, `gpu_times` that of the GPU's times, which is empty if no single
     operations are known.
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 16
-    tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times", "graph", "stretches", "meetings")
+    written: ClassVar[int] = 17
+    tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times")
     version: int = written
     application: str
     origin: Annotated[str, one_of("ffm", "quick", "diogenes", "nsys", "pytorch", "otf2")]
@@ -246,9 +245,6 @@ class Analysis(Document, frozen=True, kw_only=True):
     wall_s: Seconds
     timeline: TableFile
     gpu_times: TableFile = "gpu-times.arrow"
-    graph: TableFile = "graph.arrow"
-    stretches: TableFile = "path.arrow"
-    meetings: TableFile = "meetings.arrow"
     sites: list[Site]
     points: list[Group]
     folds: list[Group]

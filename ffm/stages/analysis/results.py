@@ -32,7 +32,6 @@ from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.variation import Variation
-from ffm.results.waiting.files import WaitingFiles
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.analysis.findings import Findings
@@ -64,8 +63,7 @@ def write_results(
     found = _estimated(findings, elsewhere, spilling, folder, tell)
     del findings
     found = _with_doubtful_paths(found, tell)
-    found = _with_likely_path(found, WaitingFiles(folder))
-    analysis = _summarized(found)
+    analysis = _summarized(_with_likely_path(found))
     tell("writing the results")
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
@@ -78,7 +76,7 @@ def analyse(
     `elsewhere`, `spilling` and `tell` are as for `Estimates`.
     """
     found = _with_doubtful_paths(_estimated(findings, elsewhere, spilling, None, tell), tell)
-    return _summarized(_with_likely_path(found, None)), found.membership
+    return _summarized(_with_likely_path(found)), found.membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +143,15 @@ def _with_doubtful_paths(found: _Found, tell: Tell) -> _Found:
     return replace(found, doubtful=doubtful, waits=replace(waits, inference=waits.inference.likely_alone()))
 
 
-def _with_likely_path(found: _Found, files: WaitingFiles | None) -> _Found:
-    """Find the path with the likely times, and write what the run waited for: there is too much of it to keep."""
+def _with_likely_path(found: _Found) -> _Found:
+    """Find the path with the likely times."""
     waits = found.waits
     if waits is None:
-        if files is not None:
-            files.write_nothing()
         return found
     give_back()
     path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
     give_back()
     agreed = agreement([places_of(path.stretches), *found.doubtful]) if found.doubtful else None
-    if files is not None:
-        give_back()
-        files.write(path.graph, path.stretches, path.meetings)
     guessed = guessed_work(waits.work, waits.inference)
     return _Found(found.analysis, found.membership, path=path, agreed=agreed, guessed=guessed, tried=waits.tried)
 
