@@ -10,68 +10,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model import compiled
 from ffm.model.estimators.faster import Faster
-from ffm.model.grouping import SPARE, looked_up, numbered, parts
-from ffm.model.groups.names import base_name, starts_a_thread
+from ffm.model.grouping import parts
 from ffm.model.lock_order import lock_waited
-from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting import cell_kernels
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
-from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
+from ffm.model.waiting.path import Path
 from ffm.results.documents.analysis import Analysis
-from ffm.results.documents.stacks import Frame
 from ffm.results.documents.waiting import Region
 from ffm.results.memory.heap import give_back
-from ffm.results.places import file_name, frame_place, place, told_apart
+from ffm.results.waiting.cells import Cells, CellTable
 from ffm.results.waiting.run_path import RunPath
-from ffm.results.waiting.sampled import REST, SampledFunction, SampledPair, Split, sampled_pairs
+from ffm.results.waiting.sampled import Split
 
-RegionKind = Literal["CPU", "call", "kernel", "transfer"]
-_Key = tuple[RegionKind, str, str]
-
-BEFORE = "before the first call"
-AFTER = "after the last call"
-_BESIDE = "beside "
-_NO_FRAMES = (_BESIDE, "before any kernel")
-"""What a profiler's trace without stacks has in place of frames."""
-_STUB = "__device_stub__"
 _NS = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The cells of the rows of a run, and of pieces of its path."""
-
-    of_call: NDArray[np.int32]
-    """For each row, the cell of its call; -1 if there is none."""
-    of_gpu: NDArray[np.int32]
-    after: NDArray[np.int32]
-    """For each row, the cell of the CPU work after it."""
-    before: int
-    """The cell of what comes before a thread's first call."""
-    timeline: Timeline
-    count: int
-
-    def of_pieces(self, path: Path) -> NDArray[np.int64]:
-        """Return the cell of each piece of a path; -1 for what passes before GPU work for which nothing accounts."""
-        cell = np.where(path.part == Part.GPU, self.of_gpu[path.row], self.of_call[path.row])
-        cell = np.where(path.part == Part.WORK, self.after[path.row], cell)
-        over = self.timeline.start[path.row] + self.timeline.duration[path.row]
-        cell = np.where((path.part == Part.UNKNOWN) & (path.end > over), -1, cell)
-        return np.asarray(np.where(path.part == Part.START, self.before, cell), np.int64)
-
-    def nanoseconds(self, run: RunPath, stretches: Stretches) -> NDArray[np.int64]:
-        """Return the nanoseconds of some stretches in each cell."""
-        owners = Owners(self.of_call, self.of_gpu, self.after, self.before, self.count)
-        return time_by_owner(run.timeline, run.work, run.graph, stretches, owners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +39,7 @@ class Regions:
     regions: list[Region]
     split: Split
     """How the cells of CPU work share out to regions."""
-    cells: _Cells
+    cells: Cells
     lines: list[dict[int, int]]
     """For each region, the nanoseconds that were sampled in each of its lines."""
     number: NDArray[np.int32]
@@ -147,7 +105,7 @@ def _before_first_calls(run: RunPath, less: float) -> NDArray[np.int64] | None:
 
 def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = None) -> Regions:
     """Return the regions of a run with their times. Where these are `told`, only the rows of each are found."""
-    table = _Table(analysis, run)
+    table = CellTable(analysis, run)
     cells = table.cells
     give_back()  # numbering the cells takes many columns, and so does finding blame
     cell_path_s = cells.nanoseconds(run, run.stretches) / _NS
@@ -192,136 +150,6 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
     )
 
 
-class _Table:
-    """Numbers for the cells of a run, in the order in which they are found, and the cells of its rows.
-
-    A cell is one region, except for CPU work between two sites that was sampled.
-    """
-
-    def __init__(self, analysis: Analysis, run: RunPath) -> None:
-        self._run = run
-        self._names = _Names(analysis)
-        self._sampled = sampled_pairs(analysis.sampled)
-        self._regions: dict[_Key, int] = {}
-        self._region_of_cell: list[int] = []
-        self._pair_of_cell: dict[int, SampledPair] = {}
-        self._cell_of_region: dict[int, int] = {}
-        self.lines: list[set[int]] = []
-        self.sampled_lines: list[dict[int, int]] = []
-        self.sites: list[set[int]] = []
-        site, works = run.timeline.site, run.graph.works
-        after = self._between_calls(site, len(analysis.sites))
-        of_site = np.full((2, len(analysis.sites)), -1, np.int32)
-        working = set(_distinct(site[works]))
-        transfers = set(_distinct(site[run.timeline.kind == Kind.TRANSFER]))
-        for one in _distinct(site):
-            of_site[0, one] = self._cell("call", *self._names.call(one), one)
-            if one in working:
-                kind: RegionKind = "transfer" if one in transfers else "kernel"
-                of_site[1, one] = self._cell(kind, *self._names.work(one), one)
-        before = self._cell("CPU", BEFORE, "", int(site[0]))
-        of_call, of_gpu = looked_up(of_site[0], site), looked_up(of_site[1], site)
-        of_gpu[~works] = -1
-        self.cells = _Cells(of_call, of_gpu, after, before, run.timeline, len(self._region_of_cell))
-
-    @property
-    def keys(self) -> list[_Key]:
-        """The regions' kinds, names, and places without lines."""
-        return list(self._regions)
-
-    def split(self, nanoseconds: NDArray[np.float64]) -> Split:
-        """Return how the cells, which took so long, share out to regions; new ones are numbered."""
-        rows: list[tuple[int, int, float]] = []
-        keys = self.keys
-        for cell, region in enumerate(self._region_of_cell):
-            pair = self._pair_of_cell.get(cell)
-            if pair is None:
-                rows.append((cell, region, 1.0))
-                continue
-            shares, rest = pair.shares(float(nanoseconds[cell]))
-            sites = self.sites[region]
-            for function, share in shares.items():
-                rows.append((cell, self._function(function, pair, sites), share))
-            if not shares and not rest:
-                rows.append((cell, region, 1.0))
-            if rest > 0:
-                _, name, where = keys[region]
-                other = self._region("CPU", name + REST, where, sites)
-                self.lines[other] |= self.lines[region]
-                rows.append((cell, other, rest))
-        return Split.of(rows)
-
-    def _function(self, function: SampledFunction, pair: SampledPair, sites: set[int]) -> int:
-        region = self._region("CPU", function.name, function.file, sites)
-        for line, nanoseconds in pair.lines(function).items():
-            self.sampled_lines[region][line] = self.sampled_lines[region].get(line, 0) + nanoseconds
-            if line:
-                self.lines[region].add(line)
-        return region
-
-    def totals(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the seconds of each cell, whether or not on the path, and how often it occurs."""
-        timeline, graph, cells = self._run.timeline, self._run.graph, self.cells
-        count = cells.count
-        total, counts = np.zeros((2, count), np.int64)
-        times = timeline.gap, timeline.duration, graph.waited, graph.gpu_begin, graph.gpu_end
-        owners = cells.after, cells.of_call, cells.of_gpu
-        compiled.run(cell_kernels.add_up, len(timeline), *times, *owners, total, counts)
-        return total / _NS, counts
-
-    def _between_calls(self, site: NDArray[np.int32], sites: int) -> NDArray[np.int32]:
-        """Number the CPU work after each row, by the pair of sites around it."""
-        thread = self._run.timeline.thread
-        if sites * (sites + 1) <= len(site) + SPARE:
-            first_rows = np.full(sites * (sites + 1), -1, np.int64)
-            compiled.run(cell_kernels.first_of_pairs, len(site), thread, site, sites, first_rows)
-            pairs = np.flatnonzero(first_rows >= 0)
-            cells = np.full(len(first_rows), -1, np.int32)
-            cells[pairs] = self._cells_of_pairs(pairs, sites)
-            compiled.run(
-                cell_kernels.look_up_pairs, len(site), thread, site, sites, cells, of_row := np.empty_like(site)
-            )
-            return of_row
-        after = np.full(len(site), sites, np.int64)
-        after[:-1] = np.where(thread[1:] == thread[:-1], site[1:], sites)
-        pair, example = numbered(site, after)
-        return self._cells_of_pairs(site[example] * (sites + 1) + after[example], sites)[pair]
-
-    def _cells_of_pairs(self, pairs: NDArray[np.int64], sites: int) -> NDArray[np.int32]:
-        """Return a cell for the CPU work between each pair of sites, as `cell_kernels` numbers pairs."""
-        of_pair = np.empty(len(pairs), np.int32)
-        for index, pair in enumerate(pairs.tolist()):
-            first, second = divmod(pair, sites + 1)
-            following = second if second < sites else None
-            name, file, lines = self._names.between(first, following)
-            sampled = None if following is None else self._sampled.get((first, following))
-            of_pair[index] = self._cell("CPU", name, file, first, sampled)
-            if sampled is None:
-                self.lines[self._region_of_cell[of_pair[index]]] |= lines
-        return of_pair
-
-    def _cell(self, kind: RegionKind, name: str, where: str, site: int, sampled: SampledPair | None = None) -> int:
-        region = self._region(kind, name, where, {site})
-        if sampled is None and region in self._cell_of_region:
-            return self._cell_of_region[region]
-        cell = len(self._region_of_cell)
-        self._region_of_cell.append(region)
-        if sampled is None:
-            self._cell_of_region[region] = cell
-        else:
-            self._pair_of_cell[cell] = sampled
-        return cell
-
-    def _region(self, kind: RegionKind, name: str, where: str, sites: set[int]) -> int:
-        index = self._regions.setdefault((kind, name, where), len(self._regions))
-        if index == len(self.sites):
-            self.sites.append(set())
-            self.lines.append(set())
-            self.sampled_lines.append({})
-        self.sites[index] |= sites
-        return index
-
-
 @dataclass(frozen=True, slots=True)
 class _Shares:
     """What the cells of a table are to blame for, and bounds of what they could save, in nanoseconds."""
@@ -339,7 +167,7 @@ class _Shares:
         return cls(none, none, none, none, none)
 
     @classmethod
-    def of(cls, run: RunPath, cells: _Cells) -> _Shares:
+    def of(cls, run: RunPath, cells: Cells) -> _Shares:
         count = cells.count
         blame = find_blame(run.timeline, run.work, run.graph, run.meetings)
 
@@ -362,15 +190,6 @@ class _Shares:
         return cls(work + idle, threads, passed_on.clip(0), bounds.faster + idle, bounds.even.astype(np.float64))
 
 
-def _distinct(site: NDArray[np.int32]) -> list[int]:
-    """Return the distinct sites of some rows, ascending."""
-    seen = np.zeros(int(site.max(initial=-1)) + 1, np.bool_)
-    for part in parts(len(site)):
-        seen[site[part]] = True
-    found: list[int] = np.flatnonzero(seen).tolist()
-    return found
-
-
 def _weighted(number: NDArray[np.integer], weights: NDArray[Any], count: int) -> NDArray[np.float64]:
     """Return the sum of the weights of each number below `count`."""
     sums: NDArray[np.float64] = np.bincount(number, weights=weights, minlength=count).astype(np.float64)
@@ -382,84 +201,3 @@ def _with_lines(file: str, lines: set[int]) -> str:
         return file
     least, most = min(lines), max(lines)
     return f"{file}:{least}" if least == most else f"{file}:{least}-{most}"
-
-
-class _Names:
-    """Names of calls, GPU work and CPU work, from the stacks of an analysis."""
-
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis = analysis
-        self._apart = {
-            index: way.removeprefix(" from ") for index, way in told_apart(analysis, range(len(analysis.sites))).items()
-        }
-        self._outer = [self._frames(index) for index in range(len(analysis.sites))]
-
-    def call(self, site: int) -> tuple[str, str]:
-        """Return the name and place of a site's call."""
-        where = place(self._analysis, site)
-        return where.call, self._apart.get(site, where.place)
-
-    def work(self, site: int) -> tuple[str, str]:
-        """Return the name and place of the GPU work of a site: the kernel's, if the driver told it or the stack shows
-        it.
-        """
-        name, at = self._shown_work(site)
-        kernels = list(dict.fromkeys(_unqualified(kernel) for kernel in self._analysis.sites[site].kernels))
-        if len(kernels) > 1:
-            return f"{kernels[0]} and {len(kernels) - 1} more", at
-        return (kernels[0] if kernels else name), at
-
-    def _shown_work(self, site: int) -> tuple[str, str]:
-        where = place(self._analysis, site)
-        call, at = self.call(site)
-        if where.caller.startswith(_BESIDE) and self._analysis.sites[site].kind != "transfer":
-            return where.caller.removeprefix(_BESIDE), ""
-        frames = self._analysis.stacks[self._analysis.sites[site].stack].frames
-        stubs = [index for index, frame in enumerate(frames) if frame.function.startswith(_STUB)]
-        if not stubs or stubs[-1] + 1 >= len(frames):
-            return call, at
-        launcher = frames[stubs[-1] + 2 : stubs[-1] + 3]
-        if launcher and launcher[0].file and launcher[0].line:
-            at = frame_place(self._analysis, launcher[0])
-        return base_name(frames[stubs[-1] + 1].function), at
-
-    def between(self, first: int, second: int | None) -> tuple[str, str, set[int]]:
-        """Return the function, the file and the lines of the CPU work between two sites' calls; None is the end."""
-        if second is None:
-            return AFTER, "", set()
-        before, after = self._outer[first], self._outer[second]
-        common: tuple[Frame, Frame] | None = None
-        for index, (one, other) in enumerate(zip(before, after, strict=False)):
-            if one.function != other.function or one.module != other.module:
-                break
-            common = one, other
-            # The address of a function with an inlined call is that of the innermost one, so only its line counts.
-            inlines = _inlines(before, index) and _inlines(after, index)
-            if one.line != other.line or (one.offset != other.offset and not inlines):
-                break
-        if common is None or not common[0].function:
-            call, at = self.call(first)
-            return f"after {call}", at, set()
-        own, other = common
-        return base_name(own.function), file_name(own.file), {one.line for one in (own, other) if one.line}
-
-    def _frames(self, site: int) -> list[Frame]:
-        """Return the frames of the program on a site's stack, outermost first: from its start to the caller."""
-        described = self._analysis.sites[site]
-        frames = self._analysis.stacks[described.stack].frames
-        caller = next((index for index, frame in enumerate(frames) if frame.function == described.caller), 0)
-        return [
-            frame
-            for frame in reversed(frames[caller:])
-            if not starts_a_thread(frame.function) and not frame.function.startswith(_NO_FRAMES)
-        ]
-
-
-def _unqualified(kernel: str) -> str:
-    """Return a kernel's name without the namespaces, template arguments and parameters: there is room for little."""
-    return base_name(kernel).rpartition("::")[2]
-
-
-def _inlines(frames: Sequence[Frame], index: int) -> bool:
-    """Return whether what a frame called was inlined; frames are ordered outermost first."""
-    return index + 1 < len(frames) and frames[index + 1].inlined
