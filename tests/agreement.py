@@ -8,7 +8,7 @@ from ffm.report.fold import FoldSite, FoldView, Part, fold
 from ffm.report.lines import lines
 from ffm.report.numbers import Estimator, Saving
 from ffm.report.overview import Overview, overview
-from ffm.report.remedies.advice import RemedyKind
+from ffm.report.remedies.remedy import RemedyKind
 from ffm.report.remedies.view import RemedyView, remedies_view
 from ffm.report.site import site
 from ffm.results.stored import Results

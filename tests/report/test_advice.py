@@ -8,15 +8,9 @@ import msgspec
 import pytest
 
 from ffm.report.python.frameworks import CUPY, PYTHON, TORCH, Framework
-from ffm.report.remedies.advice import (
-    MemoryLink,
-    PartialDownload,
-    PlaceToChange,
-    ProblemSite,
-    RemedyKind,
-    identify_remedies,
-)
+from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
+from ffm.report.remedies.remedy import MemoryLink, PartialDownload, PlaceToChange, ProblemSite, RemedyKind
 from ffm.results.documents.site import Verdict
 from ffm.results.vocabulary import Because
 from tests.report.sample_analysis import sample_analysis

@@ -7,7 +7,7 @@ from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
 from ffm.report.python.frameworks import framework_of_site, in_copy
-from ffm.report.remedies.advice import MemoryLink, PartialDownload, ProblemSite
+from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.vocabulary import Because

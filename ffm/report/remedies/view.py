@@ -10,8 +10,9 @@ from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.places import site_saving
 from ffm.report.python.fetching import FetchingWaits, fetching_waits
-from ffm.report.remedies.advice import Remedy, RemedyKind, identify_remedies
+from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
+from ffm.report.remedies.remedy import Remedy, RemedyKind
 from ffm.report.remedies.uncorrected import why_not
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines

@@ -1,0 +1,209 @@
+"""What to change about transfers: those that wait, those that repeat others, and downloads of what nobody touches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ffm.report.python.frameworks import Framework
+from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite, Remedy, RemedyKind, remedy_for
+
+UNPROVED_UPLOAD = "Not shown: that the host data stays the same with other input."
+UNPROVED_DOWNLOAD = "Not shown: that no kernel changes the data in between with other input."
+
+
+def synchronous_transfer(problem: ProblemSite) -> Remedy:
+    """Return the remedy for a transfer that waits although nothing needs that, or waits too early."""
+    asynchronous = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
+    pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
+    if pageable and "Async" in problem.call:
+        steps = ["The call is asynchronous, but a copy from the device to pageable memory waits."]
+    elif problem.framework is not None and not problem.sets_memory:
+        steps = [problem.framework.asynchronous]
+    else:
+        steps = [f"Use {asynchronous} on the stream of the work that uses the data."]
+    if problem.framework is not None and (problem.misplaced or (problem.downloads and problem.keep)):
+        steps.insert(
+            0,
+            "Keep the values on the GPU, and fetch them where they are used, or all together after the loop.",
+        )
+    if pageable and problem.framework is not None:
+        steps.append(problem.framework.pinned)
+    elif pageable:
+        steps.append(
+            "Pin the host memory, or the copy waits anyway: allocate it with cudaMallocHost instead of malloc or "
+            "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
+        )
+        steps += _unobserved(pageable)
+        if not problem.downloads:
+            steps.append(
+                "The copy then reads that memory while the program goes on: write or free it only after waiting for "
+                "an event recorded after the copy, or use several buffers in turn."
+            )
+    elif any(link.role == "host memory" and link.memory != "managed" for link in problem.memory):
+        steps.append("The host memory is already pinned, as an asynchronous copy requires.")
+    steps += _kept(problem)
+    occurrences = problem.unnecessary or problem.misplaced
+    return remedy_for(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
+
+
+def _unobserved(pageable: list[MemoryLink]) -> list[str]:
+    """Return what is to be said of memory whose allocation is not among the places to change."""
+    unknown = sum(link.occurrences for link in pageable if link.allocation is None)
+    if not unknown:
+        return []
+    where = "it is on a stack, in a global variable, or smaller than 1 KiB."
+    if all(link.allocation is None for link in pageable):
+        return [f"Its allocation was not observed: {where}"]
+    total = sum(link.occurrences for link in pageable)
+    return [
+        f"In {unknown:,} of {total:,} transfers, the pageable memory is from none of the allocations below: {where}"
+    ]
+
+
+def _kept(problem: ProblemSite) -> list[str]:
+    """Return what must wait after the change, because the conditional verdicts rely on it. Of a download that nobody
+    touched, that is what frees or overwrites its memory.
+    """
+    steps = []
+    untouched = problem.download is not None and problem.download.touched_bytes == 0
+    if any(site != problem.site for site in problem.keep):
+        relies = "what frees or overwrites the memory" if untouched else "a first use of the data"
+        steps.append(
+            "Keep the synchronization named below, also if it is part of the same line, or wait elsewhere for the same "
+            f"work: {relies} relies on it."
+        )
+    needed = problem.count - problem.unnecessary
+    if needed and problem.unnecessary:
+        before = "the memory is freed or overwritten otherwise" if untouched else "the other first uses"
+        steps.append(
+            f"Before {before}, wait with cudaStreamSynchronize: {needed:,} of {problem.count:,} calls are needed for "
+            f"{'that' if untouched else 'them'}."
+        )
+    return steps
+
+
+def managed_memset(problem: ProblemSite) -> Remedy:
+    """Return the remedy for a set that waits because the CPU can access the memory."""
+    steps = [
+        "Where the CPU touches the memory next, set it with memset: cudaMemset waits on memory that the CPU can "
+        "access.",
+        "Where the GPU touches it next, use cudaMemsetAsync on the stream of that work.",
+    ]
+    return remedy_for(problem, RemedyKind.MANAGED_MEMSET, problem.unnecessary, steps, "destination")
+
+
+def repeated_transfer(problem: ProblemSite) -> Remedy:
+    """Return the remedy for transfers of bytes that went to the same place before."""
+    if problem.changed:
+        steps = _only_when_changed(problem)
+    elif problem.downloads:
+        steps = [
+            "Download the data once and keep the host's copy: each call brought the same bytes.",
+            UNPROVED_DOWNLOAD,
+        ]
+    elif problem.repeat:
+        there = "copy from there instead (cudaMemcpyAsync, device to device)"
+        steps = [
+            f"Keep the data on the device in a buffer of its own, and "
+            f"{there if problem.framework is None else 'fill the other one from there'}: each call sent the same "
+            "bytes, but its destination was written or reallocated in between, so the call cannot just be left out.",
+            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
+            "Where it was only reallocated, keep the buffer: then one upload before the loop is enough.",
+            UNPROVED_UPLOAD,
+        ]
+    else:
+        steps = [
+            "Upload the data once, before the loop, and leave this call out: "
+            + (
+                "each sent the same bytes, but what the device held was not looked at."
+                if not problem.no_op
+                else f"the device held the same bytes already at each of the {problem.no_op:,} calls at which it was "
+                f"looked at, of {problem.no_op + problem.unseen:,}."
+                if problem.unseen
+                else "the device held the same bytes already at each call."
+            ),
+            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
+            f"{UNPROVED_UPLOAD} Nor that no kernel writes the buffer then: if one may, keep the data in a second "
+            "buffer, and copy from there on the device.",
+        ]
+    if problem.framework is None and not problem.changed and not problem.downloads:
+        steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
+    if problem.framework is not None and problem.framework.name:
+        steps.append(
+            f"The saving is at least what is shown: it counts the driver's calls alone. What {problem.framework.name} "
+            "does itself for a call that is left out, such as copying the array to pinned memory first, is saved, too."
+        )
+    return remedy_for(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
+
+
+def _in_words_of(framework: Framework) -> str:
+    return f"In {framework.name}: {framework.sent_once}" if framework.name else framework.sent_once
+
+
+def _only_when_changed(problem: ProblemSite) -> list[str]:
+    """Return the steps for transfers of which some were needed."""
+    occurrences = problem.repeated
+    call = (
+        "brought bytes that the host already held"
+        if problem.downloads
+        else "sent bytes that the device was sent before"
+    )
+    but = "but, besides the first," if occurrences + problem.changed < problem.count else "but"
+    place = "from" if problem.downloads else "to"
+    elsewhere = f", or the same {place} another place" if problem.elsewhere else ""
+    steps = [
+        f"Keep this call, and skip it only while the data is unchanged: {occurrences:,} of {problem.count:,} calls "
+        f"{call}, {but} {problem.changed:,} transferred others{elsewhere}."
+    ]
+    if problem.downloads:
+        steps.append("Download again only after work that may have written the data.")
+    else:
+        steps.append("Note where the host writes the data, and upload it again only then.")
+        if problem.changed > 1:
+            steps.append("If the same bytes come back after others, keep each of them in a buffer on the device.")
+    if problem.repeat and not problem.downloads:
+        steps.append(
+            "Its destination was written or reallocated in between: keep the unchanged data in a second buffer on the "
+            "device, and copy from there."
+        )
+    return steps
+
+
+def steps_to_smaller(download: PartialDownload) -> list[str]:
+    """Return the steps to a smaller download."""
+    steps = [download.text]
+    if download.touched_bytes == 0:
+        steps.append(f"Remove the download: that saves at most {download.saving_s:.4f} s.")
+    elif _is_whole(download):
+        steps.append(
+            f"Download only where the data is used: {download.untouched:,} of {download.watched:,} downloads were "
+            "overwritten or freed untouched. The others are needed, nearly whole."
+        )
+    elif download.last - download.first <= download.bytes // 2:
+        steps.append(
+            f"Download only that part: {download.last - download.first:,} bytes from byte {download.first:,} on."
+        )
+    else:
+        steps.append(
+            "The touched bytes are scattered: gather them in a kernel and download the result, or copy rows with "
+            "cudaMemcpy2D."
+        )
+    if download.watched < download.of:
+        steps.append(
+            f"First check how the program uses the other {download.of - download.watched:,} downloads: they were not "
+            "watched to the end."
+        )
+    return steps
+
+
+def _is_whole(download: PartialDownload) -> bool:
+    """Return whether the downloads of which anything was touched were touched for the larger part."""
+    used = download.watched - download.untouched
+    return download.untouched > 0 and download.touched_bytes > used * download.bytes // 2
+
+
+def partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy:
+    """Return the remedy for downloads of which nothing is wrong but how much they bring."""
+    steps = steps_to_smaller(download)
+    made = remedy_for(problem, RemedyKind.PARTIAL_DOWNLOAD, download.watched, steps, "host memory")
+    return replace(made, of=download.of, benefit_s=download.saving_s)
