@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.layout import DECLARATIONS, constant, record_type
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "recording-format.md").read_text(encoding="utf-8")
-LAYOUT = (ROOT / "ffm" / "instrument" / "native" / "record" / "layout.h").read_text(encoding="utf-8")
+LAYOUT = "\n".join(header.read_text(encoding="utf-8") for header in DECLARATIONS)
 
 
 def test_the_page_names_the_version_and_the_sizes() -> None:

@@ -11,10 +11,16 @@ import ffm
 import ffm.instrument
 from ffm.errors import InstrumentError
 from ffm.instrument.library import COLLECTOR, LIBRARIES, native_library
+from ffm.instrument.recording.layout import DECLARATIONS
 from ffm.instrument.session import permissions
 
 HEADER = "instrument/native/collector/collector.h"
-OTHERS = ("collector/callbacks.h", "collector/modes.h", "record/layout.h", "watch/detection/trace_calls.h")
+OTHERS = (
+    "collector/callbacks.h",
+    "collector/modes.h",
+    "watch/detection/trace_calls.h",
+    *(f"record/{header.name}" for header in DECLARATIONS),
+)
 """With which the collector must agree, too."""
 
 

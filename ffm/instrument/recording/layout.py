@@ -1,4 +1,4 @@
-"""The recording's binary layout, read from the C declarations that the collector is compiled with.
+"""The binary layout of recordings and plans, read from the C declarations that the collector is compiled with.
 
 They are few and plain, and every stage needs them when it starts: a parser for all of C takes longer to import than
 they take to read.
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-DECLARATIONS = Path(__file__).parents[1] / "native" / "record" / "layout.h"
+_RECORD = Path(__file__).parents[1] / "native" / "record"
+DECLARATIONS = tuple(_RECORD / name for name in ("layout.h", "stack_layout.h", "thread_layout.h", "plan_layout.h"))
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _ENUMERATION = re.compile(r"\benum\s*\{(.*?)\}", re.DOTALL)
@@ -74,14 +75,14 @@ def constants() -> dict[str, int]:
 
 @cache
 def _declarations() -> str:
-    return _COMMENT.sub(" ", DECLARATIONS.read_text())
+    return _COMMENT.sub(" ", "\n".join(header.read_text() for header in DECLARATIONS))
 
 
 def _declared(text: str) -> tuple[str, int]:
     """Return the name of a field and how many elements it has; 0 if it is no array."""
     matched = _FIELD.fullmatch(text.strip())
     if matched is None:
-        raise ValueError(f"{DECLARATIONS} has a field of another form than `name` or `name[8]`: {text.strip()}")
+        raise ValueError(f"{_RECORD} declares a field of another form than `name` or `name[8]`: {text.strip()}")
     name, length = matched.groups()
     return name, 0 if length is None else int(length)
 

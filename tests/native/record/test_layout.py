@@ -25,8 +25,9 @@ def test_constants_and_structures_are_those_of_the_compiler(tmp_path: Path) -> N
                 f"(__typeof__({element}))-1 < 0);"
             )
     source = tmp_path / "layout.c"
+    included = "".join(f'#include "{header}"\n' for header in DECLARATIONS)
     source.write_text(
-        f'#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "{DECLARATIONS}"\n'
+        f"#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n{included}"
         f"int main(void) {{ {' '.join(asked)} return 0; }}\n"
     )
     subprocess.run(["gcc", "-w", "-o", tmp_path / "layout", source], check=True)
@@ -36,6 +37,6 @@ def test_constants_and_structures_are_those_of_the_compiler(tmp_path: Path) -> N
 
 
 def test_no_declaration_is_passed_over() -> None:
-    text = DECLARATIONS.read_text()
+    text = "".join(header.read_text() for header in DECLARATIONS)
     assert text.count("typedef struct") == len(structures())
     assert {word.rstrip(",;") for word in text.split() if word.startswith("FFM_CHUNK_")} <= constants().keys()

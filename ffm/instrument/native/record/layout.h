@@ -1,5 +1,6 @@
-/* The binary layout of a recording. The C compiler and ffm/instrument/recording/layout.py both read it as it stands, so
- * it may contain only plain declarations.
+/* The binary layout of a recording: its file, and the records of operations, memory and kernels. stack_layout.h and
+ * thread_layout.h have further records. The C compiler and ffm/instrument/recording/layout.py both read these files as
+ * they stand, so they may contain only plain declarations.
  *
  * A recording is one file per process: a header in the first FFM_HEADER_BYTES, then consecutive chunks. Each chunk has
  * records of one kind and one thread. A chunk's `used` grows after a record is complete, so the file of a killed writer
@@ -52,21 +53,6 @@ enum {
     FFM_ORDINARY_ANYTHING = 3, /* the driver does not tell which parameters it has, or these are of no known form */
     FFM_ORDINARY_GRAPH = 4     /* it is in a graph */
 };
-
-/* What a plan begins with, which a stage writes for a library in the program. The keys of the stacks to watch follow:
- * FFM_KEY_BYTES each, sorted. */
-typedef struct {
-    char magic[8]; /* "FFMWATCH" */
-    uint32_t version;
-    uint32_t count;
-} ffm_plan_header;
-
-/* Bytes of a kernel's parameters that it never reads, counted from the first parameter. A file of these begins with an
- * ffm_plan_header whose magic is "FFMUNREA", and is in the order of these fields. */
-typedef struct {
-    uint64_t name_high, name_low; /* XXH3-128 of the kernel's name */
-    uint32_t begin, end;          /* before `end` */
-} ffm_unread;
 
 enum { FFM_PACKED_SLOTS = 256, FFM_PACKED_SIZES = 8 /* the bit where the sizes begin */ };
 
@@ -151,82 +137,6 @@ enum { FFM_LEADS_NOWHERE = 1 };
 
 /* The code has no variables in the device's memory, but for constants. */
 enum { FFM_CODE_WITHOUT_VARIABLES = 1 };
-
-/* A distinct call stack. Its FFM_INNER_FRAMES innermost frames are a chain, and those outside of them another one;
- * likewise those of its Python functions. Stacks differ little in their outer frames, and little in their inner ones:
- * so most chains belong to many of them.
- *
- * In Python, one place can show several native stacks: the interpreter specializes its instructions as a program runs,
- * and then takes other paths through its own code. They count as one stack here, with the frames seen first. */
-typedef struct {
-    uint32_t number;
-    uint32_t inner;        /* number of an ffm_chained_frame, the outermost of its chain; 0 for none */
-    uint32_t outer;        /* likewise, the innermost of its chain */
-    uint32_t python_inner; /* the same of ffm_chained_python_frame */
-    uint32_t python_outer;
-    uint32_t truncated; /* whether its outer end was cut off because it was deeper than can be recorded */
-    uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
-                           these (file, function, line, column) and of the native frames outside of the interpreter */
-} ffm_stack;
-
-/* A frame and the rest of its chain: `next` is the number of the next frame, or 0. Frames are numbered from 1 as they
- * are recorded, and `next` before what it follows. */
-typedef struct {
-    uint32_t next;
-    uint32_t module; /* as in ffm_frame */
-    uint64_t offset;
-} ffm_chained_frame;
-
-/* The same for Python functions, with numbers of their own. The highest bit of the column is set if it is an entry (as
- * in ffm_python_frame). */
-typedef struct {
-    uint32_t next;
-    uint32_t code;
-    uint32_t line;
-    uint32_t column;
-} ffm_chained_python_frame;
-
-enum { FFM_INNER_FRAMES = 12, FFM_COLUMN_BITS = 31 };
-
-/* No stack has more frames, and no process more stacks: their numbers are below. */
-enum { FFM_MAX_FRAMES = 192, FFM_MAX_PYTHON_FRAMES = 128, FFM_MOST_STACKS = 1 << 20 };
-
-typedef struct {
-    uint32_t module; /* FFM_NO_MODULE if no file is mapped */
-    uint32_t reserved;
-    uint64_t offset; /* from the module's load base; without a module, the address itself */
-} ffm_frame;
-
-enum { FFM_NO_MODULE = 0xFFFFFFFF };
-
-/* An active Python function. The interpreter calls itself for some frames: those are entries, and each has a native
- * frame of its evaluation function. */
-typedef struct {
-    uint32_t code; /* FFM_NO_CODE for an entry whose function was not on the stack */
-    uint32_t line;
-    uint32_t column; /* of the expression's first byte, from 1; 0 if unknown */
-    uint32_t flags;
-} ffm_python_frame;
-
-enum { FFM_PYTHON_ENTRY = 1 };
-enum { FFM_NO_CODE = 0xFFFFFFFF };
-
-/* A Python function, followed by its file and its qualified name in UTF-8, padded together to a multiple of 8. */
-typedef struct {
-    uint32_t number;
-    uint32_t first_line;
-    uint32_t file_bytes;
-    uint32_t name_bytes;
-} ffm_python_code;
-
-/* A mapped file, followed by `path_bytes` of path, padded to a multiple of 8. */
-typedef struct {
-    uint32_t number;
-    uint32_t path_bytes;
-    uint64_t base;
-    uint8_t build_id[20];
-    uint32_t build_id_bytes;
-} ffm_module;
 
 /* Flags of a content record. */
 enum {
@@ -411,51 +321,6 @@ typedef struct {
     uint32_t frames;
     uint32_t python_frames;
 } ffm_sample;
-
-/* Kinds of records about the life of a thread. */
-enum {
-    FFM_LIFE_STARTED = 1, /* the thread `by` has started it, with pthread_create(3) */
-    FFM_LIFE_JOINED = 2,  /* the thread `by` has joined it */
-    FFM_LIFE_FIRST = 3    /* it made its first driver call, and got the number `number` */
-};
-
-/* A moment in the life of a thread (stage 2). Threads are named as pthread_self(3) does, which can name several
- * threads one after the other. So threads that never call the driver, or were started before it was loaded, have
- * records, too. */
-typedef struct {
-    uint64_t time; /* of FFM_LIFE_STARTED before the call, of FFM_LIFE_JOINED after it */
-    uint64_t name;
-    uint64_t by;
-    uint32_t number;
-    uint32_t kind;
-} ffm_life;
-
-enum {
-    FFM_MOST_LOCK_WAITS = 1 << 16, /* the first of a process are recorded */
-    FFM_SHORTEST_LOCK_WAIT = 20000 /* nanoseconds: waking a thread takes about as long */
-};
-
-/* A wait of a thread, outside of driver calls, that ended because another one let go what it waited for: a lock, a
- * condition variable, a semaphore or a barrier of the C library (stage 2). */
-typedef struct {
-    uint64_t since;
-    uint64_t released; /* when the other thread was about to let it go, for the last time before the wait ended */
-    uint32_t waiter;   /* their numbers */
-    uint32_t releaser;
-} ffm_lock_wait;
-
-enum { FFM_NO_THREAD = 0xFFFFFFFF };
-
-/* What the kernel counted of a thread until its end, or the process's, in nanoseconds (stage 2). The first one of a
- * process is none of a thread, and is from the begin of the recording. */
-typedef struct {
-    uint64_t time;
-    uint64_t process_ran; /* processor time of all threads of the process */
-    uint64_t ran;         /* of the thread */
-    uint64_t delayed;     /* it could have run, and had no processor */
-    uint32_t number;      /* of the thread, or FFM_NO_THREAD */
-    uint32_t processors;  /* on how many the process may run, in its first record */
-} ffm_processor_time;
 
 /* A CUDA context (stage 2). */
 typedef struct {
