@@ -49,7 +49,7 @@ def costs(library: Path) -> tuple[float, float] | None:
 @cache
 def guarded_functions() -> tuple[str, ...]:
     """Return the C library functions that the library guards while downloads are pending, in its order."""
-    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|OTHER"
+    kinds = "BUFFER|VECTOR|MESSAGES|STRUCTURE|PROCESS|SIGNAL|OTHER"
     return tuple(re.findall(rf"^(?:{kinds})\((\w+)[,)]", GUARDED_FUNCTIONS.read_text(), re.MULTILINE))
 
 

@@ -42,6 +42,7 @@ static const char *const guarded[] = {
 #define MESSAGES(name, many) #name,
 #define STRUCTURE(name) #name,
 #define PROCESS(name) #name,
+#define SIGNAL(name) #name,
 #define OTHER(name) #name,
 #include "guarded_functions.def"
 };

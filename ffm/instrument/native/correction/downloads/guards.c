@@ -3,7 +3,6 @@
 #include "guards.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,38 +11,18 @@
 
 #include "counters.h"
 #include "delivery.h"
+#include "guard_calls.h"
 #include "kernel.h"
 #include "late.h"
 #include "maps.h"
+#include "signal_guards.h"
 #include "unwinding.h"
 #include "uses.h"
-
-typedef uint64_t word;
-typedef word (*plain_function)(word, word, word, word, word, word);
-
-enum {
-#define BUFFER(name, address, bytes) GUARD_##name,
-#define VECTOR(name) GUARD_##name,
-#define MESSAGES(name, many) GUARD_##name,
-#define STRUCTURE(name) GUARD_##name,
-#define PROCESS(name) GUARD_##name,
-#define OTHER(name) GUARD_##name,
-#include "guarded_functions.def"
-#undef BUFFER
-#undef VECTOR
-#undef MESSAGES
-#undef STRUCTURE
-#undef PROCESS
-#undef OTHER
-    GUARDS
-};
-
-enum { SIGNALS = 65 };
 
 static plain_function originals[GUARDS];
 static const void *addresses[GUARDS];
 
-static plain_function original(uint32_t guard)
+plain_function ffm_guard_original(uint32_t guard)
 {
     plain_function code;
     /* Another thread can arrive between the patch and the bind that follows it. */
@@ -51,9 +30,6 @@ static plain_function original(uint32_t guard)
         __builtin_ia32_pause();
     return code;
 }
-
-#define PARAMETERS word a, word b, word c, word d, word e, word f
-#define ARGUMENTS a, b, c, d, e, f
 
 static void deliver(word start, word bytes)
 {
@@ -109,19 +85,19 @@ static word call_with(uint32_t guard, span used, PARAMETERS)
     const uint32_t use = ffm_uses_begin(used.start, used.end);
     if (ffm_late_busy() && used.end != 0)
         deliver(used.start, used.end - used.start);
-    const word result = original(guard)(ARGUMENTS);
+    const word result = ffm_guard_original(guard)(ARGUMENTS);
     ffm_uses_end(use);
     return result;
 }
 
 /* A call of the kernel that does nothing if it meets a closed page. */
-static word again_where_closed(uint32_t guard, PARAMETERS)
+word ffm_guard_again_where_closed(uint32_t guard, PARAMETERS)
 {
-    const word result = original(guard)(ARGUMENTS);
+    const word result = ffm_guard_original(guard)(ARGUMENTS);
     if (!ffm_late_busy() || (result != (word)-1 && (int)result != -1) || errno != EFAULT)
         return result;
     deliver_all();
-    return original(guard)(ARGUMENTS);
+    return ffm_guard_original(guard)(ARGUMENTS);
 }
 
 #define BUFFER(name, address, bytes)                                                                                   \
@@ -143,15 +119,16 @@ static word again_where_closed(uint32_t guard, PARAMETERS)
 #define STRUCTURE(name)                                                                                                \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
-        return again_where_closed(GUARD_##name, ARGUMENTS);                                                            \
+        return ffm_guard_again_where_closed(GUARD_##name, ARGUMENTS);                                                  \
     }
 #define PROCESS(name)                                                                                                  \
     static word guard_##name(PARAMETERS)                                                                               \
     {                                                                                                                  \
         if (ffm_downloads_pending())                                                                                   \
             deliver_all();                                                                                             \
-        return original(GUARD_##name)(ARGUMENTS);                                                                      \
+        return ffm_guard_original(GUARD_##name)(ARGUMENTS);                                                            \
     }
+#define SIGNAL(name)
 #define OTHER(name)
 #include "guarded_functions.def"
 #undef BUFFER
@@ -159,13 +136,14 @@ static word again_where_closed(uint32_t guard, PARAMETERS)
 #undef MESSAGES
 #undef STRUCTURE
 #undef PROCESS
+#undef SIGNAL
 #undef OTHER
 
 static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
 {
     if (ffm_downloads_pending() && (d & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
         deliver(a, b);
-    word mapped = original(GUARD_mmap)(ARGUMENTS);
+    word mapped = ffm_guard_original(GUARD_mmap)(ARGUMENTS);
     if (mapped != (word)MAP_FAILED && (d & MAP_STACK))
         ffm_maps_stack(mapped, mapped + b);
     ffm_maps_changed();
@@ -223,14 +201,14 @@ static word guard_syscall(PARAMETERS, word g)
         deliver_all();
     for (int i = 0; i < 6 && ffm_downloads_pending(); i++)
         deliver(arguments[i], 1);
-    return ((seven_argument_function)(uintptr_t)original(GUARD_syscall))(a, b, c, d, e, f, g);
+    return ((seven_argument_function)(uintptr_t)ffm_guard_original(GUARD_syscall))(a, b, c, d, e, f, g);
 }
 
 static word guard_munmap(PARAMETERS)
 {
     if (ffm_downloads_pending())
         deliver(a, b);
-    word result = original(GUARD_munmap)(ARGUMENTS);
+    word result = ffm_guard_original(GUARD_munmap)(ARGUMENTS);
     ffm_maps_unmapped(a, a + b);
     return result;
 }
@@ -241,7 +219,7 @@ static word guard_munmap(PARAMETERS)
     {                                                                                                                  \
         if (ffm_downloads_pending())                                                                                   \
             deliver(a, b);                                                                                             \
-        word result = original(GUARD_##name)(ARGUMENTS);                                                               \
+        word result = ffm_guard_original(GUARD_##name)(ARGUMENTS);                                                     \
         ffm_maps_changed();                                                                                            \
         return result;                                                                                                 \
     }
@@ -252,140 +230,9 @@ static word guard_mremap(PARAMETERS)
 {
     if (ffm_downloads_pending())
         deliver(a, b);
-    word result = original(GUARD_mremap)(ARGUMENTS);
+    word result = ffm_guard_original(GUARD_mremap)(ARGUMENTS);
     ffm_maps_unmapped(a, a + b);
     return result;
-}
-
-/* The program has its own handler for faults: nothing may be pending any more. */
-static void hand_over(int number)
-{
-    if (number == SIGSEGV)
-        ffm_downloads_deliver_all(&ffm_counters->deliveries_called, true);
-}
-
-/* A fault while its signal is blocked would end the program. So it never is; the program is told what it asked for. */
-static const sigset_t *with_faults(word given, sigset_t *room)
-{
-    const sigset_t *set = (const sigset_t *)given;
-    if (set == NULL || sigismember(set, SIGSEGV) != 1)
-        return set;
-    *room = *set;
-    sigdelset(room, SIGSEGV);
-    return room;
-}
-
-static void (*hidden)(int, siginfo_t *, void *);
-
-void ffm_guards_hide(void (*handler)(int, siginfo_t *, void *))
-{
-    __atomic_store_n(&hidden, handler, __ATOMIC_RELEASE);
-}
-
-static bool is_hidden(const struct sigaction *action)
-{
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == __atomic_load_n(&hidden, __ATOMIC_ACQUIRE);
-}
-
-/* Whether the program's handlers of signals were to block faults. */
-static bool handlers_block[SIGNALS];
-
-static word guard_sigaction(PARAMETERS)
-{
-    const uint32_t number = (uint32_t)a;
-    const bool known = number < SIGNALS;
-    const bool blocked = known && __atomic_load_n(&handlers_block[number], __ATOMIC_RELAXED);
-    struct sigaction without, before;
-    if (b != 0) {
-        hand_over((int)a);
-        without = *(const struct sigaction *)b;
-        sigdelset(&without.sa_mask, SIGSEGV);
-    }
-    const word result = original(GUARD_sigaction)(a, b != 0 ? (word)&without : 0, (word)&before, d, e, f);
-    if ((int)result != 0)
-        return result;
-    if (b != 0 && known)
-        __atomic_store_n(&handlers_block[number], sigismember(&((const struct sigaction *)b)->sa_mask, SIGSEGV) == 1,
-                         __ATOMIC_RELAXED);
-    if (is_hidden(&before))
-        before = (struct sigaction){.sa_handler = SIG_DFL};
-    if (blocked)
-        sigaddset(&before.sa_mask, SIGSEGV);
-    if (c != 0)
-        *(struct sigaction *)c = before;
-    return result;
-}
-
-static word guard_signal(PARAMETERS)
-{
-    hand_over((int)a);
-    struct sigaction before;
-    const bool ours = ffm_unguarded_sigaction((int)a, NULL, &before) == 0 && is_hidden(&before);
-    const word result = original(GUARD_signal)(ARGUMENTS);
-    return ours && (void (*)(int))result != SIG_ERR ? (word)SIG_DFL : result;
-}
-
-/* Whether this thread believes that faults are blocked. */
-static __thread bool believes_blocked __attribute__((tls_model("initial-exec")));
-
-/* sigprocmask calls this function. */
-static word guard_pthread_sigmask(PARAMETERS)
-{
-    const bool before = believes_blocked, named = b != 0 && sigismember((const sigset_t *)b, SIGSEGV) == 1;
-    const bool blocks = named && ((int)a == SIG_BLOCK || (int)a == SIG_SETMASK);
-    const bool unblocks = b != 0 && ((int)a == SIG_UNBLOCK ? named : (int)a == SIG_SETMASK && !named);
-    sigset_t room;
-    const sigset_t *given = blocks ? with_faults(b, &room) : (const sigset_t *)b;
-    const word result = original(GUARD_pthread_sigmask)(a, (word)given, c, d, e, f);
-    if ((int)result != 0)
-        return result;
-    believes_blocked = blocks || (before && !unblocks);
-    if (before && c != 0)
-        sigaddset((sigset_t *)c, SIGSEGV);
-    return result;
-}
-
-/* Calls during which the thread has another mask, and the thread's mask from its begin on. */
-static word guard_sigsuspend(PARAMETERS)
-{
-    sigset_t room;
-    return original(GUARD_sigsuspend)((word)with_faults(a, &room), b, c, d, e, f);
-}
-
-static word guard_ppoll(PARAMETERS)
-{
-    sigset_t room;
-    const word mask = (word)with_faults(d, &room);
-    return again_where_closed(GUARD_ppoll, a, b, c, mask, e, f);
-}
-
-static word guard_pselect(PARAMETERS)
-{
-    sigset_t room;
-    return again_where_closed(GUARD_pselect, a, b, c, d, e, (word)with_faults(f, &room));
-}
-
-static word guard_epoll_pwait(PARAMETERS)
-{
-    sigset_t room;
-    return again_where_closed(GUARD_epoll_pwait, a, b, c, d, (word)with_faults(e, &room), f);
-}
-
-static word guard_epoll_pwait2(PARAMETERS)
-{
-    sigset_t room;
-    return again_where_closed(GUARD_epoll_pwait2, a, b, c, d, (word)with_faults(e, &room), f);
-}
-
-static word guard_pthread_attr_setsigmask_np(PARAMETERS)
-{
-    sigset_t room;
-    return original(GUARD_pthread_attr_setsigmask_np)(a, (word)with_faults(b, &room), c, d, e, f);
-}
-
-int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous)
-{
-    return (int)original(GUARD_sigaction)((word)number, (word)action, (word)previous, 0, 0, 0);
 }
 
 void *ffm_guard_wrapper(uint32_t guard)
@@ -396,6 +243,7 @@ void *ffm_guard_wrapper(uint32_t guard)
 #define MESSAGES(name, many) [GUARD_##name] = guard_##name,
 #define STRUCTURE(name) [GUARD_##name] = guard_##name,
 #define PROCESS(name) [GUARD_##name] = guard_##name,
+#define SIGNAL(name) [GUARD_##name] = ffm_guard_##name,
 #define OTHER(name) [GUARD_##name] = guard_##name,
 #include "guarded_functions.def"
     };

@@ -2,18 +2,11 @@
 #ifndef FFM_REMEDY_GUARDS_H
 #define FFM_REMEDY_GUARDS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Whether the guards are in place. */
 bool ffm_guards_complete(void);
-
-/* A handler that the program never meets where it asks for one. */
-void ffm_guards_hide(void (*handler)(int, siginfo_t *, void *));
-
-/* The C library's sigaction. */
-int ffm_unguarded_sigaction(int number, const struct sigaction *action, struct sigaction *previous);
 
 /* Replacement code for a function of the C library, by its index in guarded_functions.def; NULL beyond. */
 void *ffm_guard_wrapper(uint32_t guard);

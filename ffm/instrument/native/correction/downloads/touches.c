@@ -11,6 +11,7 @@
 #include "guards.h"
 #include "kernel.h"
 #include "late.h"
+#include "signal_guards.h"
 
 /* The last fault of this thread on a page without pending downloads, and the list's version then. */
 static __thread struct {
@@ -63,7 +64,8 @@ static void open_once(void)
 {
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, present;
     sigfillset(&fault.sa_mask);
-    /* A program that handles faults itself is notified of them (guards.c), and so is one that ignores the signal. */
+    /* A program that handles faults itself is notified of them (signal_guards.c), and so is one that ignores the
+     * signal. */
     uint64_t blocked = 0; /* as the parent of the process may have left them */
     ffm_kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (uint64_t)&blocked, sizeof blocked);
     bool usual = ffm_guards_complete() && !(blocked >> (SIGSEGV - 1) & 1) &&
