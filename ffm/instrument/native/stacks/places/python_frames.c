@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "modules.h"
 #include "python_layout.h"
+#include "python_location.h"
 #include "sink.h"
 
 enum { CODES = 1 << 16, LONGEST_FILE = 1024, LONGEST_NAME = 512, LONGEST_TABLE = 1 << 20 };
@@ -319,67 +320,17 @@ static uint32_t code_number(const uint64_t *words, uint64_t *hash)
     return number;
 }
 
-static uint32_t read_varint(const uint8_t **at, const uint8_t *end)
+/* The place of an instruction, which lies at an address. */
+static ffm_python_location locate(const char *code, uint64_t instruction)
 {
-    uint32_t value = 0;
-    bool more = true;
-    for (uint32_t shift = 0; more && *at < end && shift < 32; shift += 6) {
-        const uint8_t byte = *(*at)++;
-        value |= (uint32_t)(byte & 0x3F) << shift;
-        more = byte & 0x40;
-    }
-    return value;
-}
-
-static int32_t read_signed_varint(const uint8_t **at, const uint8_t *end)
-{
-    uint32_t value = read_varint(at, end);
-    return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
-}
-
-/* Line and first column (from 1; 0 if there is none) of an instruction, counted in code units of two bytes, from the
- * code object's location table (CPython 3.11 and later: Objects/locations.md, InternalDocs/code_objects.md). */
-static void locate(const char *code, uint64_t instruction, uint32_t *line, uint32_t *column)
-{
-    const char *table = pointer_at(code, python.at.line_table);
-    const uint8_t *at = (const uint8_t *)table + python.at.object + 16;
-    const uint8_t *end = at + word_at(table, python.at.object);
-    uint64_t first = (uint64_t)code + python.at.instructions;
-    uint32_t current = number_at(code, python.at.first_line);
-    *line = current;
-    *column = 0;
+    const uint64_t first = (uint64_t)code + python.at.instructions;
+    const uint32_t first_line = number_at(code, python.at.first_line);
     if (instruction < first) /* not started yet */
-        return;
-    uint64_t wanted = (instruction - first) / 2, position = 0;
-    while (at < end) {
-        uint32_t kind = *at >> 3 & 15;
-        position += (*at++ & 7u) + 1;
-        uint32_t start = 0;
-        bool known = true;
-        if (kind < 10) {
-            start = kind * 8 + (*at++ >> 4 & 7) + 1;
-        } else if (kind < 13) {
-            current += kind - 10;
-            start = *at + 1u;
-            at += 2;
-        } else if (kind == 13) {
-            current += (uint32_t)read_signed_varint(&at, end);
-        } else if (kind == 14) {
-            current += (uint32_t)read_signed_varint(&at, end);
-            read_varint(&at, end);
-            start = read_varint(&at, end);
-            read_varint(&at, end);
-        } else {
-            known = false;
-        }
-        if (position > wanted) {
-            if (known) {
-                *line = current;
-                *column = start;
-            }
-            return;
-        }
-    }
+        return (ffm_python_location){.line = first_line};
+    const char *table = pointer_at(code, python.at.line_table);
+    const uint8_t *begin = (const uint8_t *)table + python.at.object + 16;
+    const uint64_t bytes = word_at(table, python.at.object);
+    return ffm_python_location_of((instruction - first) / 2, first_line, begin, begin + bytes);
 }
 
 ffm_python_place ffm_python_place_of(const uint64_t *words)
@@ -392,7 +343,9 @@ ffm_python_place ffm_python_place_of(const uint64_t *words)
     pthread_mutex_lock(&codes.lock);
     place.frame.code = code_number(words, &place.identity[0]);
     pthread_mutex_unlock(&codes.lock);
-    locate(code, words[1] & ~(uint64_t)FFM_PYTHON_ENTRY, &place.frame.line, &place.frame.column);
+    const ffm_python_location found = locate(code, words[1] & ~(uint64_t)FFM_PYTHON_ENTRY);
+    place.frame.line = found.line;
+    place.frame.column = found.column;
     place.identity[1] = (uint64_t)place.frame.line << 32 | place.frame.column;
     return place;
 }
