@@ -5,10 +5,8 @@ Stage 5 and the viewing commands both use this module, so that they agree.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -22,11 +20,11 @@ from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
 from ffm.model.gpu_times.timelines import Inference
-from ffm.model.grouping import numbered, parts
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
 from ffm.results.documents.analysis import ChosenByChance, PinnedMemory
 from ffm.results.documents.benefit import Basis, Benefit
+from ffm.results.pinning_costs import PinningCosts
 from ffm.results.variation import NOTHING_KNOWN, VARIES, Variation
 
 REPLAYED_ROWS = 400_000_000
@@ -34,9 +32,6 @@ REPLAYED_ROWS = 400_000_000
 
 REPLAYED_GROUPS = 40
 """At least this many groups are replayed, whatever their size."""
-
-PINNED_ALONE = 3
-"""Sites that need pinned memory and are tried one by one in a group: each doubles the replays of groups with it."""
 
 ON_CPU = Basis(measured=None)
 
@@ -129,128 +124,12 @@ class Estimates:
         benefits = self._before_pinning(label, group_of, groups, bound_s)
         if pinned or not self._pinning:
             return benefits
-        return self._after_pinning(label, group_of, benefits, bound_s)
-
-    def _after_pinning(
-        self,
-        label: NDArray[np.integer],
-        group_of: NDArray[np.integer],
-        benefits: list[Benefit],
-        bound_s: NDArray[np.float64],
-    ) -> list[Benefit]:
-        """Subtract what pinning costs, for whichever of a group's sites that need pinned memory are best fixed."""
-        pinned, used = self._pinned_in(label, group_of)
-        best: dict[int, Benefit] = {}
-        for count in range(len(self._pinned_together) + 1):
-            for chosen in itertools.combinations(self._pinned_together, count):
-                fixed = frozenset().union(*chosen)
-                numbers = [number for number, sites in used.items() if all(unit & sites for unit in chosen)]
-                renumbered = np.full(len(benefits), -1, np.int32)
-                renumbered[numbers] = np.arange(len(numbers))
-                regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
-                left = pinned[~self._is_one_of(fixed)[self._timeline.site[pinned]]]
-                if not len(left):
-                    found = [benefits[number] for number in numbers]
-                elif numbers:
-                    with self._unlabelled(label, left) as without:
-                        del left
-                        found = self._before_pinning(without, regrouped, len(numbers), bound_s[numbers])
-                else:
-                    found = []
-                for number, gross in zip(numbers, found, strict=True):
-                    net = self._less_pinning(gross, used[number] & fixed)
-                    if number not in best or net.expected_s > best[number].expected_s:
-                        best[number] = net
-        return [
-            msgspec.structs.replace(best[number], bound_s=gross.bound_s, high_s=gross.high_s)
-            if number in best
-            else gross
-            for number, gross in enumerate(benefits)
-        ]
-
-    def _pinned_in(
-        self, label: NDArray[np.integer], group_of: NDArray[np.integer]
-    ) -> tuple[NDArray[np.int64], dict[int, set[int]]]:
-        """Return the rows of groups that need pinned memory, and the sites of these rows by group."""
-        pinned = self._pinned_rows
-        inside = np.zeros(len(pinned), np.bool_)
-        used: dict[int, set[int]] = {}
-        for part in parts(len(pinned) if len(group_of) else 0):  # columns of all take much memory
-            of = label[pinned[part]]
-            group = np.where(of >= 0, group_of[np.maximum(of, 0)], -1)
-            inside[part] = group >= 0
-            group, site = group[inside[part]], self._timeline.site[pinned[part]][inside[part]]
-            _, first = numbered(group, site)
-            for number, one in zip(group[first].tolist(), site[first].tolist(), strict=True):
-                used.setdefault(number, set()).add(one)
-        pinned = pinned if inside.all() else pinned[inside]
-        return pinned, dict(sorted(used.items()))
-
-    @contextlib.contextmanager
-    def _unlabelled(self, label: NDArray[np.integer], rows: NDArray[np.int64]) -> Iterator[NDArray[np.integer]]:
-        """Return the labels without those of some rows: the same array, which gets them back, or a copy of sites."""
-        if np.may_share_memory(label, self._timeline.site) or not label.flags.writeable:
-            without = label.copy()
-            without[rows] = -1
-            yield without
-            return
-        before = label[rows]
-        label[rows] = -1
-        try:
-            yield label
-        finally:
-            label[rows] = before
+        return self.pinning_costs.subtracted(label, group_of, benefits, bound_s)
 
     @functools.cached_property
-    def _pinned_together(self) -> list[frozenset[int]]:
-        """The sites that need pinned memory, in sets that are fixed together or not at all: some that save most each
-        for itself, and the others that pay alone.
-        """
-        order = sorted(self.before_pinning, key=lambda one: -self.before_pinning[one].expected_s)
-        rest = [
-            one for one in order[PINNED_ALONE:] if self._less_pinning(self.before_pinning[one], {one}).expected_s > 0
-        ]
-        return [frozenset({one}) for one in order[:PINNED_ALONE]] + ([frozenset(rest)] if rest else [])
-
-    @functools.cached_property
-    def before_pinning(self) -> dict[int, Benefit]:
-        """For each site with memory to pin, what fixing it alone would save if pinning cost nothing."""
-        sites = sorted({site for memory in self._pinning for site in memory.sites})
-        if not sites:
-            return {}
-        group_of = np.full(len(self._copy_time), -1, np.int32)
-        group_of[sites] = np.arange(len(sites))
-        bound_s = bound_of_sequence(self.sums(self._timeline.site, group_of, len(sites)))
-        return dict(zip(sites, self._before_pinning(self._timeline.site, group_of, len(sites), bound_s), strict=True))
-
-    @functools.cached_property
-    def _pinned_rows(self) -> NDArray[np.int64]:
-        """The rows with a problem that need pinned memory."""
-        problem = np.flatnonzero(self._timeline.problem)
-        return problem[self._is_one_of(self.before_pinning)[self._timeline.site[problem]]]
-
-    def _is_one_of(self, sites: Collection[int]) -> NDArray[np.bool_]:
-        table = np.zeros(len(self._copy_time), bool)
-        table[list(sites)] = True
-        return table
-
-    def _less_pinning(self, benefit: Benefit, sites: Collection[int]) -> Benefit:
-        """Subtract from a benefit what pinning the memory of some sites costs.
-
-        At most, it costs nothing: the program may allocate pinned memory in the first place, which then takes the place
-        of the first touch of pages that it pays for now.
-        """
-        memory = [one for one in self._pinning if not set(sites).isdisjoint(one.sites)]
-        if not memory or benefit.basis is None:
-            return benefit
-        cost_s, size = sum(one.cost_s for one in memory), sum(one.bytes for one in memory)
-        return msgspec.structs.replace(
-            benefit,
-            carry_s=max(benefit.carry_s - cost_s, 0.0),
-            replay_s=None if benefit.replay_s is None else max(benefit.replay_s - cost_s, 0.0),
-            low_s=None if benefit.low_s is None else max(benefit.low_s - cost_s, 0.0),
-            basis=msgspec.structs.replace(benefit.basis, pinned_bytes=size, pinning_s=cost_s),
-        )
+    def pinning_costs(self) -> PinningCosts:
+        """What pinning the memory of transfers costs."""
+        return PinningCosts(self._timeline, len(self._copy_time), self._pinning, self._before_pinning)
 
     def _before_pinning(
         self,

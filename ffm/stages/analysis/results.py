@@ -196,7 +196,9 @@ def _without_path(
     variation = Variation.of(findings.costs, findings.probes_s, findings.work)
     estimates = _estimates(findings, copy_time, variation, inference, elsewhere, tell)
     benefits = estimates.of_sites([[index] for index in range(number)], bound_s)
-    sites = described_sites(findings, places_of_sites(findings), sums, benefits, copy_time, estimates.before_pinning)
+    sites = described_sites(
+        findings, places_of_sites(findings), sums, benefits, copy_time, estimates.pinning_costs.saved_if_free
+    )
     sequences, membership, unlisted = sequences_of(findings, estimates, number)
     sequences = with_parts(sequences, membership, estimates, len(timeline))
     folds = folds_of(estimates, sites, bound_s)

@@ -19,7 +19,8 @@ from ffm.model.groups.sequences import find_sequences
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.documents.analysis import PinnedMemory
 from ffm.results.documents.benefit import Benefit
-from ffm.results.estimates import PINNED_ALONE, Estimates
+from ffm.results.estimates import Estimates
+from ffm.results.pinning_costs import PINNED_ALONE
 from tests.examples import examples
 
 MICROSECOND = 1_000
