@@ -73,7 +73,7 @@ thorough: setup ## try what `make test` leaves out: most planted programs, varia
 # Tests marked `sanitized` compile them with AddressSanitizer and ThreadSanitizer, and try random input with libFuzzer.
 SANITIZED := build/sanitized
 SANITIZED_TESTS := tests/native tests/planted/test_downloads.py tests/pipeline/test_threads.py \
-	tests/remedy/test_safety.py tests/vgpu/test_random_device_code.py
+	$(wildcard tests/remedy/test_safe*.py) tests/vgpu/test_random_device_code.py
 sanitize: setup ## run tests of the code that enters programs under sanitizers
 	@.ci/packages clang=clang && .ci/packages libclang-rt-dev=clang:fuzzer,address,undefined \
 		|| echo "clang with libFuzzer cannot be installed here: random input is not tried"

@@ -29,6 +29,7 @@ LONGEST = (
     "planted/test_planted.py",
     "instrument/test_wait_function_shapes.py",
     "pipeline/test_endless.py",
+    "remedy/test_safe_downloads.py",
     "remedy/test_safety.py",
     "remedy/test_apply_remedy.py",
     "model/test_devices.py",

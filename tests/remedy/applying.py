@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.selection import MEMORY_BYTES, Planned, Remedy
 from ffm.report.remedies.outcome import compare_outputs
+
+PROGRAMS = Path(__file__).parent / "programs"
 
 ACTIONS = {
     "cuMemAlloc_v2": ("POOL_ALLOCATION",),
@@ -84,6 +87,10 @@ class Corrected:
     output: str
     counts: dict[str, int]
     """Sums over the processes of the last corrected run."""
+
+
+Play = Callable[..., Corrected]
+"""What plays a scene, bare and corrected (`conftest.py`)."""
 
 
 def correct(

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from ffm.vgpu.paths import library_folder
-from tests.remedy.applying import correct
+from tests.remedy.applying import PROGRAMS, correct
 from tests.remedy.scripts import BLOCKING, LEGACY, NON_BLOCKING, OWN, Script
-
-PROGRAMS = Path(__file__).parent / "programs"
 
 SETTINGS = {
     "one stream": {"streams": (LEGACY,), "threads": 1},

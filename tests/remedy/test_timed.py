@@ -15,9 +15,8 @@ from ffm.remedy.layout import constant
 from ffm.remedy.selection import Planned
 from ffm.report.remedies.outcome import compare_outputs
 from tests.conftest import Ffm
-from tests.remedy.applying import every_correction
+from tests.remedy.applying import PROGRAMS, every_correction
 
-PROGRAMS = Path(__file__).parent / "programs"
 TURNS = 50
 UNTRIED_TURNS = 12
 """Too few for the correction to be compared with the original calls, which might be what the last turn makes."""

@@ -15,9 +15,8 @@ from ffm.remedy.layout import constant
 from ffm.remedy.selection import Planned
 from ffm.report.remedies.outcome import compare_outputs
 from tests.conftest import Ffm
-from tests.remedy.applying import every_correction
+from tests.remedy.applying import PROGRAMS, every_correction
 
-PROGRAMS = Path(__file__).parent / "programs"
 TURNS = 50
 """Of 256 downloads that may be pending at a time."""
 MUCH_WORK = 1_000_000

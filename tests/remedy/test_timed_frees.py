@@ -17,9 +17,8 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.identity import read_latest
 from ffm.results.folder.paths import ResultsFolder
 from tests.conftest import Ffm
-from tests.remedy.applying import every_correction
+from tests.remedy.applying import PROGRAMS, every_correction
 
-PROGRAMS = Path(__file__).parent / "programs"
 TURNS = 12
 """Too few for the correction to be compared with the original calls, which might be what the last turn makes."""
 
