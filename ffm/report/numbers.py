@@ -144,9 +144,10 @@ def rests_on(basis: Basis) -> str:
         else:
             measured = f"{100 * basis.measured:.0f} % measured by events"
             times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
-        saving = "as much as is saved" if basis.differs >= 1 else f"{100 * basis.differs:.0f} % of the saving"
+        saving = "the whole saving" if basis.differs >= 1 else f"{100 * basis.differs:.0f} % of the saving"
         always = f" and {1000 * basis.differs_s:.1f} ms" if basis.differs_s > 0 else ""
-        words = f"{times} and allows for runs that differ by {saving}{always}"
+        again = " (measure again on a quieter machine)" if basis.differs >= 1 else ""
+        words = f"{times} and allows for runs that differ by {saving}{always}{again}"
     if basis.pinned_bytes == 0:
         return words
     return f"{words}, less {basis.pinning_s:.4f} s for pinning {size(basis.pinned_bytes)}"

@@ -73,7 +73,8 @@ def test_plurals() -> None:
         ),
         (
             Basis(measured=0.0, differs=1.0),
-            "the GPU's times, inferred from the ends of waits, and allows for runs that differ by as much as is saved",
+            "the GPU's times, inferred from the ends of waits, and allows for runs that differ by the whole saving "
+            "(measure again on a quieter machine)",
         ),
     ],
 )
