@@ -98,13 +98,13 @@ def _partner(time: NDArray[np.int64], reader: NDArray[np.uint8], wait_ends: NDAr
 
 
 class _Readers:
-    """Tells whose the reads with the stacks of a recording are."""
+    """Tells who read a clock, by the call stack of the read."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
     def of(self, stack: int, asked: bool) -> Reader:
-        """Return whose a read with that stack is. `asked` means that an interpreter may read the clock for a script."""
+        """Return who read the clock with that stack. `asked`: an interpreter may have read it for a script."""
         stacks = self._recording.stacks
         return self._reader(stacks[stack], asked) if stack < len(stacks) else Reader.UNKNOWN
 

@@ -65,7 +65,7 @@ def rows_of_marked(marked: list[Marked], columns: Columns, thread: NDArray[np.in
     """Return the rows of marked iterations, by name and thread.
 
     Args:
-        marked: in order of their begin. One that begins before the last of its name and thread has ended is left out.
+        marked: in order of their start. One that begins before the last of its name and thread has ended is left out.
         columns: the operations of the run, by process, thread and start.
         thread: the thread of each row, numbered over all processes.
     """

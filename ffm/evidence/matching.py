@@ -132,7 +132,7 @@ def rows_of(wanted: Columns, among: Columns) -> NDArray[np.int64]:
 
 
 def _thread_by_thread(process: NDArray[Any], thread: NDArray[Any]) -> NDArray[np.int64] | slice:
-    """Return the order in which the rows of each thread follow each other: as they are, if they do. Each begin of a
+    """Return the order in which the rows of each thread follow each other: as they are, if they do. Each start of a
     thread's rows costs a search from that thread's first row on.
     """
     other = (process[1:] != process[:-1]) | (thread[1:] != thread[:-1])
@@ -213,15 +213,17 @@ def _pair_threads(lines: NDArray[np.int64], tables: Sequence[Columns], among: Co
 
 
 def _pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
-    """Return how often lines of two runs have a stack in common; arguments as `_calls_of` returns them."""
+    """Return how many pairs of a left and a right line have a stack in common, added up over all stacks. Arguments as
+    `_calls_of` returns them.
+    """
     called, _ = numbered(*(np.concatenate([left[:, column], right[:, column]]) for column in (0, 1)))
     many = int(called.max(initial=-1)) + 1
     return int(np.bincount(called[: len(left)], minlength=many) @ np.bincount(called[len(left) :], minlength=many))
 
 
 def _paired_by_role(left: NDArray[np.int64], right: NDArray[np.int64]) -> dict[int, int]:
-    """Return a line of the other run for each that has the same stacks as one there; the first for the first, and so
-    on. Arguments as `_calls_of` returns them.
+    """Pair lines of two runs that have the same set of stacks, in their order, and return the right line of each left
+    one. Arguments as `_calls_of` returns them.
     """
     both = np.concatenate([left, right])
     called, first = numbered(both[:, 0], both[:, 1])

@@ -357,13 +357,13 @@ class _DeviceMemory:
         return np.where(inside, place, -1)
 
     def _place_or_anyones(self, address: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the same, but what is not known may be found by any kernel."""
+        """Return the same; memory that is not known counts as memory that any kernel may find."""
         place = self.memory_at(address)
         self.anyones_used |= bool((place < 0).any())
         return np.where(place < 0, self.anyones, place)
 
     def _root(self, one: int) -> int:
-        """Return the number that an allocation, or what has a number like one, has in common with what leads to it."""
+        """Return the number that stands for an allocation and all others connected with it."""
         while self._leads_to[one] != one:
             self._leads_to[one] = self._leads_to[self._leads_to[one]]
             one = int(self._leads_to[one])
@@ -380,9 +380,11 @@ class _DeviceMemory:
             self._join(self.variables, self.anyones)
 
     def of_finders(self, named: Sequence[_Part], finders: Sequence[_Part]) -> list[_Part]:
-        """Return what work uses that may write all that some memory leads to, and for the other work, which names the
-        memory that it uses, that this may be among that. What leads to each other has the number of one of them, behind
-        those of all memory.
+        """Return further memory that work may use because some memory leads to other memory.
+
+        `finders` may write all that the memory they are given leads to. Work in `named` uses the memory that it names,
+        which may be among that. All memory that leads to each other counts as one, with a number behind those of single
+        allocations.
         """
         roots = np.array([self._root(one) for one in range(self.count)])
         parts = [

@@ -122,7 +122,7 @@ _MOST_OF_NAME = 100
 
 def _ordinary_memory(note: OrdinaryMemory) -> str:
     kernel = f"The kernel {shorten(note.kernel, _MOST_OF_NAME)}" if note.kernel else "A kernel"
-    place = f", {note.offset} bytes from the begin of its parameters"
+    place = f", {note.offset} bytes from the start of its parameters"
     why = {
         OrdinaryCause.USES: f"{place}: its machine code may use it as an address",
         OrdinaryCause.NO_CODE: f"{place}, and ffm does not know its machine code",

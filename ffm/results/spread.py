@@ -69,7 +69,7 @@ class Spread:
             return [replay.replayed(fix) for fix in fixes]
 
     def _result(self, future: Future[Any], here: Callable[[], Replayed]) -> Replayed:
-        """Wait for a block; do it here if it failed, whatever the reason: a mistake in it then shows here."""
+        """Return the result of a block. If it failed elsewhere, compute it here, so that an error in it shows here."""
         try:
             return Replayed(*future.result())
         except Exception as error:

@@ -19,7 +19,7 @@ _BOTH = Role.COMES | Role.WAITS
 
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """For each call, shape (calls,), the call of another thread whose begin it came after (-1: none)."""
+    """For each call, shape (calls,), the call of another thread whose start it came after (-1: none)."""
 
     awaits: NDArray[np.int64]
     """Of a call that releases a lock, the one of its own thread that acquired it."""
@@ -40,7 +40,7 @@ class PartnerFinder:
         self._count = 0
 
     def meet(self, group: NDArray[np.int64], call: NDArray[np.int64]) -> None:
-        """Let the calls of each group wait for the last of them to begin. Arguments have one entry for each call."""
+        """Let the calls of each group wait for the last of them to start. Arguments have one entry for each call."""
         order = np.lexsort((self._start[call], group))
         groups, calls = group[order], call[order]
         ends = np.flatnonzero(np.append(groups[1:] != groups[:-1], True)) if len(groups) else np.zeros(0, np.int64)

@@ -136,7 +136,7 @@ class _Reader:
         self._text = {one.name: place for place, one in enumerate(self._names.regions)}
 
     def _with_threads(self) -> dict[str, NDArray[np.int64]]:
-        """Return the intervals, one without length for each begin of a team on each of its threads and for each release
+        """Return the intervals, one without length for each start of a team on each of its threads and for each release
         of a lock, and one for each acquisition.
         """
         interval, team, lock = (self._tables[name] for name in ("interval", "team", "lock"))
@@ -301,7 +301,9 @@ class _Reader:
         location: NDArray[np.int64] | None,
         *group: NDArray[np.int64],
     ) -> None:
-        """Let calls meet that agree in the columns of `group` and, with `location`, in how often they did before."""
+        """Let calls meet that agree in the columns of `group`. With `location`, each location's n-th call with the same
+        columns meets the n-th calls of the others.
+        """
         if not len(interval):
             return
         columns = list(group)

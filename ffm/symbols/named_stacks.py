@@ -44,7 +44,7 @@ def name_stacks(
     """Name all frames except our own. Inlined functions become separate frames; Python functions replace the
     interpreter's.
 
-    In `interrupted` stacks the innermost address is not of a call, but where the program was.
+    In `interrupted` stacks the innermost address is not that of a call: it is where the program was executing.
     """
     innermost = {id(stack.frames[0]): stack.frames[0] for stack in stacks if stack.frames}
     outer: dict[int, Frame] = {}  # stacks have most of their frames in common, as the same objects

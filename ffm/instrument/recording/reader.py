@@ -92,9 +92,9 @@ class Recording:
     ordinary_memory: bool
     """Whether a kernel received what may be the address of ordinary memory, from which point nothing was watched."""
     ordinary_kernel: str
-    """The kernel's name, or the begin of a long one; empty if it is not known."""
+    """The kernel's name, or the start of a long one; empty if it is not known."""
     ordinary_offset: int
-    """Bytes from the begin of its parameters, where that is, if its cause is `FFM_ORDINARY_USES` or `..._NO_CODE`."""
+    """Bytes from the start of its parameters, where that is, if its cause is `FFM_ORDINARY_USES` or `..._NO_CODE`."""
     ordinary_cause: int
     """`FFM_ORDINARY_...`; 0 if there was none."""
 

@@ -163,14 +163,14 @@ def configuration_of(instruments: Instruments) -> dict[str, Any]:
 
 
 def told_of_marks(instruments: Instruments) -> dict[str, str]:
-    """Return the variable that names the library to which marks are told, if what is recorded depends on them."""
+    """Return the environment variable that names the library to tell of marks, if what is recorded depends on marks."""
     if not isinstance(instruments.portion, Iterations):
         return {}
     return {marks.COLLECTOR: str(native_library(instruments.library.file))}
 
 
 def telling_ranges(instruments: Instruments) -> dict[str, str]:
-    """Return what leads NVTX to us; what the program's environment says itself takes precedence."""
+    """Return the environment variable that makes NVTX load our library. The program's own value takes precedence."""
     return {NVTX_TOOL: str(native_library(RANGES))} if instruments.ranges else {}
 
 

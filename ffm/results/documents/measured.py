@@ -198,7 +198,7 @@ class Tracing(Document, frozen=True, kw_only=True):
     too little memory to measure it with: stage 5 then measures it on its own machine.
     """
     marked: list[Marked] = msgspec.field(default_factory=list)
-    """The iterations that the program marked, in order of their begin."""
+    """The iterations that the program marked, in order of their start."""
     sampled: Sampled = msgspec.field(default_factory=Sampled)
     """With the numbers of stacks for those of sites."""
     threads: list[ThreadLife] = msgspec.field(default_factory=list)

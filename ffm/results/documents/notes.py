@@ -90,7 +90,7 @@ class OrdinaryMemory(Note, frozen=True, kw_only=True, tag=True):
     kernel: str = ""
     """Empty if it is not known."""
     offset: Number = 0
-    """Where that is, in bytes from the begin of its parameters."""
+    """Where that is, in bytes from the start of its parameters."""
     cause: OrdinaryCause | None = None
 
 

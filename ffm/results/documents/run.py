@@ -70,9 +70,9 @@ class ProcessRecord(Record, frozen=True, kw_only=True):
     ordinary_memory: bool = False
     """Whether a kernel received what may be the address of ordinary memory: everything counts as used from then on."""
     ordinary_kernel: str = ""
-    """The kernel, by the name in its code or the begin of that; empty if it is not known."""
+    """The kernel, by the name in its code or the start of that; empty if it is not known."""
     ordinary_offset: Number = 0
-    """Where that is, in bytes from the begin of its parameters."""
+    """Where that is, in bytes from the start of its parameters."""
     ordinary_cause: OrdinaryCause | None = None
 
 

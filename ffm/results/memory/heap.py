@@ -38,9 +38,9 @@ def kept_memory(wanted: bool = True) -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Give the system back what is kept and not used, before a step that would otherwise take the most of all.
+    """Return free memory to the system. Call it before the steps that would otherwise set the peak.
 
-    Where every step does so, clearing the pages anew takes a tenth of the processor's time of a long run
+    If every step did so, clearing pages again would take a tenth of the processor time of a long run
     (docs/benchmarks/cost.md).
     """
     library = _library()

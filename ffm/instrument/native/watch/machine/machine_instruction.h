@@ -23,12 +23,12 @@ uint32_t ffm_parameters_begin(uint32_t architecture);
  * could read parameters from memory. */
 bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place);
 
-/* Where a branch or a call at an offset from the begin of code of so many bytes leads to, or where the threads go on
+/* Where a branch or a call at an offset from the start of code of so many bytes leads to, or where the threads go on
  * that meet whose way parts there; negative if that is no instruction of this code. */
 int64_t ffm_branch_target(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes);
 int64_t ffm_meeting_target(const uint64_t word[2], uint64_t offset, uint64_t bytes);
 
-/* What the instruction at an offset from the begin of code of so many bytes reads. */
+/* What the instruction at an offset from the start of code of so many bytes reads. */
 ffm_bank_read ffm_instruction_reads(uint32_t architecture, const uint64_t word[2], uint64_t offset, uint64_t bytes);
 
 #endif

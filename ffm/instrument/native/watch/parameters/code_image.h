@@ -26,7 +26,7 @@ void ffm_code_image_ask(void *device_attribute);
  * can run. Empty if it is neither, or not wholly mapped. */
 ffm_code_image ffm_code_image_read(uint64_t address);
 
-/* Whether a kernel cannot use a word at an offset from the begin of its parameters as an address, in any of the machine
+/* Whether a kernel cannot use a word at an offset from the start of its parameters as an address, in any of the machine
  * code. */
 bool ffm_code_image_ignores(const ffm_code_image *image, const char *name, uint64_t offset, uint64_t word);
 

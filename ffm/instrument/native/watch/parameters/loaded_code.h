@@ -18,7 +18,7 @@ void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel);
 void ffm_loaded_code_before(const ffm_function *function, const uint64_t *arguments);
 void ffm_loaded_code_after(const ffm_function *function, const uint64_t *arguments, uint32_t result);
 
-/* Whether a kernel, a CUfunction or a CUkernel, cannot use a word so many bytes behind the begin of its parameters as
+/* Whether a kernel, a CUfunction or a CUkernel, cannot use a word so many bytes behind the start of its parameters as
  * an address. */
 bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word);
 

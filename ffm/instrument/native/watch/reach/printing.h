@@ -9,7 +9,7 @@
 /* A driver is loaded at this address. It may not be relocated yet, so it is changed in the next call. */
 void ffm_printing_driver(uint64_t start);
 
-/* At the begin of a driver call: from now on, what the driver writes is seen. */
+/* At the start of a driver call: from now on, what the driver writes is seen. */
 void ffm_printing_look(const ffm_thread *thread);
 
 /* At the end of the thread's driver call with this number, which returned at `time`: record whether the driver has
