@@ -25,6 +25,8 @@ from ffm.errors import FfmError, UnreadableError
 LIMITED_SUFFIX = "-sites"
 """Of the folder for a measurement that is limited to some sites."""
 
+KEPT = "What the completed stages found is kept: the same command goes on from there"
+
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND then has only its arguments.")
@@ -209,6 +211,7 @@ def measure(settings: dict[str, Any], force: bool) -> Path:
 
     Raises:
         FfmError: The settings are wrong, or a stage failed; the message is the stage's own sentence.
+        KeyboardInterrupt: ffm was asked to end; a note says what is kept.
     """
     from ffm.cli.running.run_screen import RunScreen, shown
     from ffm.cli.running.workflow import run_workflow
@@ -224,9 +227,15 @@ def measure(settings: dict[str, Any], force: bool) -> Path:
             f"the current folder {Path.cwd()} cannot be written, where Snakemake keeps its records; change to another "
             "one, and name the program by its path."
         )
+    folder.make()
     screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))
     with shown(screen) as take:
-        run_workflow(settings, force=force, tell=take)
+        try:
+            run_workflow(settings, force=force, tell=take)
+        except KeyboardInterrupt as interruption:
+            if screen.completed_any:
+                interruption.add_note(f"{KEPT}{', without --force' if force else ''}.")
+            raise
     if screen.ran_nothing:
         when = datetime.fromtimestamp(folder.document("analysis").stat().st_mtime).strftime("%Y-%m-%d %H:%M")
         click.echo(f"Nothing has changed since {words[0]} was measured ({when}); --force measures it again.", err=True)

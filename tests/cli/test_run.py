@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine
 from rich.console import Console
 
+from ffm.cli.run import measure
+from ffm.cli.running import workflow
 from ffm.cli.running.run_screen import RunScreen
 from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
 from ffm.vgpu.paths import sample
@@ -62,6 +65,32 @@ def test_a_folder_that_cannot_be_written_is_refused(command_line: CommandLine, m
     answer = command_line("run", "/bin/true")
     assert answer.status == 1
     assert "cannot be written" in answer.errors and "change to another one" in answer.errors
+
+
+def test_results_that_cannot_be_stored_are_refused_before_anything_runs(command_line: CommandLine) -> None:
+    answer = command_line("run", "--results", "/proc/results", "/bin/true")
+    assert answer.status == 1
+    (line,) = answer.errors.splitlines()
+    assert "/proc/results cannot be written" in line and "--results" in line
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("completed", [False, True])
+def test_an_interruption_says_how_to_go_on_once_a_stage_is_complete(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, completed: bool, force: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def interrupted(settings: dict[str, object], *, force: bool, tell: Callable[[list[StageEvent]], None]) -> None:
+        tell([StageEvent("baseline", 1.0), *([StageEvent("baseline", 2.0, True)] if completed else [])])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workflow, "run_workflow", interrupted)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        measure({"app": "/bin/true"}, force)
+    notes = " ".join(getattr(raised.value, "__notes__", []))
+    assert ("the same command goes on from there" in notes) == completed
+    assert ("without --force" in notes) == (completed and force)
 
 
 def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> None:

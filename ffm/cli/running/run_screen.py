@@ -53,6 +53,11 @@ class RunScreen:
         """Whether no stage had anything to do."""
         return all(stage.began is None for stage in self._stages.values())
 
+    @property
+    def completed_any(self) -> bool:
+        """Whether a stage has ended."""
+        return any(stage.took is not None for stage in self._stages.values())
+
     def take(self, event: StageEvent) -> None:
         """Note that a stage started, began a step or ended."""
         stage = self._stages[event.stage]
