@@ -79,6 +79,8 @@ def test_a_machine_that_has_changed_since_the_measurement_is_noted() -> None:
     [slower] = measured_otherwise(1.0, [1.3, 1.25])
     assert "took 1.250 to 1.300 s, and 1.000 s when it was measured" in slower
     [faster] = measured_otherwise(1.0, [0.7, 0.8])
+    [once] = measured_otherwise(1.0, [0.7])
+    assert "took 0.700 s, and" in once
     assert "took 0.700 to 0.800 s, and 1.000 s when it was measured" in faster
 
 

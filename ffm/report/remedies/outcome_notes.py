@@ -51,8 +51,9 @@ def measured_otherwise(measured_s: float, bare_s: Sequence[float]) -> list[str]:
     apart_s = DIFFERS * measured_s
     if measured_s - apart_s - ENTERING_S <= max(bare_s) and min(bare_s) <= measured_s + apart_s:
         return []
+    took = f"{min(bare_s):.3f} to {max(bare_s):.3f} s" if len(bare_s) > 1 else f"{bare_s[0]:.3f} s"
     return [
-        f"Without corrections, the program took {min(bare_s):.3f} to {max(bare_s):.3f} s, and {measured_s:.3f} s when "
+        f"Without corrections, the program took {took}, and {measured_s:.3f} s when "
         "it was measured: the machine, or what else runs on it, has changed. The estimate is for the run that was "
         "measured. Measure the program again to compare an estimate with what is saved."
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -17,7 +18,7 @@ SHOWN = 5
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """Yield the lines that show the outcome."""
-    yield f"{outcome.application}: {' '.join(outcome.command)}"
+    yield f"{outcome.application}: {shlex.join(outcome.command)}"
     yield f"  {outcome.runs} runs each, in turn; medians" if outcome.runs > 1 else "  one run each"
     yield ""
     yield f"  uncorrected {outcome.bare_s:9.3f} s"
