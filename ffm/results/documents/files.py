@@ -91,7 +91,7 @@ class OtherVersionError(StoredError):
     def __init__(self, what: str, kind: type[Document]) -> None:
         super().__init__(what, kind)
         if kind.format != "ffm.analysis":
-            self.help = "Measure all stages of the program again: `snakemake --forceall --config app=./program`."
+            self.help = "Measure the program again, with all stages: `ffm run --force ./program`."
 
 
 def edited(kind: type[Document], path: Path) -> DocumentError:
@@ -104,7 +104,7 @@ def _make_anew(kind: type[Document]) -> str:
     if kind is Document:
         return "Measure again."
     if kind.format == "ffm.analysis":
-        return "Recreate it with `ffm stage analysis`; if it came of a quick run or of an import, repeat that."
+        return "Recreate it with `ffm stage analysis`; if it came from a quick run or an import, repeat that."
     return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."
 
 
