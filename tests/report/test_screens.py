@@ -21,6 +21,7 @@ from ffm.report.site import site
 from ffm.report.terminal.fold import render_fold
 from ffm.report.terminal.layout import Column, table
 from ffm.report.terminal.overview import render_overview
+from ffm.report.terminal.printing import print_screen
 from ffm.report.terminal.sequence import render_sequence
 from ffm.report.terminal.site import render_site
 
@@ -52,6 +53,18 @@ def test_a_screen_is_as_kept(name: str) -> None:
     if os.environ.get("FFM_UPDATE_SCREENS"):
         kept.write_text(shown)
     assert shown == kept.read_text()
+
+
+def test_a_narrow_terminal_breaks_sentences_and_no_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    print_screen(render_overview, overview(sample_analysis()))
+    narrow = capsys.readouterr().out.splitlines()
+    kept = (SCREENS / "report.txt").read_text().splitlines()
+    rows = [line for line in kept if line.lstrip()[:1].isdigit() and " s " in line and "als.cu" in line]
+    assert len(rows) > 2 and set(rows) <= set(narrow)
+    assert max(len(line) for line in narrow if line.startswith("  - ")) <= 50
 
 
 @pytest.mark.parametrize("name", list(screens()))

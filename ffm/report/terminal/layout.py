@@ -58,25 +58,31 @@ class Heading:
 def table(
     columns: Sequence[Column], rows: Sequence[Sequence[str] | Heading], width: int, *, indent: int = INDENT
 ) -> RenderableType:
-    """Lay out rows of text below headers; one column may be flexible."""
+    """Lay out rows of text below headers; one column may be flexible. No line is broken or cut, however narrow the
+    terminal is.
+    """
     cells = [row for row in rows if not isinstance(row, Heading)]
     widths = [max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)]
     taken = indent + GAP * (len(columns) - 1)
     fixed = sum(size for size, column in zip(widths, columns, strict=True) if not column.flexible)
     room = max(width - taken - fixed, NARROWEST_FLEXIBLE)
     widths = [min(size, room) if column.flexible else size for size, column in zip(widths, columns, strict=True)]
-    grid = Table.grid(padding=0)
-    grid.add_column(no_wrap=True)
     headers = [column.header for column in columns]
-    grid.add_row(_line(columns, headers, widths, indent, header=True))
+    lines = [_line(columns, headers, widths, indent, header=True)]
     for row in rows:
         if isinstance(row, Heading):
             words = " " * indent + row.words
-            grid.add_row(Text(words + shorten(row.name, width - len(words)), style="dim"))
+            lines.append(_whole(words + shorten(row.name, width - len(words)), style="dim"))
         else:
-            for cells_of_line in _lines(columns, row, widths):
-                grid.add_row(_line(columns, cells_of_line, widths, indent, header=False))
-    return grid
+            lines += [
+                _line(columns, cells_of_line, widths, indent, header=False)
+                for cells_of_line in _lines(columns, row, widths)
+            ]
+    return Group(*lines)
+
+
+def _whole(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
 def _lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
@@ -104,7 +110,7 @@ def _wrapped(text: str, width: int, cut: Callable[[str, int], str]) -> list[str]
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], indent: int, *, header: bool) -> Text:
-    line = Text(" " * indent)
+    line = _whole(" " * indent)
     for index, (column, cell, size) in enumerate(zip(columns, cells, widths, strict=True)):
         text = column.cut(cell, size) if column.flexible and not header else cell
         last = index == len(columns) - 1

@@ -13,11 +13,13 @@ View = TypeVar("View")
 
 
 def print_screen(render: Callable[[View, int], RenderableType], view: View) -> None:
-    """Print a view at the terminal's width; in a pipe, without colours and 80 columns wide or as COLUMNS says."""
-    terminal = Console(highlight=False, markup=False, emoji=False)
-    console = Console(highlight=False, markup=False, emoji=False, width=max(terminal.width, NARROWEST))
+    """Print a view at the terminal's width; in a pipe, without colours and 80 columns wide or as COLUMNS says.
+
+    Tables need `NARROWEST` columns: on a narrower terminal, their lines go on in the next one.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
-        console.print(render(view, console.width), crop=False)
+        console.print(render(view, max(console.width, NARROWEST)), crop=False)
     lines = (line.rstrip() for line in capture.get().splitlines())
     console.file.write("\n".join(lines) + "\n")
     console.file.flush()
