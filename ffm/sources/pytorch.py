@@ -36,6 +36,7 @@ from ffm.sources.profile import (
     outermost,
     plain_name,
 )
+from ffm.sources.pytorch_events import About, Arguments, Event
 
 MEANT = "a trace of PyTorch's profiler (`torch.profiler.profile(...).export_chrome_trace(...)`)"
 CALLS = frozenset(("cuda_runtime", "cuda_driver"))
@@ -66,45 +67,6 @@ _PLACES = {
 _PYTHON = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)", re.DOTALL)
 _CHANGING = re.compile(r" at 0x[0-9a-fA-F]+|#\d+$|(?<=^nn\.Module: )(\w+?)_\d+$")
 """Parts of names that differ from call to call: addresses, numbers of steps, numbers of layers of one kind."""
-
-
-class Event(msgspec.Struct):
-    """What the reader needs of an event."""
-
-    ph: str = ""
-    cat: str = ""
-    name: str = ""
-    pid: int | float | str | None = None
-    tid: int | float | str | None = None
-    ts: float | None = None
-    dur: float | None = None
-    args: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class Arguments(msgspec.Struct):
-    """What the reader needs of the arguments of CUDA's events."""
-
-    correlation: int = -1
-    stream: int = -1
-    device: int = -1
-    context: int = -1
-    bytes: int = 0
-    wait_on_stream: int = -1
-    wait_on_cuda_event_record_corr_id: int = -1
-    wait_on_cuda_event_id: int = -1
-
-
-class Distributed(msgspec.Struct):
-    """Which part of a distributed program a trace is of."""
-
-    rank: int | None = None
-
-
-class About(msgspec.Struct):
-    """What the reader needs of the document besides its events."""
-
-    baseTimeNanoseconds: int = 0  # noqa: N815
-    distributedInfo: Distributed | None = None  # noqa: N815
 
 
 def read_pytorch(paths: Sequence[Path]) -> Profile:
