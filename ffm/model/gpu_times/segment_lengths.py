@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import segments
 from ffm.model.gpu_times.fitting import WAITED_NS, trace_of, visiting_order
 from ffm.model.gpu_times.pauses import usual_pause
+from ffm.model.gpu_times.stream_latencies import latencies_of_streams
 from ffm.model.gpu_times.unseen_work import FEW, brief_transfers
 from ffm.model.grouping import numbered, sorted_within
 from ffm.model.timeline import Timeline
@@ -107,6 +108,12 @@ def find_segment_lengths(timeline: Timeline, work: DeviceWork, latency_ns: int) 
     else:
         hidden = int(HIDDEN_SHARE * latency_ns)
         usual = same.usual + hidden
+    waits = latencies_of_streams(timeline, work, order, pause)
+    # More is no latency: streams keep the device from each other.
+    if len(waits) > max(OFTEN, len(left)) and np.median(waits) < usual:
+        hidden = latency_ns = int(np.quantile(waits, FEW))
+        usual = int(np.median(waits))
+        same, measured = replace(same, usual=max(same.usual, usual - hidden)), True
     brief = brief_transfers(segment, size, work)
     known = measured or bool(same.often.any())
     return Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns, pause, known), room
