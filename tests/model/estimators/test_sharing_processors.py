@@ -116,6 +116,16 @@ def test_threads_that_share_a_processor_save_what_both_save() -> None:
         assert least <= likely_s(*run, waits & (timeline.thread == thread)) <= most
 
 
+@pytest.mark.parametrize("begins", [5, 10, 15, 20, 25])
+def test_threads_that_go_on_one_right_after_the_other_do_not_save_what_they_were_late_by(begins: int) -> None:
+    """Both wait again at once for what their removed waits were late by: neither goes on sooner for the other."""
+    turn = turn_ns()
+    timeline, work, gpu = two_threads(begins * MICROSECOND, turn)
+    work = delayed(work, TURNS * turn, TURNS * turn)
+    waits = unneeded(timeline, work)
+    assert saved_in_time_s() <= likely_s(timeline, work, gpu, waits) <= 2 * (saved_in_time_s() + MEANWHILE_S)
+
+
 def test_threads_that_are_late_at_the_same_time_have_processors_of_their_own() -> None:
     turn = turn_ns()
     run = two_threads(turn // 4, turn)

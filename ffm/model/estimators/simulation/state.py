@@ -154,8 +154,10 @@ class Late(NamedTuple):
     """By how much more than usual each thread's last call woke late; 0 if it did not."""
     removed: Columns
     """Whether the fix removes that wait."""
+    left: Columns
+    """How much of that is left to the thread's next wait, where the fix removes it."""
     begun: Columns
-    """By how much earlier each thread's last call began."""
+    """By how much earlier each thread's last call began, less what is left so."""
 
 
 class State(NamedTuple):
@@ -240,6 +242,7 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         late=Late(
             by=np.zeros(threads, np.int64),
             removed=np.zeros(threads, np.bool_),
+            left=np.zeros(threads, np.int64),
             begun=np.zeros(threads, np.int64),
         ),
         last=np.full(processes, -1, np.int64),

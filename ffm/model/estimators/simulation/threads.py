@@ -43,18 +43,21 @@ def run_in_turn(state: State, trace: Trace, row: int) -> None:
     processor until then, and what it does sooner it also ends sooner. The thread is at most as early as if it had woken
     as usual.
 
-    Of a wait that was removed, what it woke late is left to the next one that covers it: that then shrinks.
+    Of a wait that was removed, what it woke late is left to the next one that covers it: that then shrinks. Until then,
+    the thread is earlier than it will be, and others do not go on for that.
     """
     thread = thread_of(trace, row)
     late, other = int(state.late.by[thread]), int(state.last[process_of(trace, row)])
     state.late.by[thread] = 0
-    if late == 0 or other < 0 or other == thread:
+    if late == 0:
         return
-    early, sooner = int(state.early[thread]), int(state.late.begun[other])
+    early, alone = int(state.early[thread]), other < 0 or other == thread
     if state.late.removed[thread]:
-        state.removed.over[thread] -= min(max(sooner - (early - late), 0), late)
-    else:
-        state.early[thread] = max(early, min(early + late, sooner))
+        less = 0 if alone else min(max(int(state.late.begun[other]) - (early - late), 0), late)
+        state.removed.over[thread] -= less
+        state.late.left[thread] = max(late - less, int(state.late.left[thread]))
+    elif not alone:
+        state.early[thread] = max(early, min(early + late, int(state.late.begun[other])))
 
 
 @inner
@@ -142,7 +145,7 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
 def begin(state: State, trace: Trace, row: int) -> int:
     """Let a thread begin a call; return when."""
     thread, shift = thread_of(trace, row), shift_of(state, trace, row)
-    state.late.begun[thread] = shift
+    state.late.begun[thread] = shift - state.late.left[thread]
     state.last[process_of(trace, row)] = thread
     return int(trace.start[row] - shift)
 

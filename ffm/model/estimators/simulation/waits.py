@@ -46,7 +46,7 @@ def wait_for_gpu(
             state.ordered[process] = max(state.ordered[process], target)
         remove_wait(state, trace, manner, row, now, target, scope, latency - disappearing(trace, times, row, latency))
     else:
-        until = wait_again(state, trace, manner, row, now, target, scope, latency)
+        until = wait_again(state, trace, times, manner, row, now, target, scope, latency)
         now = max(now, min(until, latest_end(trace, row, now) - late))
     if late > 0:
         stand_still(state, trace, row, now, scope, late)
@@ -80,6 +80,8 @@ def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: i
     late = latency >= times.late[process_of(trace, row)] and not change.later
     state.late.by[thread] = latency - times.usual if late else 0
     state.late.removed[thread] = change.no_wait
+    if not change.no_wait:
+        state.late.left[thread] = 0
 
 
 @inner
@@ -140,7 +142,7 @@ def remove_wait(
 
 @inner
 def wait_again(
-    state: State, trace: Trace, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
+    state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> int:
     """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
     arrived, thread = now, thread_of(trace, row)
@@ -151,12 +153,24 @@ def wait_again(
         now = max(now - 1 - latency, target)
     elif target > now:
         now = target + latency
-    now = max(now, take_up(state, trace, manner, row, thread, arrived, target, scope))
+    until = take_up(state, trace, manner, row, thread, arrived, target, scope)
+    if until > arrived and was_late(state, trace, times, row):
+        until += int(state.late.by[thread])
+    now = max(now, until)
     # A wait that began before another thread's was over has itself shown when the work was done.
     other = state.removed_last[process_of(trace, row)]
     if other >= 0 and other != thread and trace.start[row] >= state.removed.ended[other]:
         now = max(now, take_up(state, trace, manner, row, other, arrived, target, scope))
     return now
+
+
+@inner
+def was_late(state: State, trace: Trace, times: Gpu, row: int) -> bool:
+    """Return whether the last removed wait of a row's thread was late because others used its processor. They still
+    need that time: where the row's wait takes it up, what that was late by itself comes on top.
+    """
+    removed, thread = state.removed, thread_of(trace, row)
+    return bool(removed.over[thread] - removed.target[thread] >= times.late[process_of(trace, row)] - times.usual)
 
 
 @inner
