@@ -105,6 +105,8 @@ def check(
             return
         view = _judged(results, rules, known, rules.iterations if how is None else how)
         _write(_formatted(view, kind), output)
+        if not view.passed and known is None and kind == "terminal":
+            click.echo("To let pass what there is, and fail only for what is new: ffm check --update", err=True)
     context.exit(0 if view.passed else 1)
 
 

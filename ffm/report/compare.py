@@ -64,6 +64,8 @@ class CompareView:
 
     old: str
     new: str
+    arguments: list[list[str]]
+    """Those of both programs if they differ; otherwise empty."""
     old_s: list[float]
     new_s: list[float]
     saved_s: float
@@ -77,6 +79,10 @@ class CompareView:
     """None if no site is gone."""
     proved: bool
     """Whether these are sites with problems; of a single trace, they are all that wait, in quick mode or transfer."""
+
+
+def _differing(old: list[str], new: list[str]) -> list[list[str]]:
+    return [] if old == new else [old, new]
 
 
 def compare(
@@ -106,6 +112,7 @@ def compare(
     return CompareView(
         old=before.application,
         new=after.application,
+        arguments=_differing(before.command[1:], after.command[1:]),
         old_s=old_s,
         new_s=new_s,
         saved_s=median(old_s) - median(new_s),

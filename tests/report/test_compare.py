@@ -86,6 +86,13 @@ def test_what_is_gone_is_told_with_its_estimate(old: Results) -> None:
     assert lines[3].startswith("estimated before for the sites that are gone: 0.00")
 
 
+def test_other_arguments_are_told(old: Results) -> None:
+    more = msgspec.structs.replace(old.document, command=[old.document.command[0], "100", "a b"])
+    lines = list(compare_lines(compare(old, Results(old.folder, more))))
+    assert lines[2].endswith("100 'a b' after") and "different arguments" in lines[2]
+    assert not any("arguments" in line for line in compare_lines(compare(old, old)))
+
+
 def test_what_came_and_what_changed_are_told(old: Results) -> None:
     without = changed(old, old.document.wall_s, **no_problem(old.document.sites[0]))
     view = compare(without, old)
@@ -151,7 +158,7 @@ def test_of_two_traces_the_waits_are_compared(old: Results) -> None:
     assert (view.come, view.changed, view.same) == ([], [], 1)
     assert view.estimated is not None
     lines = list(compare_lines(view))
-    assert "1 site that wait or transfer gone:" in lines
+    assert "gone: 1 site that waits or transfers" in lines
     assert not any("problem" in line for line in lines)
 
 

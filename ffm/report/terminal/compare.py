@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from statistics import median
 
@@ -14,6 +15,9 @@ def compare_lines(view: CompareView) -> Iterator[str]:
     scale = Scale(max(*view.old_s, *view.new_s))
     yield f"before: {view.old}, {_times(view.old_s, scale)}"
     yield f"after:  {view.new}, {_times(view.new_s, scale)}"
+    if view.arguments:
+        old, new = (shlex.join(words) or "none" for words in view.arguments)
+        yield f"the programs had different arguments, with which they may do different work: {old} before, {new} after"
     yield summary(view)
     if view.estimated is not None:
         promise = view.estimated
@@ -23,9 +27,9 @@ def compare_lines(view: CompareView) -> Iterator[str]:
             else f", between {scale.seconds(promise.low_s)} and {scale.seconds(promise.high_s)}"
         )
         yield f"estimated before for the sites that are gone: {scale.seconds(promise.seconds)}{between}"
-    what = "with problems" if view.proved else "that wait or transfer"
-    for title, sites in (("gone", view.gone), ("come", view.come), ("changed", view.changed)):
-        yield f"{plural(len(sites), 'site')} {what} {title}" + (":" if sites else "")
+    for title, sites in (("gone", view.gone), ("new", view.come), ("changed", view.changed)):
+        doing = "that waits or transfers" if len(sites) == 1 else "that wait or transfer"
+        yield f"{title}: {plural(len(sites), 'site')} {'with problems' if view.proved else doing}"
         for one in sites:
             yield f"  {describe(one, scale)}"
     yield f"{plural(view.same, 'site')} with as many {'problems' if view.proved else 'such calls'} as before"
