@@ -37,6 +37,11 @@ _FOLLOWED = (*_ON_DEVICE, Memory.PINNED, Memory.REGISTERED, Memory.MANAGED)
 none.
 """
 
+MOST_USED = 1 << 23
+"""For so many lives of memory, times streams, it is kept which work used each last: that takes 16 bytes for each. Where
+there are more, memory is told apart by its address alone.
+"""
+
 
 def streams_with_memory(
     columns: Columns,
@@ -78,7 +83,15 @@ def _together(uses: _Uses, operations: Operations) -> NDArray[np.bool_]:
     stream = operations.stream[uses.operation]
     _, alike = numbered(uses.memory, stream, uses.writes, uses.side)
     _, first = np.unique(uses.memory[alike], return_index=True)
-    for rows in np.split(alike, first[1:]):
+    code = (stream[alike] * 2 + uses.writes[alike]) * len(Side) + uses.side[alike]
+    seen: set[bytes] = set()
+    ends = np.append(first, len(alike))[1:]
+    for begin, end in zip(first.tolist(), ends.tolist(), strict=True):
+        used = code[begin:end].tobytes()  # most memory is used as some other memory is
+        if used in seen:
+            continue
+        seen.add(used)
+        rows = alike[begin:end]
         marking, looking = rows[uses.side[rows] != Side.LOOKS], rows[uses.side[rows] != Side.MARKS]
         for one, other in ((marking, looking), (looking, marking)):
             writing, using = stream[one[uses.writes[one]]], stream[other]
@@ -209,7 +222,8 @@ def _uses(
         kept &= ~idle[row] | (writes & matters)
     row, memory, writes, address = row[kept], memory[kept], writes[kept], address[kept]
     exact = followed[row] & plain[row] & (memory < device.anyones)
-    memory = in_lives(memory, address, columns["start"][rows[row]], device.lives)
+    if len(device.lives.address) * len(operations.streams.context) <= MOST_USED:
+        memory = in_lives(memory, address, columns["start"][rows[row]], device.lives)
     begin = np.where(writes, destination[row], columns["source"][rows[row]].astype(np.int64))
     size = columns["bytes"][rows[row]].astype(np.int64)
     found_of = in_slices(rows[row], memory, writes, np.where(exact, begin, 0), np.where(exact, begin + size, 0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence import kernel_memory
+from ffm.evidence import kernel_memory, memory_of_streams
 from ffm.evidence.handles import NON_BLOCKING
 from ffm.evidence.kernel_memory import GivenMemory
 from ffm.evidence.memory_of_streams import streams_with_memory
@@ -216,6 +216,13 @@ def test_memory_that_a_waiting_free_gave_back_is_other_memory_when_it_is_allocat
     assert not apart(upload(0, FIRST), *again)
     assert with_ptx(followed(0, 1, WRITER), free(FIRST), allocate(FIRST), followed(1, 1, WRITER))
     assert not with_ptx(followed(0, 1, WRITER), followed(1, 1, WRITER))
+
+
+def test_memory_of_very_many_lives_is_told_apart_by_its_address_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = [upload(0, FIRST), free(FIRST), allocate(FIRST), upload(1, FIRST, HOST + 4096)]
+    assert apart(*again)
+    monkeypatch.setattr(memory_of_streams, "MOST_USED", 7)  # four lives, two streams
+    assert not apart(*again)
 
 
 def test_memory_is_the_same_if_no_waiting_free_was_seen_or_the_use_lies_outside_of_a_life() -> None:
