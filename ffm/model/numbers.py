@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffm.model.device import Action
+from ffm.model.device import Action, Direction
 from ffm.model.timeline import Kind, Problem
 
 SYNCHRONIZATION = int(Kind.SYNCHRONIZATION)
@@ -25,3 +25,6 @@ RECORD_EVENT = int(Action.RECORD_EVENT)
 STREAM_WAIT_EVENT = int(Action.STREAM_WAIT_EVENT)
 SET_AND_WAIT = int(Action.SET_AND_WAIT)
 WAIT_THREAD = int(Action.WAIT_THREAD)
+
+TO_DEVICE = int(Direction.TO_DEVICE)
+FROM_DEVICE = int(Direction.FROM_DEVICE)

@@ -1,5 +1,5 @@
-"""The pass that finds work which a thread puts on the GPU and waits for at once (`ffm.model.waiting.call_patterns`), in
-the part of Python that Numba compiles.
+"""The passes that find work which a thread puts on the GPU and waits for at once, and transfers that follow each other
+(`ffm.model.waiting.call_patterns`), in the part of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.
 """
@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner
 from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
+    FROM_DEVICE,
     RECORD_EVENT,
     SET_AND_WAIT,
+    TO_DEVICE,
+    TRANSFER,
     WAIT_AND_ENQUEUE,
     WAIT_CONTEXT,
     WAIT_EVENT,
@@ -94,3 +98,57 @@ def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int
             free[row] = True
         before[thread] = row
     return count, lasting
+
+
+class Works(NamedTuple):
+    """Columns of `Timeline`, `DeviceWork` and `Graph`."""
+
+    thread: Columns
+    duration: Columns
+    wait: Columns
+    kind: Columns
+    direction: Columns
+    gpu_begin: Columns
+    gpu_end: Columns
+    recorded: Columns
+    """How many calls that do not work on the GPU were recorded up to each row; empty if none are."""
+
+
+def consecutive_transfers(rows: Columns, works: Works) -> tuple[int, int, bool]:
+    """Count the transfers among some rows of one GPU that directly follow another one with the same direction, and add
+    up what they and the rest of their calls took, in nanoseconds; also return whether the rows come by when the GPU
+    began them, then by when it ended. If they do not, the two numbers mean nothing.
+    """
+    begins, ends, kind, direction = works.gpu_begin, works.gpu_end, works.kind, works.direction
+    duration, wait = works.duration, works.wait
+    count, lasting = 0, 0
+    over = last_begin = last_end = np.int64(-1)
+    former = -1  # the row before the last, if it is a transfer beside which nothing runs
+    after = True  # whether nothing that began before the last row runs beside it
+    for place in range(len(rows) + 1):
+        ends_here = place == len(rows)
+        begin = over if ends_here else begins[rows[place]]
+        if place > 0:
+            last = rows[place - 1]
+            alone = after and begin >= over and kind[last] == TRANSFER and direction[last] in (TO_DEVICE, FROM_DEVICE)
+            if alone and former >= 0 and can_be_joined(works, former, last):
+                count += 1
+                lasting += ends[last] - begins[last] + duration[last] - wait[last]
+            former = last if alone else -1
+            after = bool(begin >= over)
+        if not ends_here:
+            end = ends[rows[place]]
+            if place > 0 and (begin < last_begin or (begin == last_begin and end < last_end)):
+                return 0, 0, False
+            last_begin, last_end, over = begin, end, max(over, end) if place > 0 else end
+    return count, lasting, True
+
+
+@inner
+def can_be_joined(works: Works, former: int, latter: int) -> bool:
+    """Return whether two transfers have the same direction, and their thread called nothing between them but what works
+    on the GPU, if that was recorded.
+    """
+    recorded = works.recorded
+    own = len(recorded) == 0 or works.thread[latter] != works.thread[former] or recorded[latter] == recorded[former]
+    return bool(own and works.direction[former] == works.direction[latter])

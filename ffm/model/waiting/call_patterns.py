@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
 from ffm.model.compiled import run
-from ffm.model.device import Action, DeviceWork, Direction
+from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import call_pattern_kernels
@@ -75,29 +75,27 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
     """
     if work.direction is None:
         return 0, 0
-    recorded = None
+    recorded = np.zeros(0, np.int64)
     if work.awaits is not None:
         recorded = np.cumsum((timeline.kind == Kind.OTHER) & is_one_of(work.action, (Action.NONE, Action.WAIT_THREAD)))
+    works = call_pattern_kernels.Works(
+        timeline.thread,
+        timeline.duration,
+        timeline.wait,
+        timeline.kind,
+        work.direction,
+        graph.gpu_begin,
+        graph.gpu_end,
+        recorded,
+    )
     count, lasting = 0, 0
     for _, rows in work.rows_by_gpu(np.flatnonzero(graph.works), timeline.thread):
-        begin, end, row = graph.gpu_begin[rows], graph.gpu_end[rows], rows
-        if not ((begin[1:] > begin[:-1]) | ((begin[1:] == begin[:-1]) & (end[1:] >= end[:-1]))).all():
-            order = np.lexsort((end, begin))
-            begin, end, row = begin[order], end[order], rows[order]
-        np.maximum.accumulate(end, out=end)
-        after = np.append(True, begin[1:] >= end[:-1])  # nothing that began before runs beside it
-        del begin, end
-        alone = after & np.append(after[1:], True) & (timeline.kind[row] == Kind.TRANSFER)
-        direction = work.direction[row]
-        alone &= is_one_of(direction, (Direction.TO_DEVICE, Direction.FROM_DEVICE))
-        follows = np.flatnonzero(alone[1:] & alone[:-1] & (direction[1:] == direction[:-1]))
-        former, excess = row[follows], row[follows + 1]
-        if recorded is not None:
-            same = (timeline.thread[excess] != timeline.thread[former]) | (recorded[excess] == recorded[former])
-            excess = excess[same]
-        count += len(excess)
-        lasting += int((graph.gpu_end[excess] - graph.gpu_begin[excess]).sum())
-        lasting += int((timeline.duration[excess] - timeline.wait[excess]).sum())
+        found, took, ordered = run(call_pattern_kernels.consecutive_transfers, len(rows), rows, works)
+        if not ordered:
+            rows = rows[np.lexsort((graph.gpu_end[rows], graph.gpu_begin[rows]))]
+            found, took, _ = run(call_pattern_kernels.consecutive_transfers, len(rows), rows, works)
+        count += int(found)
+        lasting += int(took)
     return count, lasting
 
 

@@ -182,3 +182,18 @@ def test_between_consecutive_transfers_their_thread_waits_for_nobody() -> None:
     assert consecutive_transfers(timeline, told, graph) == (0, 0)
     alone = dataclasses.replace(told, awaits=None)
     assert consecutive_transfers(timeline, alone, graph) == (1, 25 * US)
+
+
+def test_consecutive_transfers_are_the_same_compiled_and_known_to_be_out_of_order() -> None:
+    timeline, _, graph = run_of([copy(10), copy(20), kernel(4), copy(30), download(6), download(7), wait()])
+    direction = np.array([UP, UP, NONE, UP, DOWN, DOWN, NONE], np.uint8)
+    works = call_pattern_kernels.Works(
+        timeline.thread, timeline.duration, timeline.wait, timeline.kind, direction, graph.gpu_begin, graph.gpu_end,
+        np.zeros(0, np.int64),
+    )  # fmt: skip
+    rows = np.flatnonzero(graph.works)
+    find = call_pattern_kernels.consecutive_transfers
+    assert find(rows, works) == compiled(find)(rows, works)
+    assert find(rows, works)[0] == 2
+    assert find(rows, works)[2]
+    assert not find(rows[::-1].copy(), works)[2]
