@@ -12,7 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import inner, longer
+
 Columns = NDArray[Any]
+
+NOBODY = -1
 
 OTHER, SINGLE, TIMED = 0, 1, 2
 """What tells how long a row's work takes: something else, its segment of this work alone, or events."""
@@ -40,6 +44,47 @@ class Segments(NamedTuple):
     """The number of their operations."""
     alike: Columns
     sure: Columns
+
+
+def number_works(
+    action: Columns, puts_work: Columns, site: Columns, copied: Columns, rows: Columns, equal: Columns
+) -> tuple[int, Columns]:
+    """Fill in the rows that put work on the GPU, and a number for what each does: equal ones are of one site and copy
+    as many bytes. Numbers are in the order of their first rows. Return how many rows there are, and these first ones.
+
+    `puts_work` says of each `Action` whether it does that.
+    """
+    table, first = np.full(1 << 8, NOBODY, np.int32), np.empty(1 << 7, np.int64)
+    count = found = 0
+    for row in range(len(action)):
+        if not puts_work[action[row]]:
+            continue
+        slot = slot_of(table, first, site, copied, row)
+        if table[slot] < 0:
+            if found == len(first):
+                first = longer(first)
+                table = np.full(2 * len(table), NOBODY, np.int32)
+                for number in range(found):
+                    table[slot_of(table, first, site, copied, first[number])] = number
+                slot = slot_of(table, first, site, copied, row)
+            table[slot] = found
+            first[found] = row
+            found += 1
+        rows[count] = row
+        equal[count] = table[slot]
+        count += 1
+    return count, first[:found]
+
+
+@inner
+def slot_of(table: Columns, first: Columns, site: Columns, copied: Columns, row: int) -> int:
+    """Return where the number of a row's work is in a hash table whose size is a power of two, or where to put it."""
+    bytes_, mine = copied[row], site[row]
+    mixed = (int(bytes_) + 1) * 1000003 + int(mine) * 31
+    slot = (mixed ^ (mixed >> 15)) & (len(table) - 1)
+    while table[slot] >= 0 and (copied[first[table[slot]]] != bytes_ or site[first[table[slot]]] != mine):
+        slot = (slot + 1) & (len(table) - 1)
+    return int(slot)
 
 
 def value_rows(

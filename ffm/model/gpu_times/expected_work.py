@@ -12,7 +12,7 @@ from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import expected_kernels
 from ffm.model.gpu_times.segment_lengths import OFTEN, SEEN_SHARE, Shown
-from ffm.model.grouping import numbered, select_within
+from ffm.model.grouping import parts, select_within
 from ffm.model.timeline import Timeline
 
 SMALL_TRANSFER_NS = 4_000
@@ -47,8 +47,8 @@ def enqueues(work: DeviceWork) -> NDArray[np.bool_]:
 class EqualWork:
     """The rows that put work on the GPU, and which of them do the same: the same call stack moves as many bytes."""
 
-    rows: NDArray[np.int64]
-    equal: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    equal: NDArray[np.int32]
     """A number for what each does."""
     total: NDArray[np.int64]
     """How many rows have each number."""
@@ -58,9 +58,22 @@ class EqualWork:
 
 def find_equal_work(timeline: Timeline, work: DeviceWork) -> EqualWork:
     """Number what the rows that put work on the GPU do."""
-    rows = np.flatnonzero(enqueues(work))
-    equal, first = numbered(timeline.site[rows], work.copied[rows])
-    return EqualWork(rows, equal, np.bincount(equal), work.copied[rows[first]])
+    rows, equal = np.empty((2, len(timeline)), np.int32)
+    count, first = run(
+        expected_kernels.number_works,
+        len(timeline),
+        work.action,
+        _ENQUEUES,
+        timeline.site,
+        work.copied,
+        rows,
+        equal,
+    )
+    rows, equal = rows[:count], equal[:count]
+    total = np.zeros(len(first), np.int64)
+    for part in parts(count, len(first)):  # NumPy turns the column into a wider one
+        total += np.bincount(equal[part], minlength=len(first))
+    return EqualWork(rows, equal, total, work.copied[first])
 
 
 def expect_times(
@@ -147,7 +160,7 @@ def _by_size(value: NDArray[np.float64], copied: NDArray[np.int64]) -> NDArray[n
 
 def _medians_of(
     asked: NDArray[np.bool_],
-    group: NDArray[np.int64],
+    group: NDArray[np.integer],
     value: NDArray[np.float64],
     source: NDArray[np.uint8],
     least: int,

@@ -74,7 +74,7 @@ def infer_gpu_times(
         briefest = _shortest(work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
         fastest = fit_times(timeline, work, order, *briefest, pause=pause)
         del seen, briefest
-    if (expected.gpu[works.rows] >= 0).all():  # nothing is to be guessed
+    if np.count_nonzero(expected.gpu >= 0) == len(works.rows):  # nothing is to be guessed
         room = np.empty(0, np.int64)
     freed()
     longest = _longest_times(timeline, work, shown, works, expected)
@@ -104,7 +104,7 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
     works = find_equal_work(timeline, work)
     expected = expect_times(timeline, work, works, shown, shown.likely_length)
     guessed = _Guessed.nothing()
-    if (expected.gpu[works.rows] < 0).any():
+    if np.count_nonzero(expected.gpu >= 0) < len(works.rows):
         slow = _slow(timeline, work, shown, _longest_times(timeline, work, shown, works, expected))
         guessed = _guessed(timeline, work, expected, room, slow.gpu)
         del slow
@@ -122,7 +122,7 @@ def _longest_times(
     length = np.where(shown.same.alike, shown.same.median, shown.length)
     gpu = expect_times(timeline, _longest(work), works, shown, length).gpu
     gpu.clip(0, out=gpu)
-    gpu[works.rows[(likely.gpu[works.rows] < 0) | likely.seldom[works.rows]]] = ENDLESS_NS
+    gpu[((likely.gpu < 0) | likely.seldom) & enqueues(work)] = ENDLESS_NS
     return gpu
 
 

@@ -1,10 +1,15 @@
-"""Tests of medians that are found for some groups alone."""
+"""Tests of which work is equal, and of medians that are found for some groups alone."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
 
-from ffm.model.gpu_times import expected_work
+import numpy as np
+import pytest
+
+from ffm.model.compiled import compiled
+from ffm.model.gpu_times import expected_kernels, expected_work
 from ffm.model.gpu_times.segment_lengths import SEEN_SHARE
 
 
@@ -36,3 +41,21 @@ def test_nothing_asked_is_nothing_found() -> None:
     )
 
     assert nothing.tolist() == [-1.0, -1.0]
+
+
+@pytest.mark.parametrize("number_works", [expected_kernels.number_works, compiled(expected_kernels.number_works)])
+def test_work_is_equal_that_one_site_does_with_as_many_bytes(number_works: Callable[..., Any]) -> None:
+    random = np.random.default_rng(7)
+    puts_work = np.array([False, True, False, True])
+    action = random.integers(0, 4, 5000).astype(np.uint8)
+    site, copied = random.integers(0, 40, 5000).astype(np.int32), random.integers(0, 30, 5000) << 20
+    rows, equal = np.empty((2, 5000), np.int32)
+
+    count, first = number_works(action, puts_work, site, copied, rows, equal)
+
+    of_works = np.flatnonzero(puts_work[action])
+    assert rows[:count].tolist() == of_works.tolist()
+    pairs = list(zip(site[of_works].tolist(), copied[of_works].tolist(), strict=True))
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    assert equal[:count].tolist() == [numbers[pair] for pair in pairs]
+    assert first.tolist() == [int(of_works[pairs.index(pair)]) for pair in numbers]
