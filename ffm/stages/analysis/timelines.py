@@ -6,9 +6,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import run
 from ffm.model.timeline import Timeline
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.run import Portion
+from ffm.stages.analysis.timeline_kernels import fill_in_gaps, number_threads
 
 
 def traced_timeline(columns: Columns) -> Timeline:
@@ -18,16 +20,14 @@ def traced_timeline(columns: Columns) -> Timeline:
     """
     thread = numbered_threads(columns)
     start, duration = columns["start"].copy(), columns["duration"].copy()
-    gap = np.zeros(len(start), np.int64)
-    np.subtract(start[1:], start[:-1], out=gap[:-1])
-    gap[:-1] -= duration[:-1]
-    gap[:-1][thread[1:] != thread[:-1]] = 0
+    gap = np.empty(len(start), np.int64)
+    run(fill_in_gaps, len(start), thread, start, duration, gap)
     return Timeline(
         thread=thread,
         start=start,
         duration=duration,
         wait=np.minimum(columns["wait"], duration),
-        gap=np.maximum(gap, 0, out=gap),
+        gap=gap,
         site=columns["stack"].astype(np.int32),
         kind=columns["kind"].copy(),
         problem=np.zeros(len(start), np.uint8),
@@ -38,9 +38,8 @@ def traced_timeline(columns: Columns) -> Timeline:
 
 def numbered_threads(columns: Columns) -> NDArray[np.int32]:
     """Number the threads of all processes, for each row of a run's operations by process, thread and start."""
-    process, thread = columns["process"], columns["thread"]
-    number = np.zeros(len(process), np.int32)
-    np.cumsum((process[1:] != process[:-1]) | (thread[1:] != thread[:-1]), out=number[1:])
+    number = np.zeros(len(columns["process"]), np.int32)
+    run(number_threads, len(number), columns["process"], columns["thread"], number)
     return number
 
 
