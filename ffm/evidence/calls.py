@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import DriverFunction, load_catalogue
 from ffm.instrument.recording.layout import constant
-from ffm.model.grouping import looked_up
+from ffm.model.grouping import looked_up, parts
 
 
 def functions_where(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
@@ -23,3 +23,12 @@ def functions_where(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool
 def calls_where(functions: NDArray[np.integer], chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
     """Return which operations call chosen functions; `functions` has the recorded index of each."""
     return looked_up(functions_where(chosen), functions)
+
+
+def functions_called(functions: NDArray[np.integer]) -> list[int]:
+    """Return the distinct recorded indices among those of some operations, ascending."""
+    called = np.zeros(constant("FFM_FUNCTION_PRIVATE") + 1, np.bool_)
+    for part in parts(len(functions)):
+        called[functions[part]] = True
+    found: list[int] = np.flatnonzero(called).tolist()
+    return found

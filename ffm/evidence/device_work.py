@@ -16,21 +16,17 @@ from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.evidence.threads.lock_waits import lock_waits_of_rows
 from ffm.evidence.threads.processor_times import delayed_by_own
 from ffm.evidence.threads.thread_lives import lives_of_rows
-from ffm.evidence.transfers.allocations import pageable_memory
-from ffm.evidence.transfers.staged_copies import STAGED_BYTES
+from ffm.evidence.transfers.staged_copies import staged_uploads
 from ffm.instrument.recording.layout import constant
 from ffm.model.codes import is_one_of
 from ffm.model.device import IDLE, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.estimators.hoisting import reused_memory
-from ffm.model.grouping import begins_of, parts, sums_by
+from ffm.model.grouping import begins_of, parts
 from ffm.model.necessity.program import StreamKind
 from ffm.model.waiting.call_patterns import unfinished_queries
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import MappedColumns
 from ffm.results.documents.measured import ContextDevice, Tracing
-
-STAGED_SHARE = 0.5
-"""If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
 
 _WAITS = {
     Awaits.CONTEXT: Action.WAIT_CONTEXT,
@@ -124,7 +120,7 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     action[rows[asynchronous]] = Action.ENQUEUE
     rows = rows[~asynchronous]
     if len(rows):
-        action[rows[_staged(columns, rows)]] = Action.WAIT_AND_ENQUEUE
+        action[rows[staged_uploads(columns, rows)]] = Action.WAIT_AND_ENQUEUE
     return action
 
 
@@ -155,24 +151,6 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
         elif function.kind in (*_COPIES, DriverKind.LAUNCH, DriverKind.HOST_FUNCTION):
             table[function.index] = Action.ENQUEUE
     return table
-
-
-def _staged(columns: Columns, uploads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which uploads the source is pageable, and the call over when the CPU has copied the bytes.
-
-    A few bytes are copied at once. Many go through the driver's buffers, part by part, and the call may wait for these;
-    if most of it is copying, it hardly does.
-    """
-    stack = columns["stack"]
-    count = int(stack.max(initial=-1)) + 1
-    duration, wait = sums_by(stack, count, columns["duration"]), sums_by(stack, count, columns["wait"])
-    working = duration - wait > STAGED_SHARE * duration
-    many = columns["bytes"][uploads] > STAGED_BYTES
-    staged: NDArray[np.bool_] = working[stack[uploads]] & many
-    few = uploads[~many & (columns["waits"][uploads] > 0)]
-    pageable, _ = pageable_memory(columns, few)
-    staged[np.searchsorted(uploads, pageable)] = True
-    return staged
 
 
 def _streams(
@@ -235,6 +213,9 @@ def _wait_for_devices(
     """Let synchronizations of a context be for its device alone where their process has several, in place. If no work
     was put on that, they wait for no stream.
     """
+    places = set(zip(stream_process.tolist(), stream_device.tolist(), strict=True))
+    if len(places) == len({process for process, _ in places}):
+        return
     current = calls_where(columns["function"], lambda entry: entry.awaits is Awaits.CONTEXT and entry.handle == ABSENT)
     rows = np.flatnonzero((action == Action.WAIT_CONTEXT) & current)
     process = columns["process"][rows].astype(np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
+from ffm.model.grouping import begins_of
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import ProcessorTimes
 
@@ -50,7 +51,7 @@ def delayed_by_own(recorded: ProcessorTimes, columns: Columns, thread: NDArray[n
         columns: the operations of the run, by process, thread and start.
         thread: the model's number of each row's thread, counted over all processes.
     """
-    first = np.searchsorted(thread, np.arange(int(thread.max(initial=-1)) + 1))
+    first = begins_of(thread, int(thread.max(initial=-1)) + 1)[:-1]
     owners = zip(columns["process"][first].tolist(), columns["thread"][first].tolist(), strict=True)
     numbers = {owner: number for number, owner in enumerate(owners)}
     delayed = np.full(len(first), -1, np.int64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -157,24 +155,22 @@ def _memories() -> NDArray[np.int8]:
     return table
 
 
-def _taken(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return some rows of a column; -1 for a row of -1."""
-    return np.where(rows >= 0, column[rows], -1) if len(column) else rows
-
-
 def _of_process(columns: Columns) -> dict[Link, int]:
     blocks = _Blocks(columns)
     stack = columns["stack"]
     links: dict[Link, int] = {}
+    kinds = [np.append(column, -1) for column in (blocks.site, blocks.release, blocks.memory)]  # the last is for none
+    alike, _ = numbered(*kinds)
 
     def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
         """Add up the links of some operations to their blocks."""
         if otherwise is None:
             rows, found = rows[found >= 0], found[found >= 0]
-        sites = [stack[rows], *(_taken(column, found) for column in (blocks.site, blocks.release, blocks.memory))]
-        number, first = numbered(*sites)
-        distinct = (column[first].tolist() for column in sites)
-        for site, allocation, release, memory, times in zip(*distinct, np.bincount(number).tolist(), strict=True):
+        number, first = numbered(stack[rows], alike[found])
+        distinct = (stack[rows[first]], *(column[found[first]] for column in kinds))
+        for site, allocation, release, memory, times in zip(
+            *(column.tolist() for column in distinct), np.bincount(number).tolist(), strict=True
+        ):
             name = str(MEMORIES[memory]) if memory >= 0 else str(otherwise)
             key = (site, role, name, allocation if allocation >= 0 else None, release if release >= 0 else None)
             links[key] = links.get(key, 0) + times

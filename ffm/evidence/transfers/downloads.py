@@ -122,11 +122,12 @@ def download_uses(columns: Columns, table: Columns, watch: str) -> dict[int, Dow
 
     Sites that download have an entry even if nothing was followed.
     """
-    sites, counts = np.unique(columns["stack"][is_download(columns)], return_counts=True)
+    counts = np.bincount(columns["stack"][is_download(columns)])
+    sites = np.flatnonzero(counts)
     order = np.argsort(table["stack"], kind="stable")
     begin, end = (np.searchsorted(table["stack"], sites, side, sorter=order) for side in ("left", "right"))
     uses: dict[int, DownloadUse] = {}
-    for number, (site, of) in enumerate(zip(sites.tolist(), counts.tolist(), strict=True)):
+    for number, (site, of) in enumerate(zip(sites.tolist(), counts[sites].tolist(), strict=True)):
         mine = order[begin[number] : end[number]]
         if not len(mine):
             uses[site] = DownloadUse(occurrences=0, of=of, watch=watch)

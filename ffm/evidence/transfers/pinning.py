@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ffm.evidence.calls import functions_called
 from ffm.evidence.operations import function_name
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.pinning import PINNING, pinning_s
-from ffm.model.grouping import numbered
 from ffm.model.pinning import buffers_to_pin
 from ffm.model.timeline import Problem, Timeline
 from ffm.results.columnar.columns import Columns
@@ -33,9 +33,8 @@ def memory_to_pin(columns: Columns, timeline: Timeline, least_byte_s: float, cal
         return []
     part = {name: columns[name][rows] for name in ("process", "bytes", "stack")}
     found = buffers_to_pin(part["process"], address, part["bytes"], part["stack"])
-    _, first = numbered(columns["function"])
     own = []
-    for number in columns["function"][first].tolist():
+    for number in functions_called(columns["function"]):
         if (name := function_name(number)) in PINNING:
             calls = (columns["function"] == number) & (columns["result"] == 0)
             took = (columns["duration"][calls] - call_ns).clip(0).sum()

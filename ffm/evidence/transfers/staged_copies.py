@@ -1,17 +1,24 @@
-"""Asynchronous copies from or to pageable memory, which are not asynchronous: PyTorch's `non_blocking` among them."""
+"""Copies from or to pageable memory, which the driver stages: asynchronous ones are not asynchronous then, PyTorch's
+`non_blocking` among them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind
 from ffm.evidence.calls import calls_where
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import sums_by
 from ffm.results.columnar.columns import Columns
 
 STAGED_BYTES = 64 * 1024
 """Pageable uploads up to this size return once they are staged (CUDA Driver API, "API synchronization behavior")."""
+
+STAGED_SHARE = 0.5
+"""If more than this share of an upload call is spent without waiting, the CPU itself copies the bytes."""
 
 
 def sites_of_staged_copies(columns: Columns) -> list[int]:
@@ -26,3 +33,26 @@ def sites_of_staged_copies(columns: Columns) -> list[int]:
     rows, _ = pageable_memory(columns, rows[(result == 0) & (~upload | (bytes_ > STAGED_BYTES))])
     stacks: list[int] = np.unique(columns["stack"][rows]).tolist()
     return stacks
+
+
+def staged_uploads(columns: Columns, uploads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return of which uploads the source is pageable, and the call over when the CPU has copied the bytes.
+
+    A few bytes are copied at once. Many go through the driver's buffers, part by part, and the call may wait for these;
+    if most of it is copying, it hardly does.
+    """
+    many = columns["bytes"][uploads] > STAGED_BYTES
+    staged: NDArray[np.bool_] = many & (_mostly_working(columns)[columns["stack"][uploads]] if many.any() else False)
+    few = uploads[~many & (columns["waits"][uploads] > 0)]
+    pageable, _ = pageable_memory(columns, few)
+    staged[np.searchsorted(uploads, pageable)] = True
+    return staged
+
+
+def _mostly_working(columns: Columns) -> NDArray[np.bool_]:
+    """Return of which stacks the calls spend more than `STAGED_SHARE` of their time without waiting."""
+    stack = columns["stack"]
+    count = int(stack.max(initial=-1)) + 1
+    duration, wait = sums_by(stack, count, columns["duration"]), sums_by(stack, count, columns["wait"])
+    working: NDArray[np.bool_] = duration - wait > STAGED_SHARE * duration
+    return working

@@ -87,7 +87,7 @@ def name_buffers(
     sites: list[SiteDescription], links: list[AllocationLink], timeline: Timeline, names: BufferNames
 ) -> None:
     """Name the memory of the sites with problems, and of their allocations and frees."""
-    wanted: set[int] = set(np.unique(timeline.site[timeline.problem != 0]).tolist())
+    wanted: set[int] = set(np.flatnonzero(np.bincount(timeline.site[timeline.problem != 0])).tolist())
     linked: set[int] = set()
     for link in links:
         if link.site in wanted:
