@@ -34,6 +34,7 @@ function loadCollector() {
     allocatorBind: optional("allocator_bind", "void", ["uint", "pointer"]),
     allocatorIsBound: optional("allocator_is_bound", "bool", ["uint"]),
     interpreterClock: optional("interpreter_clock", "void", ["pointer"]),
+    interpreterCode: optional("interpreter_code", "void", ["pointer", "uint64", "bool"]),
     foreign: bound("foreign", "void", ["pointer", "uint64", "bool"]),
     ask: optional("ask", "void", new Array(11).fill("pointer")),
     askGraphs: optional("ask_graphs", "void", new Array(9).fill("pointer")),

@@ -40,6 +40,7 @@ rpc.exports = {
     observer = Process.attachModuleObserver({
       onAdded(module) {
         findPython(module);
+        findClockModule(module);
         if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
           collector.foreign(module.base, module.size, 0);
         }

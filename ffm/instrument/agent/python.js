@@ -6,7 +6,20 @@ const PYTHON = /^(lib)?python\d/; // the interpreter itself, not a program that 
 const CLOCKS = ["time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
   "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "now", "utcnow", "today"];
 
+// Modules of the interpreter with such functions, if they are files of their own.
+const CLOCK_MODULES = /^(_datetime|time)\./;
+
 let pythonFound = false;
+
+function watchesClocks() {
+  return collector.interpreterClock !== null && (configuration.mode & WATCH) !== 0;
+}
+
+function findClockModule(module) {
+  if (watchesClocks() && CLOCK_MODULES.test(module.name)) {
+    collector.interpreterCode(module.base, module.size, 1);
+  }
+}
 
 function findPython(module) {
   if (pythonFound || collector.python === null) {
@@ -22,8 +35,11 @@ function findPython(module) {
   pythonFound = true;
   const home = Process.findModuleByAddress(threadState);
   const alone = home !== null && PYTHON.test(home.name);
-  if (home !== null && collector.interpreterClock !== null && (configuration.mode & WATCH) !== 0) {
+  if (home !== null && watchesClocks()) {
     clockFunctions(home).forEach((address) => collector.interpreterClock(address));
+    if (alone) {
+      collector.interpreterCode(home.base, home.size, 0);
+    }
   }
   collector.python(threadState, exported("_PyRuntime") ?? NULL, version.readU32(), alone ? 1 : 0);
 }

@@ -245,6 +245,11 @@ void ffm_collector_interpreter_clock(const void *function)
     ffm_clock_of_interpreter((uint64_t)function);
 }
 
+void ffm_collector_interpreter_code(const void *first, uint64_t bytes, bool for_scripts)
+{
+    ffm_clock_interpreter_code((uint64_t)first, bytes, for_scripts);
+}
+
 static ffm_followed *followed_at(uint32_t mode, uint32_t place)
 {
     ffm_followed *const of_threads[] = {ffm_thread_lives, ffm_lock_waits, ffm_signal_waits, ffm_signal_handlers};

@@ -64,6 +64,9 @@ FFM_EXPORT void ffm_collector_followed_bind(uint32_t mode, uint32_t place, void 
 /* A function of an interpreter with which scripts read clocks: its other reads are its own. */
 FFM_EXPORT void ffm_collector_interpreter_clock(const void *function);
 
+/* The code of such an interpreter or, `for_scripts`, of a module of it with which scripts read clocks. */
+FFM_EXPORT void ffm_collector_interpreter_code(const void *first, uint64_t bytes, bool for_scripts);
+
 /* There is an instruction that reads the processor's counter, of `bytes` bytes: its reads are recorded from now on. */
 FFM_EXPORT void ffm_collector_counter(void *instruction, uint32_t bytes);
 

@@ -15,7 +15,9 @@
 #include "thread.h"
 #include "unwinding.h"
 
-enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, NEAR_FRAMES = 8 };
+enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, INTERPRETER_CODE = 8, NEAR_FRAMES = 8, OWN_FRAMES = 16 };
+
+typedef enum { ELSEWHERE, INTERPRETER, FOR_SCRIPTS } code_kind;
 
 /* Capturing a stack costs a microsecond. So many reads of a thread are captured between two of its operations, those
  * after the first PLAIN only if their stack is not recognised, and so many of their stacks are told apart. */
@@ -31,6 +33,14 @@ static struct {
     uint32_t count;
     uint64_t functions[INTERPRETER_CLOCKS];
 } interpreter_clocks;
+
+static struct {
+    uint32_t count;
+    struct {
+        uint64_t first, bytes;
+        code_kind kind;
+    } parts[INTERPRETER_CODE];
+} interpreter_code;
 
 static struct {
     bool open;
@@ -49,6 +59,34 @@ void ffm_clock_of_interpreter(uint64_t function)
         interpreter_clocks.functions[interpreter_clocks.count++] = function;
 }
 
+void ffm_clock_interpreter_code(uint64_t first, uint64_t bytes, bool for_scripts)
+{
+    const uint32_t count = interpreter_code.count;
+    if (count == INTERPRETER_CODE)
+        return;
+    interpreter_code.parts[count].first = first;
+    interpreter_code.parts[count].bytes = bytes;
+    interpreter_code.parts[count].kind = for_scripts ? FOR_SCRIPTS : INTERPRETER;
+    __atomic_store_n(&interpreter_code.count, count + 1, __ATOMIC_RELEASE);
+}
+
+static code_kind kind_of_code(uint64_t address)
+{
+    const uint32_t count = __atomic_load_n(&interpreter_code.count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (address - interpreter_code.parts[i].first < interpreter_code.parts[i].bytes)
+            return interpreter_code.parts[i].kind;
+    return ELSEWHERE;
+}
+
+static bool is_interpreter_clock(uint64_t address)
+{
+    for (uint32_t k = 0; k < interpreter_clocks.count; k++)
+        if (address - interpreter_clocks.functions[k] < FUNCTION)
+            return true;
+    return false;
+}
+
 /* Where no such function is known, any read may be a script's. */
 static uint32_t asked(uint32_t stack)
 {
@@ -57,10 +95,32 @@ static uint32_t asked(uint32_t stack)
         return FFM_ACCESS_ASKED;
     const uint32_t depth = ffm_stack_frames(stack, frames, NEAR_FRAMES);
     for (uint32_t i = 0; i < depth; i++)
-        for (uint32_t k = 0; k < interpreter_clocks.count; k++)
-            if (frames[i] - interpreter_clocks.functions[k] < FUNCTION)
-                return FFM_ACCESS_ASKED;
+        if (is_interpreter_clock(frames[i]))
+            return FFM_ACCESS_ASKED;
     return 0;
+}
+
+/* Whether the interpreter reads for itself, as it does when it collects garbage: thousands of times while modules are
+ * imported, from ever different stacks. */
+static bool is_interpreters_own(uint64_t caller)
+{
+    uint64_t frames[OWN_FRAMES];
+    if (interpreter_clocks.count == 0 || kind_of_code(caller) != INTERPRETER)
+        return false;
+    ffm_unwinding_begin();
+    const int depth = unw_backtrace((void **)frames, OWN_FRAMES);
+    ffm_unwinding_end();
+    int inner = 0;
+    while (inner < depth && frames[inner] != caller)
+        inner++;
+    for (int i = inner; i < depth; i++) {
+        const code_kind kind = kind_of_code(frames[i]);
+        if (kind == ELSEWHERE)
+            return true;
+        if (kind == FOR_SCRIPTS || is_interpreter_clock(frames[i]))
+            return false;
+    }
+    return inner < depth;
 }
 
 static void unseen_early(void)
@@ -155,6 +215,8 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
         return;
     reads *here = reads_here(thread);
     if (!early.open) {
+        if (from == NULL && is_interpreters_own((uint64_t)caller))
+            return;
         if (here->captured == CAPTURED)
             unseen(here, counter);
         else if (from == NULL)
@@ -166,6 +228,8 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
     const uint64_t now = ffm_now();
     uint32_t stack;
     if (thread == NULL || !ffm_known_stack_find(&thread->clock_readers, caller, base, &stack)) {
+        if (from == NULL && is_interpreters_own((uint64_t)caller))
+            return;
         if (here->captured == CAPTURED) {
             unseen(here, counter);
             return;

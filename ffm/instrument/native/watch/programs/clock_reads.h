@@ -23,4 +23,8 @@ void ffm_clock_counter_unseen(void);
 /* A function of an interpreter with which scripts read clocks; what else the interpreter reads is for itself. */
 void ffm_clock_of_interpreter(uint64_t function);
 
+/* The code of an interpreter or, `for_scripts`, of a module of it with which scripts read clocks. Among the former,
+ * only such functions and modules read clocks for scripts. */
+void ffm_clock_interpreter_code(uint64_t first, uint64_t bytes, bool for_scripts);
+
 #endif
