@@ -1,14 +1,8 @@
 """Memory, streams and events through PyCUDA, without device code. Prints `right` if all bytes arrived."""
 
-import os
-import sys
-
-# The virtual driver lacks arrays and textures, which PyCUDA references: only what is called must exist.
-sys.setdlopenflags(os.RTLD_LAZY)
-
-import numpy  # noqa: E402
-import pycuda.autoinit  # noqa: E402, F401  makes a context
-import pycuda.driver as driver  # noqa: E402
+import numpy
+import pycuda.autoinit  # noqa: F401  makes a context
+import pycuda.driver as driver
 
 ROUNDS = 20
 COUNT = 100_000

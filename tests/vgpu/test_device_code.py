@@ -90,6 +90,21 @@ def test_kernels_and_variables_are_known(configuration: str, image: bytes) -> No
         checked(driver.cuModuleUnload(module))
 
 
+@pytest.mark.virtual_gpu
+@pytest.mark.parametrize("image", [MACHINE_CODE, PTX], ids=["cubin", "PTX"])
+def test_a_module_is_loaded_from_a_file(configuration: str, image: bytes, tmp_path: Path) -> None:
+    let_pass(configuration)
+    file = tmp_path / "module"
+    with context():
+        assert driver.cuModuleLoad(bytes(file))[0] == Status.CUDA_ERROR_FILE_NOT_FOUND
+        file.write_bytes(b"")
+        assert driver.cuModuleLoad(bytes(file))[0] == Status.CUDA_ERROR_INVALID_IMAGE
+        file.write_bytes(image)
+        module = checked(driver.cuModuleLoad(bytes(file)))
+        check(module)
+        checked(driver.cuModuleUnload(module))
+
+
 @pytest.mark.parametrize(
     ("image", "error"),
     [

@@ -1,12 +1,8 @@
 """Batches with PyCUDA."""
 
-import os
-import sys
-
-sys.setdlopenflags(os.RTLD_LAZY)
-import numpy as np  # noqa: E402
-import pycuda.autoinit  # noqa: E402, F401
-import pycuda.driver as drv  # noqa: E402
+import numpy as np
+import pycuda.autoinit  # noqa: F401
+import pycuda.driver as drv
 
 PTX = """
 .version 7.0

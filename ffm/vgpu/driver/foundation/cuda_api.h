@@ -8,8 +8,9 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
-/* cudaProfiler.h belongs to a different CUDA package than cuda.h. */
+/* cudaProfiler.h belongs to a different CUDA package than cuda.h; since CUDA 13 it lacks the first of these. */
 extern "C" {
+CUresult cuProfilerInitialize();
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 }

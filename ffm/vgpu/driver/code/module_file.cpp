@@ -1,0 +1,20 @@
+/* cuModuleLoad: the image is in a file. */
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "foundation/cuda_api.h"
+
+DRIVER_IMPLEMENTATION(cuModuleLoadData);
+
+DRIVER_CALL(cuModuleLoad)(CUmodule *module, const char *path)
+{
+    if (!path)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    /* PTX is text that ends with a zero, which the string adds. */
+    const std::string image(std::istreambuf_iterator<char>(file), {});
+    return image.empty() ? CUDA_ERROR_INVALID_IMAGE : implementation_cuModuleLoadData(module, image.c_str());
+}
