@@ -370,6 +370,9 @@ def test_waits_that_only_order_streams_are_listed_with_what_events_save(tmp_path
     assert wait.saving_s == pytest.approx(0.01, abs=0.001)
 
 
+NO_UPLOADS = np.zeros(5, np.bool_)
+
+
 @pytest.mark.parametrize(
     ("reason", "python"), [(Reason.RESULT_USED, True), (Reason.NOT_WATCHED, True), (Reason.RESULT_USED, False)]
 )
@@ -381,11 +384,30 @@ def test_needed_waits_of_python_code_are_listed_with_what_not_to_wait_saves(
     findings.timeline.problem[:] = 0
     waits = findings.timeline.kind == Kind.SYNCHRONIZATION
     reasons = np.where(waits, reason, Reason.NOT_A_SYNCHRONIZATION).astype(np.uint8)
-    fetching = fetches_of(reasons, np.full(5, -1, np.int32), findings.timeline, lines_of(7, 7, 7, python=python))
+    fetching = fetches_of(
+        reasons, np.full(5, -1, np.int32), NO_UPLOADS, findings.timeline, lines_of(7, 7, 7, python=python)
+    )
     assert (fetching is not None) == python  # a column takes memory throughout the analysis
     write_results(dataclasses.replace(findings, fetching=fetching), tmp_path)
     found = [(wait.site, wait.occurrences, wait.watched) for wait in open_results(tmp_path).document.fetching]
     assert found == ([(1, 2, reason == Reason.RESULT_USED)] if python else [])
+
+
+@pytest.mark.parametrize(("uploaded", "reason", "fetches"), [
+    (True, Reason.NOT_WATCHED, False),
+    (False, Reason.NOT_WATCHED, True),
+    (True, Reason.RESULT_USED, True),
+])  # fmt: skip
+def test_a_wait_for_what_an_upload_reads_is_no_fetch(uploaded: bool, reason: Reason, fetches: bool) -> None:
+    """What could not be watched may be its source. What the CPU was seen to use was fetched by something before it."""
+    timeline = two_streams().timeline
+    timeline.problem[:] = 0
+    timeline.kind[:] = [Kind.LAUNCH, Kind.TRANSFER, Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.SYNCHRONIZATION]
+    timeline.site[:] = [0, 1, 2, 1, 2]
+    reasons = np.array([0, 0, reason, 0, reason], np.uint8)
+    uploads = np.array([False, uploaded, False, uploaded, False])
+    fetching = fetches_of(reasons, np.full(5, -1, np.int32), uploads, timeline, lines_of(7, 7, 7))
+    assert (fetching is not None) == fetches
 
 
 @pytest.mark.parametrize(("line", "saved_s"), [(7, 0.02), (8, 0.0)])
@@ -396,7 +418,9 @@ def test_a_fetch_is_done_without_its_whole_line_of_the_program(tmp_path: Path, l
     findings.timeline.site[:] = [0, 1, 2, 1, 2]
     covers, used = Reason.LATER_COVERS, Reason.RESULT_USED
     reasons = np.array([0, covers, used, covers, used], np.uint8)
-    fetching = fetches_of(reasons, np.array([-1, 2, -1, 2, -1], np.int32), findings.timeline, lines_of(6, line, 7))
+    fetching = fetches_of(
+        reasons, np.array([-1, 2, -1, 2, -1], np.int32), NO_UPLOADS, findings.timeline, lines_of(6, line, 7)
+    )
     write_results(dataclasses.replace(findings, fetching=fetching), tmp_path)
     [wait] = open_results(tmp_path).document.fetching
     assert (wait.site, wait.occurrences) == (2, 2)
