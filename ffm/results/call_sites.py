@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -30,6 +30,9 @@ _LAUNCH_STUB = "__device_stub__"
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
+
+_ENDS_PYTHON = frozenset({"Py_Finalize", "Py_FinalizeEx", "_Py_Finalize"})
+"""Functions of the interpreter that release what the program leaves behind."""
 
 _PACKAGES_FOLDER = r"(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/"
 _PYTHON_LIBRARY = re.compile(rf"(^|/){_PACKAGES_FOLDER}|<frozen |^torch/")
@@ -73,12 +76,17 @@ def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
     no call of the programmer is there.
     """
     names = [PurePath(module.path).name for module in modules]
-    python = any(_INTERPRETER.match(name) for name in names)
+    python = has_interpreter(names)
     return frozenset(
         number
         for number, module in enumerate(modules)
         if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
     )
+
+
+def has_interpreter(files: Iterable[str]) -> bool:
+    """Return whether one of these files of a program is an interpreter of Python."""
+    return any(_INTERPRETER.match(PurePath(file).name) for file in files)
 
 
 def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
@@ -93,7 +101,8 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     If a library waits through the driver's private interface, it is the library's entry. The caller is then the
     innermost frame with a known line, because a library's lines are unknown, or else the innermost frame.
 
-    In a Python program the caller is the innermost line outside installed libraries, if there is one.
+    In a Python program the caller is the innermost line outside installed libraries, if there is one. What the
+    interpreter releases as it ends is called by the function that ends it.
     """
     called = ["" if frame.python else _cuda_function(frame.function, frame.file) for frame in frames]
     entry = next((index for index in range(len(frames) - 1, -1, -1) if called[index]), None)
@@ -157,11 +166,11 @@ def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
 
 def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
     """Return, for a stack with Python functions, the innermost line of the program itself, else of any Python function;
-    None if there are none.
+    without any, the function that ends the interpreter; None if there is none of these.
     """
     python = [frame for frame in frames if frame.python]
     if not python:
-        return None
+        return next((frame for frame in frames if frame.function in _ENDS_PYTHON), None)
     candidates = (
         frame
         for frame in frames

@@ -116,6 +116,10 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
     )
     sites = [msgspec.structs.replace(analysis.sites[0], stack=stack) for stack in (0, 1)]
     assert [framework_of_site(changed, site) for site in sites] == [TORCH, None]
+    interpreted = msgspec.structs.replace(
+        changed, modules=[*changed.modules, Module(path="/usr/bin/python3.12", build_id="")]
+    )
+    assert [framework_of_site(interpreted, site) for site in sites] == [TORCH, TORCH]  # of a thread of its own
 
 
 @pytest.mark.parametrize(("library", "function", "made_by_copy"), [

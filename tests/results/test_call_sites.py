@@ -132,6 +132,9 @@ LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
         # Python's own threads, on a machine that knows the lines of its C library.
         ([python("run", LIBRARY, 9), *frames(("start_thread", 447))], "cuMemFree_v2",
          Place("cuMemFree_v2", "run", LIBRARY, 9)),
+        # What the interpreter releases as it ends, where its own lines are known.
+        (frames(("release", 0), ("subtype_dealloc", 1463), ("Py_FinalizeEx", 1833), ("main", 15)), "cuMemFree_v2",
+         Place("cuMemFree_v2", "Py_FinalizeEx", "a.cu", 1833)),
     ],
 )  # fmt: skip
 def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: Place) -> None:

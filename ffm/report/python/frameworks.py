@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import PurePath
 
+from ffm.results.call_sites import has_interpreter
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 
@@ -144,17 +145,20 @@ def framework_of(files: Iterable[str]) -> Framework | None:
 
 
 def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
-    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
+    """Return the Python package through which a site's call is made. Without a Python function on its stack, this is
+    known if an interpreter runs the program: of a thread of the package, or of what the interpreter releases as it
+    ends. None for others.
+    """
     frames = analysis.stacks[site.stack].frames
-    if not any(frame.python for frame in frames):
-        return None
     modules = [module.path for module in analysis.modules]
     # A tensor's own methods are no Python functions: there only the library shows the framework.
     files = (
         frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
         for frame in frames
     )
-    return framework_of(files) or PYTHON
+    if any(frame.python for frame in frames):
+        return framework_of(files) or PYTHON
+    return framework_of(files) if has_interpreter(modules) else None
 
 
 def in_copy(analysis: Analysis, site: Site) -> bool:
