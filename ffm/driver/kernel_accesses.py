@@ -73,9 +73,10 @@ class Accesses:
     writes: frozenset[Sum]
 
     def among(self, given: Collection[int]) -> tuple[set[int], set[int]] | None:
-        """Return the words through which a launch uses and writes memory, of those that are addresses of memory in it.
+        """Return the words of its parameters through which a launch uses memory, and those through which it writes.
 
-        None if it may use other memory. What it reads can include `VARIABLES`.
+        `given` are the words that are addresses of memory in this launch. None if it may use other memory. What it uses
+        can include `VARIABLES`.
         """
         addresses = frozenset(given) | {_OWN, VARIABLES}
         used, written = set[int](), set[int]()
@@ -298,7 +299,7 @@ def _summed(one: _Value, other: _Value) -> _Value:
 
 
 def _mixed(values: list[_Value]) -> _Value:
-    """Return what is no address any more, whatever it is made of."""
+    """Return the sum of values that some operation has mixed, so that the result is no address."""
     words = frozenset(word for value in values for added, subtracted in value for word in added | subtracted)
     return frozenset([(words, words)])
 

@@ -24,7 +24,7 @@ from ffm.remedy.worth import Costs
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """Seconds that correcting cost: half of what it costs at most where nothing else is known."""
+    """Seconds that correcting cost. Where the cost is not known, half of the most that it can be is likely."""
 
     likely_s: float
     most_s: float

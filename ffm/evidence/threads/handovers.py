@@ -34,10 +34,10 @@ Known = NDArray[np.int64]
 
 
 def handovers_of(recording: Recording, threads: int, callers: int) -> Handovers:
-    """Return what each of the threads knows of those that call the driver, from each time on at which it learns more.
+    """Return what each thread knows about the threads that call the driver, with a row whenever it learns more.
 
-    `callers` is one more than the number of the last thread that does: a program may start thousands of others, and
-    nobody asks when these did what.
+    `callers` is one more than the number of the last thread that calls the driver. A program may start thousands of
+    others, and nothing depends on when these did something.
     """
     kinds = {constant(f"FFM_ACCESS_{name}"): name for name in KINDS}
     rows = recording.accesses[np.isin(recording.accesses["kind"], list(kinds))]
