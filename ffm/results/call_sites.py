@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -76,17 +76,12 @@ def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
     no call of the programmer is there.
     """
     names = [PurePath(module.path).name for module in modules]
-    python = has_interpreter(names)
+    python = any(_INTERPRETER.match(name) for name in names)
     return frozenset(
         number
         for number, module in enumerate(modules)
         if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
     )
-
-
-def has_interpreter(files: Iterable[str]) -> bool:
-    """Return whether one of these files of a program is an interpreter of Python."""
-    return any(_INTERPRETER.match(PurePath(file).name) for file in files)
 
 
 def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:

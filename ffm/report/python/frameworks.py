@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import PurePath
 
-from ffm.results.call_sites import has_interpreter
+from ffm.results.call_sites import python_package
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 
@@ -136,29 +135,29 @@ _PACKAGES = {
 
 
 def framework_of(files: Iterable[str]) -> Framework | None:
-    """Return the package to which the files of a call stack, innermost first, belong; None if there is none."""
+    """Return the package to which the files of a call stack, innermost first, belong; None if there is none.
+
+    A profiler may name files from the package's folder on. Other folders, as of an environment, can have any name.
+    """
     for file in files:
-        for part in PurePath(file).parts[:-1]:
-            if part in _PACKAGES:
-                return _PACKAGES[part]
+        package = python_package(file) or ("" if file.startswith("/") else file.partition("/")[0])
+        if package in _PACKAGES:
+            return _PACKAGES[package]
     return None
 
 
 def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
-    """Return the Python package through which a site's call is made. Without a Python function on its stack, this is
-    known if an interpreter runs the program: of a thread of the package, or of what the interpreter releases as it
-    ends. None for others.
-    """
+    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
     frames = analysis.stacks[site.stack].frames
+    if not any(frame.python for frame in frames):
+        return None
     modules = [module.path for module in analysis.modules]
     # A tensor's own methods are no Python functions: there only the library shows the framework.
     files = (
         frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
         for frame in frames
     )
-    if any(frame.python for frame in frames):
-        return framework_of(files) or PYTHON
-    return framework_of(files) if has_interpreter(modules) else None
+    return framework_of(files) or PYTHON
 
 
 def in_copy(analysis: Analysis, site: Site) -> bool:
