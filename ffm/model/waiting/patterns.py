@@ -112,7 +112,8 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         by_gpu = work.rows_by_gpu(np.flatnonzero(works), timeline.thread)
         use = [_gpu_use(work, graph, gpu, rows, transfer[rows]) for gpu, rows in by_gpu]
     for number in range(work.processes):
-        mine = (work.process_of_thread == number)[timeline.thread]
+        # Of one process all rows are its own: looking that up takes longer than the passes do.
+        mine = np.True_ if work.processes == 1 else (work.process_of_thread == number)[timeline.thread]
         working = kernel & mine
         if not working.any():
             continue
