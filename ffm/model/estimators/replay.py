@@ -168,6 +168,7 @@ class Replay:
             gpu_of_stream=gpus.of_stream,
             first_gpu=gpus.first,
             events=work.events,
+            related=bool((threads > 1).any()),
             shortened=_NO_ROWS,
         )
         self._stretches = Stretches(

@@ -50,7 +50,7 @@ def replay_group(
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
     rows = len(trace.thread)
     probed, starts, waits = probes.time, probes.start, probes.wait
-    timed, kept, related = len(probed) > 0, len(starts) > 0, len(trace.process_of_thread) > len(trace.legacy)
+    timed, kept, related = len(probed) > 0, len(starts) > 0, trace.related
     early, reached = state.early, state.reached
     entry = member = child = 0  # the next of the entries of encounters, of the changed rows, of the joined threads
     wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
@@ -63,19 +63,21 @@ def replay_group(
         thread = thread_of(trace, row)
         if encounters.total > 0:
             go_on_together(state, trace, encounters, waits, thread)
-        run_in_turn(state, trace, row)
+        if related:
+            run_in_turn(state, trace, row)
         if related or family.joined[thread] >= 0:
             child = meet_threads(state, trace, family, manner.strict, place, child)
         less = int(probed[row]) if timed else 0
         if related:
             wait = go_on(state, trace, locks, place, wait, less)
-        else:
+        elif timed:
             early[thread] += less
         if fresh:
             let_gpu_be_early(state, trace, times, row)
         member = next_member(members, member, place)
         changed = member < len(members) and members[member] == place
-        state.touched[thread] |= changed
+        if changed:
+            state.touched[thread] = True
         change = change_of(trace, fix, manner, row, changed)
         begun = begin(state, trace, row)
         if encounters.total > 0:

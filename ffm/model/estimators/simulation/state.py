@@ -48,6 +48,8 @@ class Trace(NamedTuple):
     """The columns of `ffm.model.device.Gpus`."""
     first_gpu: Columns
     events: int
+    related: bool
+    """Whether any process has several threads, which may wait for each other or use each other's processors."""
     shortened: Columns
     """By how much shorter `duration` is than it was; empty if it is not."""
 

@@ -145,8 +145,9 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
 def begin(state: State, trace: Trace, row: int) -> int:
     """Let a thread begin a call; return when."""
     thread, shift = thread_of(trace, row), shift_of(state, trace, row)
-    state.late.begun[thread] = shift - state.late.left[thread]
-    state.last[process_of(trace, row)] = thread
+    if trace.related:
+        state.late.begun[thread] = shift - state.late.left[thread]
+        state.last[process_of(trace, row)] = thread
     return int(trace.start[row] - shift)
 
 

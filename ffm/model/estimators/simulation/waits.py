@@ -37,7 +37,8 @@ def wait_for_gpu(
         target = int(state.legacy_latest[process] if is_legacy(trace, row) else state.over[lane])
         scope = int(lane)
     late = late_by_chance(trace, times, row)
-    note_lateness(state, trace, times, change, row)
+    if trace.related:
+        note_lateness(state, trace, times, change, row)
     latency = int(times.latency[row]) - late
     if change.later:
         move_wait(state, trace, row, target, latency)
