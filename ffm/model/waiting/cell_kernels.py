@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ffm.model.compiled import index, inner
+from ffm.model.numbers import TRANSFER
 
 Columns = NDArray[Any]
 
@@ -35,6 +36,35 @@ def look_up_pairs(thread: Columns, site: Columns, sites: int, of_pair: Columns, 
     """Fill in, for each row, what its pair has in `of_pair`."""
     for row in range(len(site)):
         of_row[row] = of_pair[pair_at(thread, site, sites, row)]
+
+
+def mark_sites(
+    site: Columns, gpu_begin: Columns, gpu_end: Columns, kind: Columns, calls: Columns, works: Columns, copies: Columns
+) -> None:
+    """Mark the sites that have rows, rows with GPU work, and transfers."""
+    for row in range(len(site)):
+        one = index(site[row])
+        calls[one] = True
+        if gpu_end[row] > gpu_begin[row]:
+            works[one] = True
+        if kind[row] == TRANSFER:
+            copies[one] = True
+
+
+def look_up_sites(
+    site: Columns,
+    gpu_begin: Columns,
+    gpu_end: Columns,
+    call_at: Columns,
+    work_at: Columns,
+    of_call: Columns,
+    of_gpu: Columns,
+) -> None:
+    """Fill in, for each row, what its site has in `call_at` and, if it has GPU work, in `work_at`; otherwise -1."""
+    for row in range(len(site)):
+        one = index(site[row])
+        of_call[row] = call_at[one]
+        of_gpu[row] = work_at[one] if gpu_end[row] > gpu_begin[row] else -1
 
 
 @inner

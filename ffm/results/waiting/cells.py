@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model import compiled
-from ffm.model.grouping import SPARE, looked_up, numbered, parts
-from ffm.model.timeline import Kind, Timeline
+from ffm.model.grouping import SPARE, numbered
+from ffm.model.timeline import Timeline
 from ffm.model.waiting import cell_kernels
 from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
 from ffm.results.documents.analysis import Analysis
@@ -75,19 +75,20 @@ class CellTable:
         self.lines: list[set[int]] = []
         self.sampled_lines: list[dict[int, int]] = []
         self.sites: list[set[int]] = []
-        site, works = run.timeline.site, run.graph.works
-        after = self._between_calls(site, len(analysis.sites))
-        of_site = np.full((2, len(analysis.sites)), -1, np.int32)
-        working = set(_distinct(site[works]))
-        transfers = set(_distinct(site[run.timeline.kind == Kind.TRANSFER]))
-        for one in _distinct(site):
-            of_site[0, one] = self._cell("call", *self._names.call(one), one)
-            if one in working:
-                kind: RegionKind = "transfer" if one in transfers else "kernel"
-                of_site[1, one] = self._cell(kind, *self._names.work(one), one)
+        site, graph, sites = run.timeline.site, run.graph, len(analysis.sites)
+        after = self._between_calls(site, sites)
+        calls, works, copies = np.zeros((3, sites), np.bool_)
+        columns = len(site), site, graph.gpu_begin, graph.gpu_end
+        compiled.run(cell_kernels.mark_sites, *columns, run.timeline.kind, calls, works, copies)
+        call_at, work_at = np.full((2, sites), -1, np.int32)
+        for one in np.flatnonzero(calls).tolist():
+            call_at[one] = self._cell("call", *self._names.call(one), one)
+            if works[one]:
+                kind: RegionKind = "transfer" if copies[one] else "kernel"
+                work_at[one] = self._cell(kind, *self._names.work(one), one)
         before = self._cell("CPU", BEFORE, "", int(site[0]))
-        of_call, of_gpu = looked_up(of_site[0], site), looked_up(of_site[1], site)
-        of_gpu[~works] = -1
+        of_call, of_gpu = np.empty((2, len(site)), np.int32)
+        compiled.run(cell_kernels.look_up_sites, *columns, call_at, work_at, of_call, of_gpu)
         self.cells = Cells(of_call, of_gpu, after, before, run.timeline, len(self._region_of_cell))
 
     @property
@@ -186,12 +187,3 @@ class CellTable:
             self.sampled_lines.append({})
         self.sites[index] |= sites
         return index
-
-
-def _distinct(site: NDArray[np.int32]) -> list[int]:
-    """Return the distinct sites of some rows, ascending."""
-    seen = np.zeros(int(site.max(initial=-1)) + 1, np.bool_)
-    for part in parts(len(site)):
-        seen[site[part]] = True
-    found: list[int] = np.flatnonzero(seen).tolist()
-    return found
