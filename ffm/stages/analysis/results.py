@@ -63,7 +63,8 @@ def write_results(
     found = _estimated(findings, elsewhere, spilling, folder, tell)
     del findings
     found = _with_doubtful_paths(found, tell)
-    analysis = _summarized(_with_likely_path(found))
+    found = _with_likely_path(found)  # which lets go of what the path is found in
+    analysis = _summarized(found)
     tell("writing the results")
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
 
