@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
@@ -31,11 +32,19 @@ class PinningCosts:
         timeline: the operations.
         sites: how many sites there are.
         pinning: the memory.
-        estimate: estimates what fixing groups of sites saves.
+        estimate: a method that estimates what fixing groups of sites saves. Its object may have this one, which does
+            not keep it: columns of a long run end with the last who has them, not when Python looks for circles.
     """
 
     def __init__(self, timeline: Timeline, sites: int, pinning: Sequence[PinnedMemory], estimate: Estimate) -> None:
-        self._timeline, self._sites, self._pinning, self._estimate = timeline, sites, pinning, estimate
+        self._timeline, self._sites, self._pinning = timeline, sites, pinning
+        self._method = weakref.WeakMethod(estimate)
+
+    @property
+    def _estimate(self) -> Estimate:
+        estimate = self._method()
+        assert estimate is not None, "whoever asks for costs has the estimates"
+        return estimate
 
     def subtracted(
         self,
