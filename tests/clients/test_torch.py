@@ -71,7 +71,7 @@ def test_what_is_found_at_the_marked_line(target: Target, tmp_path: Path) -> Non
     assert analysis.matching.unmatched_s == 0
 
 
-@pytest.mark.parametrize(("name", "turns"), [("torch_elements", 50), ("torch_picks", 30)])
+@pytest.mark.parametrize(("name", "turns"), [("torch_elements", 50), ("torch_picks", 30), ("torch_samples", 30)])
 def test_what_kernels_do_not_use_as_addresses_leaves_the_watch_on(name: str, turns: int, tmp_path: Path) -> None:
     program = HERE / f"{name}.py"
     analysis = measured(PYTHON, program, tmp_path)
