@@ -48,10 +48,9 @@ def replay_group(
     `ffm.model.estimators.replay`.
     """
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
-    rows = len(trace.thread)
     probed, starts, waits = probes.time, probes.start, probes.wait
     timed, kept, related = len(probed) > 0, len(starts) > 0, trace.related
-    early, reached = state.early, state.reached
+    early, reached, rows = state.early, state.reached, len(trace.thread)
     entry = member = child = 0  # the next of the entries of encounters, of the changed rows, of the joined threads
     wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
     place, fresh = int(reached[0]), reached[1] != 0
@@ -76,8 +75,7 @@ def replay_group(
             let_gpu_be_early(state, trace, times, row)
         member = next_member(members, member, place)
         changed = member < len(members) and members[member] == place
-        if changed:
-            state.touched[thread] = True
+        state.touched[thread] |= changed
         change = change_of(trace, fix, manner, row, changed)
         begun = begin(state, trace, row)
         if encounters.total > 0:
