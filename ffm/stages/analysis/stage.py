@@ -151,7 +151,6 @@ def _traced_findings(
     columns.release()
     name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
     pinning = _pinning(columns, traced, tracing)
-    uploads = only_read_host_memory(columns)
     columns.release()
     stages = (baseline, tracing, memory, sync_use)
     return Findings(
@@ -171,7 +170,7 @@ def _traced_findings(
         timing=_unless_empty(waits_for_timing(joined.reason)),
         sharing=_unless_empty(joined.reason == Reason.SHARED_MEMORY),
         ordering=_unless_empty(only_order_streams(joined.reason, traced)),
-        fetching=fetches_of(joined.reason, joined.keep, uploads, traced, named.stacks),
+        fetching=fetches_of(joined.reason, joined.keep, only_read_host_memory(columns), traced, named.stacks),
         work=work,
         wait_latency=tracing.wait_latency,
         device_copy_byte_ns=tracing.device_copy_byte_ns,
