@@ -106,7 +106,15 @@ class StageCost:
         return [wall / bare for wall, bare in zip(self.wall_s, self.bare_s, strict=True)]
 
 
-WATCHED = {"ordered": (4_000, 16_000), "again": (40_000, 160_000), "polled": (5_000, 20_000), "read": (2_000, 8_000)}
+WATCHED = {
+    "ordered": (4_000, 16_000),
+    "again": (40_000, 160_000),
+    "polled": (5_000, 20_000),
+    "read": (2_000, 8_000),
+    "several": (1_000, 4_000),
+    "written": (4_000, 16_000),
+    "block": (250, 1_000),
+}
 """The kinds of `programs/watched.cu`, and their turns."""
 
 

@@ -3,10 +3,14 @@
  * ordered: launches on two streams, each with managed memory of its own, which an event orders; only the second stream
  * is waited for. again: asynchronous downloads to one pinned place, of which only the last one is read. polled: the
  * same, but the CPU waits for each and reads it. read: a launch, a download, and work of the CPU with the result, some
- * 0.1 ms in all. */
+ * 0.1 ms in all. several: a launch and ten downloads to arrays of the heap, all of which are read after the last one.
+ * written: the CPU writes pinned memory, and uploads it, and waits. block: a launch on 64 MiB of managed memory, of
+ * which the CPU then reads a word in each MiB. */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "portable_kernel.h"
 #include "runtime.h"
@@ -87,17 +91,70 @@ static int read_results(int turns)
     return sum;
 }
 
+static int several(int turns)
+{
+    constexpr std::size_t length = 600;
+    int *device, sum = 0;
+    check(cudaMalloc(reinterpret_cast<void **>(&device), length * sizeof(int)));
+    check(cudaMemset(device, 0, length * sizeof(int)));
+    std::vector<std::vector<int>> arrays(10, std::vector<int>(length));
+    for (int turn = 0; turn < turns; ++turn) {
+        launch(nullptr, device);
+        for (std::vector<int> &array : arrays)
+            check(cudaMemcpy(array.data(), device, length * sizeof(int), cudaMemcpyDeviceToHost));
+        for (const std::vector<int> &array : arrays)
+            sum += array[0];
+    }
+    return sum;
+}
+
+static int written(int turns)
+{
+    int *device, *pinned;
+    check(cudaMalloc(reinterpret_cast<void **>(&device), count * sizeof(int)));
+    check(cudaMallocHost(reinterpret_cast<void **>(&pinned), count * sizeof(int)));
+    for (int turn = 0; turn < turns; ++turn) {
+        for (std::size_t place = 0; place < count; ++place)
+            pinned[place] = turn;
+        check(cudaMemcpyAsync(device, pinned, count * sizeof(int), cudaMemcpyHostToDevice, nullptr));
+        launch(nullptr, device);
+        check(cudaStreamSynchronize(nullptr));
+    }
+    return pinned[0];
+}
+
+static int block(int turns)
+{
+    constexpr std::size_t words = (64 << 20) / sizeof(int), distance = (1 << 20) / sizeof(int);
+    int *managed, sum = 0;
+    check(cudaMallocManaged(reinterpret_cast<void **>(&managed), words * sizeof(int), cudaMemAttachGlobal));
+    std::memset(managed, 0, words * sizeof(int));
+    for (int turn = 0; turn < turns; ++turn) {
+        launch(nullptr, managed);
+        check(cudaDeviceSynchronize());
+        for (std::size_t place = 0; place < words; place += distance)
+            sum += managed[place];
+    }
+    return sum;
+}
+
 static int run(const std::string &kind, int turns)
 {
     if (kind == "ordered")
         return ordered(turns);
+    if (kind == "several")
+        return several(turns);
+    if (kind == "written")
+        return written(turns);
+    if (kind == "block")
+        return block(turns);
     return kind == "read" ? read_results(turns) : downloads(turns, kind == "polled");
 }
 
 int main(int words, char **word)
 {
     if (words != 3) {
-        std::fprintf(stderr, "usage: watched ordered|again|polled|read TURNS\n");
+        std::fprintf(stderr, "usage: watched ordered|again|polled|read|several|written|block TURNS\n");
         return 1;
     }
     std::printf("%d\n", run(word[1], std::atoi(word[2])));
