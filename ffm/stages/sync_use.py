@@ -28,7 +28,7 @@ from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tables import ACCESSES
 from ffm.stages.tracing import context_makers
 
-UNSEEN = np.iinfo(np.int64).max
+UNSEEN = np.iinfo(np.int64).min
 """The time to a first use that was not watched."""
 
 
@@ -151,14 +151,16 @@ def _first_uses(
     relied, transfer = found_again.rows(synchronization), found_again.rows(accesses)
     ends = (columns["start"] + columns["duration"])[np.maximum(relied, 0)] if len(columns["start"]) else relied
     row, time, armed, cost, unseen = _accesses(measured, columns)
-    found = _next_of(row, time, transfer, ends)
-    seen = (relied >= 0) & (transfer >= 0) & (found >= 0)
+    found = _next_of(row[~unseen], time[~unseen], transfer, ends)
+    unwatched = np.isin(transfer, row[unseen])
+    time, armed, cost = time[~unseen], armed[~unseen], cost[~unseen]
+    seen = (relied >= 0) & (transfer >= 0) & ((found >= 0) | unwatched)
     used = np.maximum(found, 0)
     first_use = np.full(len(relied), -1, np.int64)
     if len(time):
         resumed = np.maximum(ends, np.where(armed[used] <= time[used], armed[used], 0))
         first_use = np.where(seen, np.maximum(time[used] - resumed - cost[used], 0), -1)
-        first_use[seen & unseen[used]] = UNSEEN
+    first_use[seen & unwatched] = UNSEEN
     rows = np.flatnonzero(seen)
     order = rows[np.argsort(first_use[rows], kind="stable")]
     distinct = _first_rows({name: column[order] for name, column in synchronization.items()})

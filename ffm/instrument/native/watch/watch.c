@@ -7,6 +7,7 @@
 #include "aside.h"
 #include "blocks.h"
 #include "captures.h"
+#include "clock.h"
 #include "counters.h"
 #include "extents.h"
 #include "faults.h"
@@ -19,6 +20,7 @@
 #include "threads.h"
 #include "traced.h"
 #include "waits.h"
+#include "watch_budget.h"
 #include "watched.h"
 
 /* A call that downloads to several places keeps none. */
@@ -95,6 +97,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     ffm_copy copy;
     if (!ffm_copy_of(function, arguments, operation, 0, &copy))
         return;
+    const uint64_t since = ffm_watch_budget_is_open() ? ffm_now() : 0;
     ffm_signals_hold(); /* once for all steps, each of which locks the ranges */
     for (uint32_t place = 1;; place++) {
         ffm_ranges_lock();
@@ -108,6 +111,7 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
             break;
     }
     ffm_signals_release();
+    ffm_watch_budget_spend(since, false);
 }
 
 /* It is left over if the call failed, or if its destination cannot be watched any more. */
@@ -160,6 +164,8 @@ bool ffm_watch_open(const ffm_plan_header *plan, bool whole)
         return false;
     if (whole || plan == NULL)
         ffm_extents_open(ffm_trace_on() ? 0 : ffm_faults_cost());
+    else if (!ffm_trace_on())
+        ffm_watch_budget_open(ffm_faults_cost());
     return true;
 }
 

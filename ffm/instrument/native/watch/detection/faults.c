@@ -30,6 +30,7 @@
 #include "thread_memory.h"
 #include "threads.h"
 #include "touched.h"
+#include "watch_budget.h"
 #include "watched.h"
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
@@ -292,7 +293,9 @@ static void on_fault(int number, siginfo_t *info, void *opaque)
     bool ours = ffm_keys_lacked(info, opaque) || handle(info, opaque, time) || ffm_guarded_abandon(info, opaque);
     ffm_keys_leave(opaque);
     ffm_dispatch_resume(paused);
-    if (!ours)
+    if (ours)
+        ffm_watch_budget_spend(time, true);
+    else
         ffm_signals_pass(number, info, opaque);
     errno = error;
 }

@@ -9,6 +9,7 @@
 #include "records.h"
 #include "unsettled.h"
 #include "waiters.h"
+#include "watch_budget.h"
 
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
@@ -150,6 +151,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uin
     const bool first = ffm_waiters_add(thread);
     if (ffm_ranges_count() == 0)
         return;
+    const uint64_t since = ffm_watch_budget_is_open() ? ffm_now() : 0;
     ffm_ranges_lock();
     if (first)
         ffm_unsettled_reset(ffm_ranges_count());
@@ -162,4 +164,5 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uin
         if (ffm_ranges_at(i)->armed == 0)
             ffm_ranges_at(i)->armed = resumed;
     ffm_ranges_unlock();
+    ffm_watch_budget_spend(since, false);
 }

@@ -25,6 +25,7 @@
 #include "threads.h"
 #include "traced.h"
 #include "waits.h"
+#include "watch_budget.h"
 
 enum { SEPARATE_ROWS = 64, PAGE = 4096 };
 
@@ -94,11 +95,28 @@ static uint64_t alone(void)
     return ffm_trace_on() ? !ffm_threads_several() : ffm_threads_alone();
 }
 
+/* What the launches of a call site may write to a block is a source of its own. */
+static uint32_t source_of(const ffm_range *range)
+{
+    const uint64_t block = range->launch ? range->box.address / PAGE : 0;
+    return range->site ^ (uint32_t)(block * 0x9E3779B97F4A7C15ULL >> 32);
+}
+
+static bool has_habit(const ffm_range *range)
+{
+    return range->download && !ffm_trace_on() && !ffm_watch_budget_is_open();
+}
+
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
     watchable = watchable && !pageable_given;
-    range->spared = range->download && watchable && !ffm_trace_on() && ffm_habit_spares(range->site);
+    if (watchable && !ffm_watch_budget_allows(source_of(range))) {
+        ffm_access_record(range, range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
+                          FFM_ACCESS_PRESUMED | FFM_ACCESS_LAST, range->box.address, ffm_now(), 0);
+        return;
+    }
+    range->spared = watchable && has_habit(range) && ffm_habit_spares(range->site);
     range->granule = range->download && !range->spared ? ffm_extents_granule(range) : 0;
     if ((range->launch || range->writes_only) && drop_equal(range, watchable))
         return;
