@@ -1,4 +1,4 @@
-"""What is missed by not watching downloads that are always used after the same wait is bounded."""
+"""What is missed by not watching results that are always used after the same wait is bounded."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ MISSED = TURNS // 100
 """The goal is 1 %."""
 
 
+@pytest.mark.parametrize("program", ["used_by_habit", "block_by_habit"])
 @pytest.mark.parametrize(
     ("variant", "needless", "missed"),
     [
@@ -34,10 +35,10 @@ MISSED = TURNS // 100
     ],
 )
 def test_a_needed_wait_is_never_called_needless_and_few_needless_ones_are_missed(
-    programs: Programs, tmp_path: Path, variant: str, needless: int, missed: int
+    programs: Programs, tmp_path: Path, program: str, variant: str, needless: int, missed: int
 ) -> None:
     folder = ResultsFolder(tmp_path)
-    request = Request([str(programs.executable(PROGRAMS / "used_by_habit.cu")), f"{variant}_often"], folder, SECONDS)
+    request = Request([str(programs.executable(PROGRAMS / f"{program}.cu")), f"{variant}_often"], folder, SECONDS)
     MEASURING_STAGES["baseline"](request)
     memory = run_memory(request)
     table = stored_table(memory, "synchronizations", SYNCHRONIZATIONS, folder.root)

@@ -1,18 +1,19 @@
-"""Which downloads are watched, and what is missed by not watching the others."""
+"""Which results are watched, and what is missed by not watching the others."""
 
 from __future__ import annotations
 
 import ctypes
 import random
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.native.layers import NATIVE, includes_of
 
-SITE, WAIT, OTHER = 7, 9, 10
+SITES = range(7, 12)
+SITE, WAIT, OTHER = SITES[0], 90, 91
 TURNS = 20_000
 
 
@@ -34,18 +35,26 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def native(library: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(library))
     loaded.ffm_habit_spares.restype = loaded.ffm_habit_is.restype = ctypes.c_bool
-    for site in (SITE, SITE + 1):
-        loaded.ffm_habit_broken(site)
+    for site in SITES:
+        loaded.ffm_habit_broken(site)  # what another test has left
     return loaded
 
 
 def watched_of(native: ctypes.CDLL, used: Iterable[bool]) -> list[bool]:
     """Return which downloads were watched, by whether each is used after the wait."""
-    watched: list[bool] = []
-    for one in used:
-        watched.append(not native.ffm_habit_spares(SITE))
-        if watched[-1]:
-            native.ffm_habit_kept(SITE, WAIT) if one else native.ffm_habit_broken(SITE)
+    return [seen for (seen,) in watched_together(native, ((one,) for one in used))]
+
+
+def watched_together(native: ctypes.CDLL, used: Iterable[Sequence[bool]]) -> list[list[bool]]:
+    """Return the same for several results of each wait, each of a site of its own."""
+    watched = []
+    for turn in used:
+        sites = SITES[: len(turn)]
+        watched.append([not native.ffm_habit_spares(site) for site in sites])
+        native.ffm_habit_turn(WAIT)
+        for site, one, seen in zip(sites, turn, watched[-1], strict=True):
+            if seen:
+                native.ffm_habit_kept(site, WAIT) if one else native.ffm_habit_broken(site)
     return watched
 
 
@@ -83,6 +92,35 @@ def test_of_those_that_are_not_used_at_random_few_are_missed(native: ctypes.CDLL
     assert missed_of(used, watched_of(native, used)) <= 1.2 * 10 * TURNS / 100
 
 
+@pytest.mark.parametrize("results", [2, 5])
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.02])
+@pytest.mark.parametrize("others_vary", [False, True])
+def test_of_waits_with_several_results_no_more_are_missed(
+    native: ctypes.CDLL, results: int, share: float, others_vary: bool
+) -> None:
+    chance, used = random.Random(7), []
+    for _ in range(10 * TURNS):
+        needed = chance.random() >= share
+        others = [needed and not (others_vary and chance.random() < 0.01) for _ in range(results - 1)]
+        used.append([needed, *others])
+    watched = watched_together(native, used)
+    missed = sum(not any(turn) and not all(seen) for turn, seen in zip(used, watched, strict=True))
+    assert missed <= 1.2 * 10 * TURNS / 100
+
+
+def test_a_result_that_is_never_used_leaves_the_habit_of_another(native: ctypes.CDLL) -> None:
+    watched = watched_together(native, [[True, False]] * TURNS)
+    assert sum(first for first, _ in watched) < 800
+    assert all(second for _, second in watched)
+
+
+def test_a_site_that_gets_a_habit_late_is_not_watched_as_seldom_as_an_old_one(native: ctypes.CDLL) -> None:
+    used = [[True, turn > TURNS / 2] for turn in range(TURNS)]
+    watched = watched_together(native, used)
+    begun = TURNS // 2 + 101
+    assert sum(second for _, second in watched[begun : begun + 1000]) > 100
+
+
 def test_another_wait_or_another_site_begins_anew(native: ctypes.CDLL) -> None:
     watched_of(native, [True] * 1000)
     native.ffm_habit_kept(SITE, OTHER)
@@ -90,3 +128,13 @@ def test_another_wait_or_another_site_begins_anew(native: ctypes.CDLL) -> None:
     assert not native.ffm_habit_is(SITE, WAIT)
     assert not native.ffm_habit_spares(SITE + 1)
     assert not native.ffm_habit_is(SITE + 1, WAIT)
+
+
+def test_what_launches_of_a_site_write_to_two_blocks_has_habits_of_its_own(native: ctypes.CDLL) -> None:
+    native.ffm_habit_of_block.restype = ctypes.c_uint32
+    sources = {
+        native.ffm_habit_of_block(site, ctypes.c_uint64(0x7F0000000000 + page * 4096))
+        for site in (1, 2)
+        for page in range(1000)
+    }
+    assert len(sources) == 2000

@@ -112,18 +112,18 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
     let_rest(range);
 }
 
-/* Whether a download is used as the habit of its site would have it. */
+/* Whether it is used as its habit would have it. */
 static void tell_habit(ffm_range *range, uint32_t kind)
 {
-    if (!range->download || range->told)
+    if (range->habit == 0 || range->told)
         return;
     range->told = true;
     const ffm_thread *thread = ffm_thread_peek();
     if (kind != FFM_ACCESS_RELEASED && range->state != FFM_RANGE_PREPARED && range->covers == 1 &&
         range->inherited == 0 && thread != NULL && thread->number == range->waiter)
-        ffm_habit_kept(range->site, range->waited_at);
+        ffm_habit_kept(range->habit, range->waited_at);
     else
-        ffm_habit_broken(range->site);
+        ffm_habit_broken(range->habit);
 }
 
 static bool others_may_wait(void)

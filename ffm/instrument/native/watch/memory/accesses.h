@@ -22,7 +22,7 @@ void ffm_access_over(uint32_t place);
 /* What lies in [start, end) is about to be replaced or released: open ranges there count as used, likewise. */
 void ffm_access_over_in(uint64_t start, uint64_t end);
 
-/* A download that was spared counts as read by the calling thread, which has waited for it. It may be removed from the
+/* A result that was spared counts as read by the calling thread, which has waited for it. It may be removed from the
  * table. */
 void ffm_access_presume(uint32_t place);
 

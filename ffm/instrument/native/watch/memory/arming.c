@@ -14,6 +14,7 @@
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
 static uint64_t waits;
+static bool first_for_some; /* whether the wait that ends was the first for some range */
 
 uint64_t ffm_arming_waits(void)
 {
@@ -95,15 +96,18 @@ static bool is_settled(const ffm_range *range)
            (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
 }
 
-/* A download that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is
- * if a wait ends that is not known to cover it. */
+/* A result that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is if
+ * a wait ends that is not known to cover it. */
 static bool is_presumed(uint32_t place, bool first)
 {
     ffm_range *range = ffm_ranges_at(place);
+    const ffm_range spared = *range;
     range->spared = false;
-    if (!first || !ffm_habit_is(range->site, range->waited_at))
+    if (!first || !ffm_habit_is(range->habit, range->waited_at))
         return false;
     ffm_access_presume(place);
+    if (spared.launch)
+        supersede(spared);
     return true;
 }
 
@@ -119,6 +123,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
     if (first) {
         range->waited_at = site;
         range->waiter = thread->number;
+        first_for_some = true;
     }
     if (covers) {
         range->covered = true;
@@ -155,9 +160,12 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uin
     ffm_ranges_lock();
     if (first)
         ffm_unsettled_reset(ffm_ranges_count());
+    first_for_some = false;
     for (uint32_t place; (place = ffm_unsettled_take()) != FFM_NO_PLACE;)
         end_wait(place, cover, thread, site);
     ffm_unsettled_end();
+    if (first_for_some)
+        ffm_habit_turn(site);
     forget_dormant();
     uint64_t resumed = ffm_now();
     for (uint32_t i = FFM_NO_PLACE; (i = ffm_unsettled_after(i)) != FFM_NO_PLACE;)

@@ -3,20 +3,42 @@
 #include <stddef.h>
 
 /* If a hundred in a row were used so, at most 3 in a hundred others are not, with a confidence of 95 %. */
-enum { SITES = 1 << 14, HABIT = 100 };
+enum { SOURCES = 1 << 14, WAITS = 1 << 12, HABIT = 100 };
 
 typedef struct {
-    uint32_t site, wait;
-    uint32_t alike; /* downloads in a row that were used so, or spared */
-    uint32_t spare; /* so many more before the next one that is watched */
+    uint32_t source, wait;
+    uint32_t alike; /* watched results in a row that were used so; no more are counted than a habit takes */
 } habit;
 
-static habit of_site[SITES];
+typedef struct {
+    uint32_t wait;
+    uint32_t alike; /* turns in a row since a habit began, or all had been broken */
+    uint32_t spare; /* so many more turns before the next one in which results are watched */
+    bool watched;   /* in this turn, results are watched, and none of them has been used yet */
+} row;
 
-static habit *known_of(uint32_t site)
+static habit habits[SOURCES];
+static row rows[WAITS];
+
+static habit *known_of(uint32_t source)
 {
-    habit *known = &of_site[site % SITES];
-    return known->site == site ? known : NULL;
+    habit *known = &habits[source % SOURCES];
+    return known->source == source ? known : NULL;
+}
+
+static row *row_of(uint32_t wait)
+{
+    row *turns = &rows[wait % WAITS];
+    if (turns->wait != wait)
+        *turns = (row){.wait = wait};
+    return turns;
+}
+
+/* Knuth's multiplicative hash, of the address and then with the site. */
+uint32_t ffm_habit_of_block(uint32_t site, uint64_t block)
+{
+    const uint64_t odd = 0x9E3779B97F4A7C15ULL;
+    return (uint32_t)((((block * odd) ^ site) * odd) >> 32);
 }
 
 /* A number below another (G. Marsaglia, "Xorshift RNGs", 2003). */
@@ -29,35 +51,47 @@ static uint32_t any_below(uint32_t end)
     return state % end;
 }
 
-bool ffm_habit_spares(uint32_t site)
+bool ffm_habit_spares(uint32_t source)
 {
-    habit *known = known_of(site);
-    if (known == NULL || known->spare == 0)
-        return false;
-    known->spare--;
-    known->alike++;
-    return true;
+    const habit *known = known_of(source);
+    return known != NULL && known->alike >= HABIT && row_of(known->wait)->spare > 0;
 }
 
-bool ffm_habit_is(uint32_t site, uint32_t wait)
+bool ffm_habit_is(uint32_t source, uint32_t wait)
 {
-    const habit *known = known_of(site);
+    const habit *known = known_of(source);
     return known != NULL && known->alike >= HABIT && known->wait == wait;
 }
 
-void ffm_habit_kept(uint32_t site, uint32_t wait)
+void ffm_habit_turn(uint32_t wait)
 {
-    habit *known = &of_site[site % SITES];
-    if (known->site != site || known->wait != wait)
-        *known = (habit){.site = site, .wait = wait};
-    known->alike++;
-    if (known->alike >= HABIT && known->spare == 0)
-        known->spare = any_below(2 * (known->alike / HABIT) + 1);
+    row *turns = row_of(wait);
+    turns->alike++;
+    turns->watched = turns->spare == 0;
+    if (turns->spare > 0)
+        turns->spare--;
 }
 
-void ffm_habit_broken(uint32_t site)
+void ffm_habit_kept(uint32_t source, uint32_t wait)
 {
-    habit *known = known_of(site);
+    habit *known = &habits[source % SOURCES];
+    if (known->source != source || known->wait != wait)
+        *known = (habit){.source = source, .wait = wait};
+    row *turns = row_of(wait);
+    if (known->alike == HABIT) {
+        if (turns->watched && turns->alike >= HABIT)
+            turns->spare = any_below(2 * (turns->alike / HABIT) + 1);
+        turns->watched = false;
+    } else if (++known->alike == HABIT) {
+        *turns = (row){.wait = wait, .alike = HABIT}; /* no longer than the newest habit */
+    }
+}
+
+void ffm_habit_broken(uint32_t source)
+{
+    habit *known = known_of(source);
+    if (known != NULL && known->alike == HABIT)
+        *row_of(known->wait) = (row){.wait = known->wait};
     if (known != NULL)
-        known->alike = known->spare = 0;
+        known->alike = 0;
 }

@@ -1,10 +1,13 @@
-/* Downloads of a call site that are used after the same wait each time.
+/* Results that are used after the same wait each time: what the downloads of a call site bring, or what its launches
+ * may write to a block of host memory.
  *
- * To see a use costs a fault and two changes of protection. A site whose downloads a thread has used a hundred times in
- * a row after its own wait, which was the first for them and made by the same call site, has a habit: most of its
- * downloads are not watched then, and count as used likewise. What is missed by that is bounded: on the average, one
- * is watched when a hundredth as many were spared as there were in a row, and one that is not used so ends the habit.
- * Of distances, each is as likely as another, so that no period of the program goes unseen.
+ * To see a use costs a fault and two changes of protection, which take longer the more pages there are. A source whose
+ * results a thread has used a hundred times in a row after its own wait, which was the first for them and made by the
+ * same call site, has a habit: most of its results are not watched then, and count as used likewise. Which turns of a
+ * wait are watched is decided for the wait, so that all of its results with a habit are watched, or none: it is missed
+ * as seldom with several results as with one. What is missed is bounded: on average, one turn is watched when a
+ * hundredth as many were spared as there were in a row, and a result that is not used ends its habit, and the row. Of
+ * distances, each is as likely as another, so that no period of the program goes unseen.
  *
  * Under the lock of the ranges, and safe in signal handlers. */
 #ifndef FFM_HABITS_H
@@ -13,14 +16,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the next download of a call site need not be watched. Each answer counts. */
-bool ffm_habit_spares(uint32_t site);
+/* What the launches of a call site write to a block is a source of results, as a site's downloads are. */
+uint32_t ffm_habit_of_block(uint32_t site, uint64_t block);
 
-/* Whether it is the habit of a call site that its downloads are used after a wait of another one. */
-bool ffm_habit_is(uint32_t site, uint32_t wait);
+/* Whether the next result of a source, a call site or one of the above, need not be watched. */
+bool ffm_habit_spares(uint32_t source);
 
-/* A download that was watched was used so, or was not. */
-void ffm_habit_kept(uint32_t site, uint32_t wait);
-void ffm_habit_broken(uint32_t site);
+/* Whether it is the habit that results of a source are used after a wait of a call site. */
+bool ffm_habit_is(uint32_t source, uint32_t wait);
+
+/* A wait of a call site was the first for some results: its next turn begins. */
+void ffm_habit_turn(uint32_t wait);
+
+/* A result that was watched was used so, or was not. */
+void ffm_habit_kept(uint32_t source, uint32_t wait);
+void ffm_habit_broken(uint32_t source);
 
 #endif

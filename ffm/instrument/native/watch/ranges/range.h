@@ -39,7 +39,7 @@ typedef struct {
     uint64_t alone;     /* what ffm_threads_alone was when a system call or the driver opened it */
     uint32_t covers;    /* how many waits have covered it */
     uint32_t repeats;   /* touches by threads that had touched it before */
-    uint32_t site;      /* the stack of its operation's call */
+    uint32_t habit;     /* which results it belongs to (habits.h); 0 if they have none */
     uint32_t waited_at; /* the stack of the first wait that has covered it, */
     uint32_t waiter;    /* and the number of the thread that waited */
     uint64_t inherited; /* when a fork copied it: the operation is an ancestor's; otherwise 0 */
@@ -54,7 +54,7 @@ typedef struct {
     bool in_flight;   /* the call did not wait for it */
     bool intact;      /* nobody could touch it unrecorded since its call */
     bool followed;    /* all of it is armed, or recorded as touched */
-    bool spared;      /* by the habit of its site (habits.h), until its first wait */
+    bool spared;      /* by its habit, until its first wait */
     bool told;        /* whether the habit has been kept is known */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
     uint32_t kept;    /* number, plus 1, of the thread whose call overwrites it, and keeps its pages closed; or 0 */

@@ -231,11 +231,12 @@ bool ffm_ranges_add_armed(const ffm_range *range)
     return added;
 }
 
-/* It is about to be overwritten, released, or lost. */
+/* It is about to be overwritten, released, or lost. What a launch writes may be given up for a later one before any
+ * wait. */
 static void end_untouched(ffm_range *range)
 {
-    if (range->download && !range->told)
-        ffm_habit_broken(range->site);
+    if (range->habit != 0 && !range->told && (range->download || range->covered))
+        ffm_habit_broken(range->habit);
     range->told = true;
 }
 

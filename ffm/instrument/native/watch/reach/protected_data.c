@@ -95,28 +95,30 @@ static uint64_t alone(void)
     return ffm_trace_on() ? !ffm_threads_several() : ffm_threads_alone();
 }
 
-/* What the launches of a call site may write to a block is a source of its own. */
-static uint32_t source_of(const ffm_range *range)
+/* Which results it is one of. */
+static uint32_t source_of(const ffm_range *range, uint32_t site)
 {
-    const uint64_t block = range->launch ? range->box.address / PAGE : 0;
-    return range->site ^ (uint32_t)(block * 0x9E3779B97F4A7C15ULL >> 32);
+    return range->launch ? ffm_habit_of_block(site, range->box.address) : site;
 }
 
+/* No verdict rests on stage 4, which has a budget. Of memory that the GPU only reads, nothing is presumed. */
 static bool has_habit(const ffm_range *range)
 {
-    return range->download && !ffm_trace_on() && !ffm_watch_budget_is_open();
+    return !ffm_trace_on() && !ffm_watch_budget_is_open() && !range->writes_only && (range->launch || range->download);
 }
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
     watchable = watchable && !pageable_given;
-    if (watchable && !ffm_watch_budget_allows(source_of(range))) {
+    const uint32_t source = source_of(range, stack);
+    if (watchable && !ffm_watch_budget_allows(source)) {
         ffm_access_record(range, range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
                           FFM_ACCESS_PRESUMED | FFM_ACCESS_LAST, range->box.address, ffm_now(), 0);
         return;
     }
-    range->spared = watchable && has_habit(range) && ffm_habit_spares(range->site);
+    range->habit = has_habit(range) ? source : 0;
+    range->spared = range->habit != 0 && watchable && ffm_habit_spares(source);
     range->granule = range->download && !range->spared ? ffm_extents_granule(range) : 0;
     if ((range->launch || range->writes_only) && drop_equal(range, watchable))
         return;
@@ -294,7 +296,6 @@ void ffm_protected_data_add(const ffm_function *function, const uint64_t *argume
                        .context = ffm_context_recorded(operation),
                        .stream = ffm_stream_key(function, operation, thread),
                        .issued = operation->start,
-                       .site = operation->stack,
                        .in_flight = function->asynchronous && operation->waits == 0};
     if (__atomic_load_n(&pageable_given, __ATOMIC_RELAXED)) {
         add_unknown(&range, operation->stack);
