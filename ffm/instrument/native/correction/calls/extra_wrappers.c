@@ -10,12 +10,18 @@
 
 #define ORIGINAL(purpose, parameters) ((CUresult(*) parameters)ffm_extra_original(FFM_EXTRA_##purpose))
 
-/* The program sees pooled and cached memory as free. */
+/* The program sees pooled and cached memory as free. What another thread puts into the pool meanwhile may count twice,
+ * but no more is free than the device has. */
 static CUresult memory_info(size_t *free, size_t *total)
 {
-    CUresult result = ORIGINAL(MEMORY_INFO, (size_t *, size_t *))(free, total);
-    if (result == CUDA_SUCCESS && free != NULL)
-        *free += ffm_pool_hidden_bytes() + ffm_cache_bytes();
+    size_t most;
+    size_t *const has = total != NULL ? total : &most;
+    CUresult result = ORIGINAL(MEMORY_INFO, (size_t *, size_t *))(free, has);
+    if (result != CUDA_SUCCESS || free == NULL)
+        return result;
+    *free += ffm_pool_hidden_bytes() + ffm_cache_bytes();
+    if (*free > *has)
+        *free = *has;
     return result;
 }
 
