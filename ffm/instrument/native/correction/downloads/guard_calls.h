@@ -16,13 +16,6 @@ enum {
 #define SIGNAL(name) GUARD_##name,
 #define OTHER(name) GUARD_##name,
 #include "guarded_functions.def"
-#undef BUFFER
-#undef VECTOR
-#undef MESSAGES
-#undef STRUCTURE
-#undef PROCESS
-#undef SIGNAL
-#undef OTHER
     GUARDS
 };
 

@@ -131,13 +131,6 @@ word ffm_guard_again_where_closed(uint32_t guard, PARAMETERS)
 #define SIGNAL(name)
 #define OTHER(name)
 #include "guarded_functions.def"
-#undef BUFFER
-#undef VECTOR
-#undef MESSAGES
-#undef STRUCTURE
-#undef PROCESS
-#undef SIGNAL
-#undef OTHER
 
 static word guard_mmap(PARAMETERS) /* (address, bytes, protection, flags, file, offset) */
 {

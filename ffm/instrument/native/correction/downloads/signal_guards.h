@@ -14,13 +14,6 @@
 #define SIGNAL(name) word ffm_guard_##name(PARAMETERS);
 #define OTHER(name)
 #include "guarded_functions.def"
-#undef BUFFER
-#undef VECTOR
-#undef MESSAGES
-#undef STRUCTURE
-#undef PROCESS
-#undef SIGNAL
-#undef OTHER
 
 /* A handler that the program never meets where it asks for one. */
 void ffm_guards_hide(void (*handler)(int, siginfo_t *, void *));
