@@ -12,6 +12,7 @@ from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity.program import UNKNOWN_THREAD, Action, Operations, Role, Scope, Streams, Uses
+from ffm.model.transfers import latest_of
 from ffm.results.columnar.columns import Columns
 
 NOT_READY = 600
@@ -172,7 +173,8 @@ def timing_uses(columns: Columns) -> Uses:
     # Both events of a query, one after the other: that in `handle`, and that in `source`.
     rows = np.repeat(asking, 2)
     event = np.column_stack((handle[asking], columns["source"][asking])).reshape(-1)
-    last = _last_before(handle[records], start[records], event, start[rows])
+    _, group = np.unique(np.concatenate((handle[records], event)), return_inverse=True)
+    last = latest_of(group[len(records) :], start[rows], group[: len(records)], start[records], before=True)
     rows, last = rows[last >= 0], last[last >= 0]
     return Uses(
         operation=records[last],
@@ -180,23 +182,6 @@ def timing_uses(columns: Columns) -> Uses:
         role=np.full(len(rows), Role.TIMING, np.uint8),
         thread=columns["thread"][rows].astype(np.int64),
     )
-
-
-def _last_before(
-    handle: NDArray[np.uint64], time: NDArray[np.int64], wanted: NDArray[np.uint64], before: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return, for each wanted handle, the place of the last one of it that is earlier than `before`; -1 for none."""
-    handles, times = np.concatenate((handle, wanted)), np.concatenate((time, before))
-    order = np.lexsort(
-        (np.arange(len(handles)) < len(handle), times, handles)
-    )  # of equal times, what is asked for first
-    latest = np.maximum.accumulate(np.where(order < len(handle), np.arange(len(order)), -1))
-    asked = np.flatnonzero(order >= len(handle))
-    candidate = order[np.maximum(latest[asked], 0)]
-    known = (latest[asked] >= 0) & (handles[candidate] == handles[order[asked]])
-    found = np.full(len(wanted), -1, np.int64)
-    found[order[asked[known]] - len(handle)] = candidate[known]
-    return found
 
 
 def host_function_uses(columns: Columns) -> Uses:

@@ -56,6 +56,11 @@ _WAITS_FIRST = (
 )
 
 
+ENQUEUES = np.zeros(max(Action) + 1, np.bool_)
+ENQUEUES[[Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT]] = True
+"""Whether each `Action` puts work on the GPU."""
+
+
 class Direction(IntEnum):
     """Between which memories a transfer moves bytes."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.copies import WORTH_TIMING_BYTES
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import ENQUEUES, DeviceWork
 from ffm.model.gpu_times import expected_kernels
 from ffm.model.gpu_times.segment_lengths import OFTEN, SEEN_SHARE, Shown
 from ffm.model.grouping import parts, select_within
@@ -17,10 +17,6 @@ from ffm.model.timeline import Timeline
 
 SMALL_TRANSFER_NS = 4_000
 """What the GPU needs to copy or set a few bytes next to longer work: mostly the fixed cost of any such operation."""
-
-_ENQUEUES = np.zeros(max(Action) + 1, np.bool_)
-_ENQUEUES[[Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT]] = True
-"""Whether each `Action` puts work on the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class Expected:
 
 def enqueues(work: DeviceWork) -> NDArray[np.bool_]:
     """Return which rows put work on the GPU."""
-    return _ENQUEUES[work.action]
+    return ENQUEUES[work.action]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ def find_equal_work(timeline: Timeline, work: DeviceWork) -> EqualWork:
         expected_kernels.number_works,
         len(timeline),
         work.action,
-        _ENQUEUES,
+        ENQUEUES,
         timeline.site,
         work.copied,
         rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import ENQUEUES, Action, DeviceWork
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.timelines import ENDLESS_NS
 from ffm.model.grouping import parts
@@ -31,7 +31,7 @@ def latencies_of_streams(
     enqueued, measured = np.zeros((2, work.streams), np.int64)
     for part in parts(len(timeline), work.streams):
         does, stream = work.action[part], work.stream[part]
-        own = (stream >= 0) & np.isin(does, _ENQUEUES)
+        own = (stream >= 0) & ENQUEUES[does]
         enqueued += np.bincount(stream[own], minlength=work.streams)
         measured += np.bincount(stream[own & (work.measured[part] >= 0)], minlength=work.streams)
     known = work.apart[: work.streams] & (measured > 0) & (measured >= MEASURED_SHARE * enqueued)
@@ -42,6 +42,3 @@ def latencies_of_streams(
     latency = fit_times(timeline, work, order, gpu, 0, never_late, pause=pause).latency
     waits = np.flatnonzero((latency >= 0) & (work.action == Action.WAIT_STREAM) & (work.stream >= 0))
     return latency[waits[known[work.stream[waits]]]]
-
-
-_ENQUEUES = (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT, Action.WAIT_AND_ENQUEUE)
