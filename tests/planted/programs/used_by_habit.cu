@@ -1,42 +1,7 @@
 // A loop downloads, waits, and reads what came in each turn, in one of 107, in all but these, or up to a turn. What
 // is always used after the same wait is watched now and again only, and counts as used otherwise.
 // variants: each, some, most, until
-#include "planted.h"
-
-#include <string>
-
-constexpr int count = 16, distance = 107;
-
-/* A kind may be tried more often than the other watch, or a proof, has time for. */
-static const char *const kinds[] = {"each", "some", "most", "until"};
-
-static bool is(const char *kind)
-{
-    return variant(kind) || variant((std::string(kind) + "_often").c_str());
-}
-
-static int turns()
-{
-    for (const char *kind : kinds)
-        if (variant(kind))
-            return planted::proving() ? 3 : 160;
-    return 1400;
-}
-
-/* In one turn of each 107, at irregular distances. */
-static bool is_odd(int turn)
-{
-    return turn % distance == turn / distance * 29 % distance;
-}
-
-static bool reads(int turn)
-{
-    if (is("until"))
-        return turn < turns() / 2;
-    if (is("some"))
-        return is_odd(turn);
-    return is("each") || !is_odd(turn);
-}
+#include "by_habit.h"
 
 void program()
 {

@@ -4,10 +4,10 @@
  * To see a use costs a fault and two changes of protection, which take longer the more pages there are. A source whose
  * results a thread has used a hundred times in a row after its own wait, which was the first for them and made by the
  * same call site, has a habit: most of its results are not watched then, and count as used likewise. Which turns of a
- * wait are watched is decided for the wait, so that all of its results with a habit are watched, or none: it is missed
- * as seldom with several results as with one. What is missed is bounded: on average, one turn is watched when a
- * hundredth as many were spared as there were in a row, and a result that is not used ends its habit, and the row. Of
- * distances, each is as likely as another, so that no period of the program goes unseen.
+ * wait are watched is decided for the wait: all of its results with a habit are watched in a turn, or none. So a wait
+ * with several results is missed no more often than one with a single result. What is missed is bounded: on average,
+ * one turn is watched when a hundredth as many were spared as there were in a row, and a result that is not used ends
+ * its habit, and the row. Each distance is as likely as another, so that no period of the program goes unseen.
  *
  * Under the lock of the ranges, and safe in signal handlers. */
 #ifndef FFM_HABITS_H
