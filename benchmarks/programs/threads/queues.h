@@ -56,26 +56,37 @@ static void pipeline()
     });
 }
 
-/* Three threads, each of which takes what the one before it makes; the middle one has the wait. */
-static void chain()
+/* What a thread of a line does with each number. */
+using Step = void (*)(const Lane &);
+
+/* Three threads, each of which takes what the one before it makes, by queues with so much room. */
+static void in_line(std::size_t room, Step first, Step middle, Step last)
 {
-    Queue first(3), second(3);
-    side_by_side(3, [&first, &second](int thread) {
+    Queue made(room), finished(room);
+    side_by_side(3, [&made, &finished, first, middle, last](int thread) {
         const Lane lane;
         for (int number = 0; number < tasks; ++number) {
             if (thread == 0) {
-                lane.plain(1, 5);
-                first.put(number);
+                first(lane);
+                made.put(number);
             } else if (thread == 1) {
-                first.take();
-                lane.task(2, 20);
-                second.put(number);
+                made.take();
+                middle(lane);
+                finished.put(number);
             } else {
-                second.take();
-                work(10);
+                finished.take();
+                last(lane);
             }
         }
     });
+}
+
+/* Three threads in line, of which the middle one has the wait. */
+static void chain()
+{
+    in_line(
+        3, [](const Lane &lane) { lane.plain(1, 5); }, [](const Lane &lane) { lane.task(2, 20); },
+        [](const Lane &) { work(10); });
 }
 
 /* Two threads, of which one works longer, make what a third one takes. */
@@ -116,26 +127,12 @@ static void market()
     });
 }
 
-/* Three threads, each of which takes what the one before it makes; the middle one takes longest, the last one waits. */
+/* Three threads in line, of which the middle one takes longest, and the last one has the wait. */
 static void stages()
 {
-    Queue first(4), second(4);
-    side_by_side(3, [&first, &second](int thread) {
-        const Lane lane;
-        for (int number = 0; number < tasks; ++number) {
-            if (thread == 0) {
-                lane.plain(1, 5);
-                first.put(number);
-            } else if (thread == 1) {
-                first.take();
-                lane.plain(1, 60);
-                second.put(number);
-            } else {
-                second.take();
-                lane.task(1, 5);
-            }
-        }
-    });
+    in_line(
+        4, [](const Lane &lane) { lane.plain(1, 5); }, [](const Lane &lane) { lane.plain(1, 60); },
+        [](const Lane &lane) { lane.task(1, 5); });
 }
 
 /* Two threads have queues of their own, unequally long, and take from the other's end when theirs is empty. */
