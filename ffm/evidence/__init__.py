@@ -1,1 +1,1 @@
-"""What one run's events prove: order of work, transfers, downloads, allocations; and how two runs are matched."""
+"""What one run's events prove: order of work, memory, transfers, threads; and how two runs are matched."""

@@ -16,9 +16,9 @@ from ffm.errors import ProgramError
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
-from ffm.evidence.kernel_memory import GivenMemory
-from ffm.evidence.matching import rows_of
-from ffm.evidence.memory_of_streams import streams_with_memory
+from ffm.evidence.matching.alignment import rows_of
+from ffm.evidence.memory.kernels import GivenMemory
+from ffm.evidence.memory.streams import streams_with_memory
 from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
 from ffm.evidence.printing import showing_waits
 from ffm.evidence.program_order import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Awaits, Effect, Kind, Memory, load_catalogue
-from ffm.evidence.matching import align, translate
+from ffm.evidence.matching.alignment import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.recording.layout import constant

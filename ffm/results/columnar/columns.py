@@ -93,7 +93,7 @@ def duration(*, least: int = 0) -> Column:
 
 
 def identity() -> dict[str, Column]:
-    """Return the columns that identify an operation in any run (`ffm.evidence.matching`)."""
+    """Return the columns that identify an operation in any run (`ffm.evidence.matching.alignment`)."""
     return {
         "process": Column(np.int32, least=0, most=MANY),
         "thread": Column(np.int32, least=0, most=MANY),

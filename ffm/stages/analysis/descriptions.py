@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.evidence.matching import translate
+from ffm.evidence.matching.alignment import translate
 from ffm.evidence.operations import function_name
 from ffm.evidence.transfers.downloads import DOWNLOADS, download_uses
 from ffm.model.grouping import numbered, parts, sums_by

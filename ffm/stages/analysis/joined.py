@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
-from ffm.evidence.changing_threads import CALLED, chosen_by_chance, in_turn, rows_by_turn
-from ffm.evidence.matching import IDENTITY, Alignment, align, rows_of, translation
-from ffm.evidence.matching_kernels import put, put_found, put_times
-from ffm.evidence.task_stacks import numbered_tasks
+from ffm.evidence.matching.alignment import IDENTITY, Alignment, align, rows_of, translation
+from ffm.evidence.matching.alignment_kernels import put, put_found, put_times
+from ffm.evidence.matching.changing_threads import CALLED, chosen_by_chance, in_turn, rows_by_turn
+from ffm.evidence.matching.task_stacks import numbered_tasks
 from ffm.model.compiled import run
 from ffm.model.grouping import looked_up
 from ffm.model.necessity.reasons import is_required

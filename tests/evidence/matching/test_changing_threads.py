@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.evidence.changing_threads import chosen_by_chance
-from ffm.evidence.matching import IDENTITY, align
+from ffm.evidence.matching.alignment import IDENTITY, align
+from ffm.evidence.matching.changing_threads import chosen_by_chance
+from ffm.evidence.matching.task_stacks import numbered_tasks
 from ffm.evidence.operations import occurrences
-from ffm.evidence.task_stacks import numbered_tasks
 from ffm.model.necessity.reasons import Reason, is_required
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.stacks import Frame, Module, Stack

@@ -4,7 +4,7 @@ Operations are identified by process, thread, call stack and occurrence.
 
 Threads are numbered in the order of their first driver call, which is random if a program starts several at once. The
 same thread of another run is the one that makes the same calls from the same places, as often as possible. What is then
-left of a call stack that several threads have is matched whichever thread does it (`ffm.evidence.changing_threads`).
+left of a call stack that several threads share is matched whichever thread makes the calls (`changing_threads.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.evidence.changing_threads import rows_by_turn
-from ffm.evidence.matching_kernels import Identities, match_in_step
+from ffm.evidence.matching.alignment_kernels import Identities, match_in_step
+from ffm.evidence.matching.changing_threads import rows_by_turn
 from ffm.model.compiled import run
 from ffm.model.grouping import SPARE, looked_up, numbered, ranks_within
 from ffm.results.columnar.columns import LONGEST, Columns

@@ -1,5 +1,6 @@
-"""The pass that finds the operations of one run in another's (`ffm.evidence.matching`), in the part of Python that
-Numba compiles. As in `ffm.model.kernels`, nothing is compiled here.
+"""The compiled pass that finds the operations of one run in another (`alignment.py`), in the Python that Numba knows.
+
+As in `ffm.model.kernels`, nothing is compiled here.
 """
 
 from __future__ import annotations

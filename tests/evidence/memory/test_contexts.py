@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.common_memory import contexts_apart
+from ffm.evidence.memory.contexts import contexts_apart
 from ffm.evidence.program_order import operations_of
 from ffm.instrument.recording.layout import constant, record_type
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence import kernel_memory, memory_of_streams
 from ffm.evidence.handles import NON_BLOCKING
-from ffm.evidence.kernel_memory import GivenMemory
-from ffm.evidence.memory_of_streams import streams_with_memory
+from ffm.evidence.memory import kernels, uses
+from ffm.evidence.memory.kernels import GivenMemory
+from ffm.evidence.memory.streams import streams_with_memory
 from ffm.evidence.program_order import operations_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.names import RecordedKernel, RecordedModule
@@ -95,7 +95,7 @@ def load(bytes: int, code: int = CODE, made: int = KERNEL) -> list[dict[str, int
 def sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only one place of one file has PTX."""
     found = {(Path("program"), 0x40): [PTX]}
-    monkeypatch.setattr(kernel_memory, "device_sources", lambda path, offset: found.get((path, offset)))
+    monkeypatch.setattr(kernels, "device_sources", lambda path, offset: found.get((path, offset)))
 
 
 def given_memory() -> GivenMemory:
@@ -221,7 +221,7 @@ def test_memory_that_a_waiting_free_gave_back_is_other_memory_when_it_is_allocat
 def test_memory_of_very_many_lives_is_told_apart_by_its_address_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     again = [upload(0, FIRST), free(FIRST), allocate(FIRST), upload(1, FIRST, HOST + 4096)]
     assert apart(*again)
-    monkeypatch.setattr(memory_of_streams, "MOST_USED", 7)  # four lives, two streams
+    monkeypatch.setattr(uses, "MOST_USED", 7)  # four lives, two streams
     assert not apart(*again)
 
 

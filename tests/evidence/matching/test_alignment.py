@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ffm.evidence import matching
-from ffm.evidence.matching import align, rows_of
-from ffm.evidence.matching_kernels import put, put_found, put_times
+from ffm.evidence.matching import alignment
+from ffm.evidence.matching.alignment import align, rows_of
+from ffm.evidence.matching.alignment_kernels import put, put_found, put_times
 from ffm.evidence.operations import occurrences
 from ffm.results.columnar.columns import Columns
 
@@ -101,7 +101,7 @@ def test_rows_are_found_in_whatever_order_they_come_and_whatever_is_missing(data
 
 def test_very_many_threads_are_paired_by_what_they_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The main thread's further call in one run, and more calls of a task, do not matter."""
-    monkeypatch.setattr(matching, "MOST_PAIRS", 8)
+    monkeypatch.setattr(alignment, "MOST_PAIRS", 8)
     odd, even = [(0, thread, 5) for thread in (1, 3, 5)], [(0, thread, 6) for thread in (2, 4, 6)]
     trace = run_of((0, 0, 7), (0, 0, 8), *sorted([*odd, *even]))
     other = run_of((0, 0, 7), *[(0, thread, 6) for thread in (1, 2, 3)], *[(0, thread, 5) for thread in (4, 5, 6)])

@@ -1,0 +1,1 @@
+"""Which operation of one run is which of another."""
