@@ -39,7 +39,7 @@ class DiffersError(FfmError):
     help="Make synchronous transfers return at once; wait at the first use instead.",
 )
 @click.option("--reuse-uploads", "reuse", is_flag=True, help="Replace repeated uploads by copies on the device.")
-@click.option("--all", "everything", is_flag=True, help="Apply all of these, as without any of them.")
+@click.option("--all", "everything", is_flag=True, help="Apply all of these, which is the default.")
 @click.option(
     "--site",
     "chosen",
@@ -85,7 +85,7 @@ class DiffersError(FfmError):
     metavar="PROGRAM",
     help="A version corrected by hand, to run with the same arguments for comparison.",
 )
-@click.option("--yes", "agreed", is_flag=True, help="Run the command of results that you did not measure.")
+@click.option("--yes", "agreed", is_flag=True, help="Run the command that the results name without asking.")
 @limit_options
 @results_option
 @json_option
@@ -111,13 +111,12 @@ def apply_remedy(
 ) -> None:
     """Run the unmodified program with fixes applied to chosen call stacks, and compare it with the program as it is.
 
-    Without -- ./app ARGUMENTS, the measured command is run. Every fix that fits is applied unless specific fixes are
-    named. After --sequence N, START END select a part of the sequence.
+    Without -- ./app ARGUMENTS, the measured command is run. Every fix that fits is applied unless you name specific
+    ones. After --sequence N, START END select a part of the sequence.
 
-    A fix is left out where it is not expected to save more than it costs. Unless fixes or sites are named, all of them
-    together must also save more than it costs to correct the program at all, some milliseconds. While the program
-    runs, fixes are compared with the original calls now and then, and taken back where the program does not get on
-    faster with them.
+    A fix is left out unless it should save more than it costs. Unless you name fixes or sites, all of them together
+    must also save more than it costs to correct a program at all, which is some milliseconds. While the program runs,
+    ffm compares fixes with the original calls now and then, and takes back those that do not make it faster.
 
     The exit status is 1 if the corrected program ends differently or writes different output.
     """
@@ -126,8 +125,8 @@ def apply_remedy(
     results = open_chosen(folder)
     if results.document.portion is not None:
         raise FfmError(
-            "these results are of a portion of the run: whether the program needs its calls elsewhere is not known, "
-            "so none is corrected automatically. Measure the whole run, or change the program by hand: `ffm remedies`."
+            "these results are of a portion of the run, and the program may need its calls elsewhere, so none is "
+            "corrected automatically. Measure the whole run, or change the program by hand: `ffm remedies`."
         )
     named = zip(Remedy, (hoist, skip, asynchronous, reuse), strict=True)
     remedies = [remedy for remedy, wanted in named if wanted or everything]
@@ -149,10 +148,9 @@ def apply_remedy(
 
 
 def _measured_command(results: Results, *, agreed: bool) -> list[str]:
-    """Return the command that the results name. It is run as it stands if this user measured it and it means the same
-    here.
+    """Return the command that the results name.
 
-    Else the user is asked.
+    It is run as it stands if this user measured it and it means the same in this folder. Otherwise the user is asked.
 
     Raises:
         FfmError: The user does not agree, or cannot be asked.

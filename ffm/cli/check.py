@@ -43,11 +43,11 @@ class CouldNotCheckError(FfmError):
     metavar="FILE",
     help="What is allowed. [default: ./ffm.toml, else [tool.ffm] in ./pyproject.toml]",
 )
-@click.option("--update", is_flag=True, help="Store what there is as the baseline: later, only what is new fails.")
+@click.option("--update", is_flag=True, help="Store the present findings as the baseline: later, only new ones fail.")
 @click.option(
     "--quick",
     is_flag=True,
-    help="Trace COMMAND once, and check what waits: nothing is proved to be unnecessary. [results: "
+    help="Trace COMMAND once and check its waits, none of which is proved unnecessary. [results: "
     "results/<program>-quick]",
 )
 @click.option(
@@ -86,8 +86,8 @@ def check(
 
     COMMAND is the program with its arguments, which is measured first: ffm check ./app 1 2 3
 
-    The exit status is 0 if the program passes, 1 if it does not, and 2 if it could not be checked: the program failed
-    by itself, or the configuration is wrong.
+    The exit status is 0 if the program passes, 1 if it does not, and 2 if it could not be checked, because the program
+    itself failed or the configuration is wrong.
     """
     if quick and not command:
         raise click.UsageError("--quick measures: name the program, as in `ffm check --quick ./program`.")
@@ -106,7 +106,7 @@ def check(
         view = _judged(results, rules, known, rules.iterations if how is None else how)
         _write(_formatted(view, kind), output)
         if not view.passed and known is None and kind == "terminal":
-            click.echo("To let pass what there is, and fail only for what is new: ffm check --update", err=True)
+            click.echo("To accept the present findings and fail only for new ones: ffm check --update", err=True)
     context.exit(0 if view.passed else 1)
 
 

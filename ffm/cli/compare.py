@@ -31,13 +31,13 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Choice(["terminal", "json", "github", "sarif", "junit"]),
     default="terminal",
     show_default=True,
-    help="Those other than the first two tell what is worse than before.",
+    help="All but the first two list only what is worse than before.",
 )
 @json_option
 def compare(
     old: Path, new: Path, more_old: tuple[Path, ...], more_new: tuple[Path, ...], kind: str, as_json: bool
 ) -> None:
-    """Show what a change brought: the run's time, sites that are gone, come and changed, and what was estimated.
+    """Show what a change brought: the run's time, sites that are gone, new or changed, and the estimate.
 
     OLD and NEW are folders with the results of the program before and after the change.
     """
@@ -50,13 +50,13 @@ def compare(
     for folder in (old, new):
         if open_chosen(folder).document.not_measured:
             raise FfmError(
-                f"{folder} is a measurement of some sites alone (--sites), so what is gone and come cannot be told. "
-                "Compare measurements of all sites."
+                f"{folder} is a measurement of some sites only (--sites), so it does not show which sites are gone or "
+                "new. Compare measurements of all sites."
             )
         if open_chosen(folder).document.portion is not None:
             raise FfmError(
-                f"{folder} is a measurement of a portion of the run, so what is gone and come cannot be told. Compare "
-                "measurements of whole runs."
+                f"{folder} is a measurement of a portion of the run, so it does not show which sites are gone or new. "
+                "Compare measurements of whole runs."
             )
     walls = [[open_chosen(folder).document.wall_s for folder in folders] for folders in (more_old, more_new)]
     view = lay_out(open_chosen(old), open_chosen(new), *walls)

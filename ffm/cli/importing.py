@@ -48,8 +48,8 @@ def diogenes(folder: Path, results_folder: Path | None) -> None:
 def nsys(report: Path, results_folder: Path | None) -> None:
     """Import REPORT of Nsight Systems, exported by `nsys export --type sqlite`.
 
-    The GPU's times are then the profiler's. Which waits the program needs is not known: the screens show what doing
-    without each would save at most.
+    The GPU's times are those of the profiler. Which waits the program needs is not known: the screens show what
+    removing each would save at most.
     """
     from ffm.sources.nsight import read_nsight
     from ffm.sources.profiled_results import write_profile
@@ -64,8 +64,8 @@ def nsys(report: Path, results_folder: Path | None) -> None:
 def pytorch(traces: tuple[Path, ...], results_folder: Path | None) -> None:
     """Import TRACES of PyTorch's profiler (`.json` or `.json.gz`): one, or those of all ranks of one program.
 
-    The GPU's times are then the profiler's. Which waits the program needs is not known: the screens show what doing
-    without each would save at most.
+    The GPU's times are those of the profiler. Which waits the program needs is not known: the screens show what
+    removing each would save at most.
     """
     from ffm.sources.profiled_results import write_profile
     from ffm.sources.pytorch import read_pytorch
@@ -79,9 +79,9 @@ def pytorch(traces: tuple[Path, ...], results_folder: Path | None) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @_results_option("name of the folder")
 def otf2(folder: Path, results_folder: Path | None) -> None:
-    """Import FOLDER, an archive of OTF2 as Score-P writes it. Needs the extra `ffm[otf2]`.
+    """Import FOLDER, an OTF2 archive as Score-P writes it. Needs the extra `ffm[otf2]`.
 
-    `ffm path` then also shows what ranks of MPI and threads of OpenMP wait for from each other.
+    `ffm path` then also shows how MPI ranks and OpenMP threads wait for each other.
     """
     from ffm.sources.profiled_results import write_profile
     from ffm.sources.scorep import read_otf2

@@ -54,7 +54,7 @@ def limit_options(command: Decorated) -> Decorated:
         "--accept-status",
         type=click.IntRange(0, 255),
         metavar="N",
-        help="The exit code that the program may have, besides 0.",
+        help="An exit code besides 0 with which the program may end.",
     )(command)
     return click.option(
         "--timeout",
@@ -70,7 +70,7 @@ class Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read it, or refuse it in one sentence."""
+        """Return the seconds, or refuse the text in one sentence."""
         from ffm.instrument.session.portion import PortionError, read_duration
 
         if isinstance(value, float):

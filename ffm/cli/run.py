@@ -59,7 +59,7 @@ KEPT = "What the completed stages found is kept: the same command goes on from t
 @click.option(
     "--quick",
     is_flag=True,
-    help="Trace one run instead: what doing without each wait or transfer would save at most. [results: "
+    help="Trace a single run instead, for the most that removing each wait or transfer could save. [results: "
     "results/<program>-quick]",
 )
 @click.option(

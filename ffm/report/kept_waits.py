@@ -12,7 +12,7 @@ from ffm.results.places import Place, place
 
 @dataclass(frozen=True, slots=True)
 class KeptWaits:
-    """A site with such waits, and what it would save not to wait."""
+    """A site with such waits, and what not waiting there would save."""
 
     where: Place
     occurrences: int
@@ -23,16 +23,16 @@ class KeptWaits:
 
     @classmethod
     def told(cls, analysis: Analysis, wait: KeptWait, **more: bool) -> Self:
-        """Return them as the document tells; `more` is what a kind of them has in addition."""
+        """Return a site of the document; `more` are the fields that a subclass adds."""
         calls = analysis.sites[wait.site].count
         return cls(place(analysis, wait.site), wait.occurrences, calls, wait.saving_s, wait.low_s, wait.high_s, **more)
 
     def sentence_saying(self, scale: Scale, why: str) -> str:
-        """Return it in a sentence; `why` follows the number of calls."""
+        """Return the site and what it would save in a sentence; `why` follows the number of calls."""
         saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
         between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
         return (
-            f"{self.where}: {count(self.occurrences)} of {count(self.of)} calls {why}; not to wait saves {saved}, "
+            f"{self.where}: {count(self.occurrences)} of {count(self.of)} calls {why}; not waiting saves {saved}, "
             f"{between}."
         )
 
@@ -41,7 +41,7 @@ Waits = TypeVar("Waits", bound=KeptWaits)
 
 
 def worth_telling(waits: list[Waits], scale: Scale, *, show_all: bool) -> tuple[list[Waits], int]:
-    """Return the sites at which not to wait saves enough to be shown, as in `Scale.shows`, and how many are hidden."""
+    """Return the sites where not waiting saves enough to be shown, as in `Scale.shows`, and how many are hidden."""
 
     def most_percent(one: KeptWaits) -> float:
         return max(scale.share(one.saving_s), scale.share_beyond_variation(one.high_s))

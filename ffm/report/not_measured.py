@@ -1,4 +1,4 @@
-"""Sites that were left out of a measurement, for the screens: nothing is known of whether the program needs them."""
+"""Sites that were left out of a measurement, for the screens: whether the program needs them is not known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ffm.results.places import Place, place
 
 HEADING = "Not measured"
 ADVICE = (
-    "Whether the program needs these is not known. What is said of the measured sites holds as long as these stay. "
+    "Whether the program needs these is not known. What is said about the measured sites holds as long as these stay. "
     "`ffm run` without --sites measures all."
 )
 NOTHING = "No problem was found among the sites that were measured."
@@ -25,7 +25,7 @@ class NotMeasured:
     waited_s: float
 
     def sentence(self, scale: Scale) -> str:
-        """Return it in a sentence."""
+        """Return the site and how long it waited in a sentence."""
         return (
             f"{self.where}: {plural(self.occurrences, 'call')}, in which it waited for {scale.seconds(self.waited_s)}."
         )

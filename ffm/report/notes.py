@@ -32,30 +32,30 @@ WORDS: dict[type[Note], str] = {
     "the interpreter's own functions. CPython 3.11 to 3.15 can be read, in builds with the global interpreter lock.",
     notes.UnrecordedProcesses: "Processes that ended in the {note.stage} run before their recording began, and so "
     "before they could call the driver: {note.processes:,}. The results leave them out.",
-    notes.UnfinishedCalls: "In the {note.stage} run, driver calls that had begun when the recording was ended, and "
-    "returned later: {note.calls:,}. The results leave them out.",
-    notes.KilledProgram: "The program did not end within {note.asked_s:g} s when it was asked to in the {note.stage} "
-    "run (SIGTERM), and was killed.",
+    notes.UnfinishedCalls: "In the {note.stage} run, driver calls that were still running when the recording ended: "
+    "{note.calls:,}. The results leave them out.",
+    notes.KilledProgram: "In the {note.stage} run, the program was asked to end (SIGTERM), did not within "
+    "{note.asked_s:g} s, and was killed.",
     notes.HostFunctions: "Streams call host functions ({note.calls:,} were enqueued). If the program waits for one of "
     "them with its own lock, as XLA does for JAX, that is not a driver call: such waits are not observed.",
-    notes.CutStacks: "{note.operations:,} of {note.of:,} operations are known by the inner frames of their call stack "
-    "only, because it was too deep or the program has too many different ones: operations with the same inner frames "
+    notes.CutStacks: "For {note.operations:,} of {note.of:,} operations only the inner frames of the call stack are "
+    "known, because it was too deep or the program has too many different ones: operations with the same inner frames "
     "count as one place.",
     notes.UnknownStacks: "{note.operations:,} of {note.of:,} operations have no known call stack and count as one "
     "place, because the program has more than a million different ones, or because theirs could not be read.",
     notes.HeldBeside: "The run's {note.wall_s:.2f} s exclude {note.preparation_s:.2f} s in which processes were held "
     "to be hooked. In {note.beside_s:.2f} s of these, other processes were free: if they did not wait for the held "
     "ones, the run took up to that much longer.",
-    notes.UnknownLatency: "The latency of a wait beyond the GPU's work could not be measured on this machine "
-    "({note.problem}): unless events timed the GPU, a whole wait counts as its work, and removing the wait seems to "
+    notes.UnknownLatency: "How much longer a wait takes than the GPU's work could not be measured on this machine "
+    "({note.problem}): unless events timed the GPU, the whole wait counts as its work, and removing the wait seems to "
     "save less than it does.",
     notes.UnseenWaits: "The driver's internal wait function is unknown ({note.problem}). So only synchronizations are "
     "judged, and calls that CUDA documents to wait, such as cudaFree and cudaMemcpy, are taken to wait for as long as "
     "they last. `ffm doctor` searches for the function again.",
     notes.LostOperations: "{note.operations} operations were not recorded because the disk was full.",
-    notes.FirstLockWaits: "Threads waited for locks and the like more often than is recorded: the first {note.waits:,} "
-    "waits of a process are. Later ones count as CPU work.",
-    notes.UnlistedSequences: "{note.found} different sequences were found; the {note.listed} that save most are "
+    notes.FirstLockWaits: "Threads waited for locks and the like more often than ffm records: only the first "
+    "{note.waits:,} waits of each process. Later ones count as CPU work.",
+    notes.UnlistedSequences: "{note.found} different sequences were found; the {note.listed} that save the most are "
     "listed.",
     notes.SeveralProcesses: "{note.processes} processes were recorded. Counts and times of sites are sums over them. "
     "A saving is that of the run: of processes that run the same code, the last to end counts.",
@@ -65,14 +65,15 @@ WORDS: dict[type[Note], str] = {
     "last.",
     notes.UnlaunchedWork: "{note.pieces:,} pieces of the GPU's work belong to no recorded call. Only waits for them "
     "are shown.",
-    notes.AmbiguousWork: "{note.pieces:,} pieces of the GPU's work could be of several processes of one file, and are "
-    "left out: import the file of each process.",
+    notes.AmbiguousWork: "{note.pieces:,} pieces of the GPU's work could belong to several processes in the same file, "
+    "and are left out: import the file of each process.",
     notes.PairedWork: "The trace does not tie the GPU's work to calls. Kernels are paired with the launches on their "
-    "stream in order of time, copies with the calls of their direction. Asynchronous copies count as of pinned memory.",
-    notes.UnpairedCalls: "{note.calls:,} launches and copies have no record of the GPU's work, so that some of it may "
-    "be paired with a neighbouring call.",
-    notes.LostEvents: "{note.events:,} events of the archive are lost. Record with more memory for events "
-    "(`SCOREP_TOTAL_MEMORY`): what was waited for may be wrong near them.",
+    "stream in order of time, copies with the calls of their direction. Asynchronous copies are taken to use pinned "
+    "memory.",
+    notes.UnpairedCalls: "{note.calls:,} launches and copies have no record of the GPU's work, so some of it may be "
+    "paired with a neighbouring call.",
+    notes.LostEvents: "{note.events:,} events of the archive are lost, and near them the causes of waits may be wrong. "
+    "Record with more memory for events (`SCOREP_TOTAL_MEMORY`).",
     notes.TotalsOnly: "Imported from Diogenes, which kept totals for each call stack but no trace: each operation "
     "represents all executions of its stack, carry treats them as one, and transfers count as repeated by their "
     "content alone.",
@@ -126,7 +127,7 @@ def _ordinary_memory(note: OrdinaryMemory) -> str:
     why = {
         OrdinaryCause.USES: f"{place}: its machine code may use it as an address",
         OrdinaryCause.NO_CODE: f"{place}, and ffm does not know its machine code",
-        OrdinaryCause.ANYTHING: ", since it is not known which parameters it has",
+        OrdinaryCause.ANYTHING: ", since its parameters are not known",
         OrdinaryCause.GRAPH: ", in a graph",
         None: "",
     }[note.cause]

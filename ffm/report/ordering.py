@@ -10,9 +10,9 @@ from ffm.results.documents.analysis import Analysis
 
 HEADING = "Waits that events could replace"
 ADVICE = (
-    "These waits only let work of one stream come after that of another. Record an event behind the earlier work, and "
+    "These waits only put the work of one stream after that of another. Record an event after the earlier work, and "
     "let the later stream wait for it (cudaEventRecord, cudaStreamWaitEvent): the GPU keeps the order, and the CPU "
-    "goes on. Streams that use no memory in common need neither, and save more. These savings are not in the lists of "
+    "goes on. Streams that have no memory in common need neither, and save more. These savings are not in the lists of "
     "problems, and do not add up."
 )
 
@@ -22,7 +22,7 @@ class OrderingWaits(KeptWaits):
     """A site on whose waits nothing relies but the order of streams."""
 
     def sentence(self, scale: Scale) -> str:
-        """Return it in a sentence."""
+        """Return the site and what it would save in a sentence."""
         return self.sentence_saying(scale, "only order streams")
 
 

@@ -20,12 +20,12 @@ def portion_sentence(analysis: Analysis) -> str:
         then = "left running" if portion.left else "ended by ffm"
         return (
             f"The program was measured for {portion.measured_s:.2f} s from its first driver call, and then {then}. "
-            "Waits that what it did later may rely on are not judged, and count as needed."
+            "Waits on which later work may rely are not judged, and count as needed."
         )
     rest = max(analysis.wall_s - portion.measured_s, 0.0)
     return (
         f"Only a portion of the run was measured: {_which(portion)}, which took {portion.measured_s:.2f} s. The other "
-        f"{rest:.2f} s are taken to stay as they are: nothing in them is judged, and no saving in them is counted."
+        f"{rest:.2f} s are assumed to stay as they are: nothing in them is judged, and no saving in them is counted."
         f"{_scaled(portion)}"
     )
 

@@ -10,19 +10,19 @@ from ffm.results.documents.analysis import Analysis
 
 HEADING = "Waits that may be needed: device memory is shared with another process"
 ADVICE = (
-    "Nothing in this process relies on these waits. A process that shares device memory with it may: NCCL and MPI "
-    "libraries that know of GPUs share it in this way. Leave out a wait where you know that no other process uses what "
-    "the work before it reads or writes, or orders itself after it by an event. These savings are not in the lists of "
-    "problems, and do not add up."
+    "Nothing in this process relies on these waits, but another process that shares device memory with it may: NCCL "
+    "and CUDA-aware MPI libraries share memory in this way. Leave out a wait if you know that no other process uses "
+    "what the work before it reads or writes, or that others order themselves after it by an event. These savings are "
+    "not in the lists of problems, and do not add up."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SharingWaits(KeptWaits):
-    """A site on whose waits nothing is known to rely but, possibly, another process."""
+    """A site on whose waits nothing relies, except possibly another process."""
 
     def sentence(self, scale: Scale) -> str:
-        """Return it in a sentence."""
+        """Return the site and what it would save in a sentence."""
         return self.sentence_saying(scale, "may be needed")
 
 

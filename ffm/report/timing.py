@@ -10,7 +10,7 @@ from ffm.results.documents.analysis import Analysis
 
 HEADING = "Waits for timing"
 ADVICE = (
-    "Without measuring times, the program would need none of these. Wait only in a run that measures, or measure with "
+    "If the program measured no times, it would need none of these. Wait only in runs that measure, or measure with "
     "events of the GPU. These savings are not in the lists of problems, and do not add up."
 )
 
@@ -22,7 +22,7 @@ class TimingWaits(KeptWaits):
     certain: bool
 
     def sentence(self, scale: Scale) -> str:
-        """Return it in a sentence."""
+        """Return the site and what it would save in a sentence."""
         return self.sentence_saying(scale, "needed only for timing" if self.certain else "may be there for timing")
 
 

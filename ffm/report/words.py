@@ -8,7 +8,7 @@ WORDS = {
     Because.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
     Because.LATER_COVERS: "what it protects is first used after a later synchronization, which must then stay",
     Because.RESULT_USED: "the CPU uses a result of the work that it waits for",
-    Because.RESULT_USED_UNSEEN: "the CPU used a result after each wait here that was watched; these were not",
+    Because.RESULT_USED_UNSEEN: "the CPU used a result after every wait here that was watched; these were not watched",
     Because.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
     Because.PRIVATE_CALL: "a library waits through a private call of the driver, whose results cannot be watched",
     Because.ORDERS_STREAMS: "work on another stream follows, which nothing else orders after the work before it",
@@ -22,23 +22,23 @@ WORDS = {
     "another time",
     Because.HANDED_OVER: "another thread uses a result of the work that it waits for, and may rely on this wait",
     Because.SHARED_MEMORY: "another process shares device memory with this one, and may rely on this wait",
-    Because.ANSWER: "the program asks afterwards whether the work is over, and was never told that it is not",
+    Because.ANSWER: "the program asks afterwards whether the work is over, and was always told that it is",
     Because.PRINTED: "what kernels print appears when it returns",
     Because.MAYBE_TIMER: "it may be there for timing: a library, or another thread, reads a clock after it, and "
     "another time",
-    Because.OUTSIDE_PORTION: "only a portion of the run was measured, and what comes before or after that may rely on "
-    "this",
+    Because.OUTSIDE_PORTION: "only a portion of the run was measured, and what comes before or after it may rely on "
+    "this wait",
     Because.UNKNOWN_WAIT: "it is unknown what this call waits for",
     Because.DESTROYED: "memory or an object that the work may use is destroyed afterwards",
-    Because.OTHERS_STAY: "the CPU touches nothing afterwards of what it is the first to wait for; the waits that were "
+    Because.OTHERS_STAY: "the CPU touches nothing afterwards that this is the first to wait for; the waits that were "
     "not measured must stay",
     Because.NEEDED: "its bytes were not transferred before",
     Because.NO_OP: "the destination already holds exactly these bytes",
     Because.REPEAT: "the same bytes went to the same place before, but it was written or reallocated since: "
     "keep the buffer and its content",
-    Because.REPEAT_UNSEEN: "the same bytes went to the same place before; what it still held was looked at in some of "
-    "the calls only, and not in these: if nothing writes it in between, remove them, otherwise keep the buffer and its "
-    "content",
+    Because.REPEAT_UNSEEN: "the same bytes went to the same place before; ffm looked at what that place still held in "
+    "some of the calls, but not in these: if nothing writes it in between, remove them, otherwise keep the buffer and "
+    "its content",
     Because.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
     "shared buffer, would suffice",
     Because.PARTIAL: "blocks of 64 KiB of it went to the same places before: send only what changed",
@@ -50,6 +50,6 @@ WORDS = {
 """Each in words, to follow `required, because` or `unnecessary:`."""
 
 COVERED_BY_ITSELF = (
-    "what it protects is first used after a later call here, which waits for it, too: the last of these calls must stay"
+    "what it protects is first used after a later call here, which also waits for it: the last of these calls must stay"
 )
 """In place of `LATER_COVERS`, where the later synchronization is of the same site."""

@@ -352,7 +352,7 @@ REASON_WORDS = (
     "managed memory",
     "4 of 10 occurrences are needed",
     "moving it requires a change of the source",
-    f"4 are needed: {WORDS[Because.COUNTER_TIMER]}",
+    f"4 of 10 occurrences are needed: {WORDS[Because.COUNTER_TIMER]}",
     "not cuMemcpyDtoHAsync_v2",
     "the allocation of the memory that it frees was not observed",
     "1 of 10 occurrences could not be matched",

@@ -128,15 +128,15 @@ def told(problem: ProblemSite) -> str:
 def test_an_upload_that_never_brought_anything_new_may_go_and_what_was_not_proved_is_said() -> None:
     advice = told(replace(TRANSFER, no_op=9))
     assert "leave this call out" in advice and "const" in advice
-    assert "Not shown: that the host data stays the same" in advice
-    assert "no kernel writes the buffer" in advice
+    assert "Not proved: that the host data stays the same" in advice
+    assert "no kernel then writes the buffer" in advice
 
 
 @pytest.mark.parametrize(("framework", "said"), [(CUPY, True), (TORCH, True), (PYTHON, False), (None, False)])
 def test_what_a_package_does_for_a_repeated_transfer_is_saved_too(framework: Framework | None, said: bool) -> None:
     advice = told(replace(TRANSFER, no_op=9, framework=framework))
     assert ("The saving is at least what is shown" in advice) is said
-    assert not said or f"What {framework.name if framework else ''} does itself" in advice
+    assert not said or f"What {framework.name if framework else ''} itself does" in advice
 
 
 @pytest.mark.parametrize("counts", [{"no_op": 8}, {"repeat": 8}])
@@ -156,7 +156,7 @@ def test_the_first_of_repeated_transfers_is_told_apart_from_those_that_changed()
 
 def test_advice_says_in_how_many_calls_the_destination_was_looked_at() -> None:
     advice = told(replace(TRANSFER, no_op=4, unseen=5))
-    assert "at each of the 4 calls at which it was looked at, of 9." in advice
+    assert "at each of the 4 calls where ffm looked, of 9." in advice
     assert "what the device held was not looked at" in told(replace(TRANSFER, unseen=9))
     assert "cannot just be left out" in told(replace(TRANSFER, repeat=4, unseen=5))
 

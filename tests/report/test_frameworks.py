@@ -77,7 +77,7 @@ def test_a_wait_is_left_out_in_the_packages_words(framework: Framework, keep: tu
 def test_what_waits_on_the_way_is_no_means_of_ordering_streams() -> None:
     (remedy,) = identify_remedies([replace(EXPLICIT, call="cuLibraryUnload", kind="other", framework=TORCH)])
     assert remedy.steps == (
-        "Nothing relied in any run on the wait in cuLibraryUnload: make the call where the GPU has no work, or leave "
+        "In no run did anything rely on the wait in cuLibraryUnload: make the call where the GPU has no work, or leave "
         "it out.",
     )
 
@@ -159,5 +159,6 @@ def test_waits_that_a_later_call_of_the_same_site_covers_are_left_out_but_for_th
         assert "named below" not in " ".join(identify_remedies([explicit])[0].steps)
     copy = replace(EXPLICIT, keep=(EXPLICIT.site,), framework=CUPY, in_copy=True)
     assert (
-        "nothing relied on that in any run, as long as the last of them stays." in identify_remedies([copy])[0].steps[0]
+        "in no run did anything rely on that, as long as the last of them stays."
+        in identify_remedies([copy])[0].steps[0]
     )

@@ -43,7 +43,7 @@ def test_waits_that_another_process_may_need_are_shown_with_their_cost() -> None
     for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(shared))):
         shown = " ".join(text_of(screen).split())
         assert "may be needed: device memory is shared with another process" in shown
-        assert "calls may be needed; not to wait saves 1.500 s" in shown
+        assert "calls may be needed; not waiting saves 1.500 s" in shown
     assert "may be needed" not in text_of(render_overview(overview(analysis)))
 
 
@@ -56,7 +56,7 @@ def test_waits_that_only_order_streams_are_shown_with_what_events_would_save() -
     for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(ordering))):
         shown = " ".join(text_of(screen).split())
         assert "Waits that events could replace" in shown
-        assert "calls only order streams; not to wait saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
+        assert "calls only order streams; not waiting saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
     assert "calls only order streams" in page
     assert "events could replace" not in text_of(render_overview(overview(analysis)))
 
@@ -69,9 +69,9 @@ def test_values_that_are_fetched_again_and_again_are_shown_with_what_is_proved_a
     for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies_view(fetching))):
         shown = " ".join(text_of(screen).split())
         assert "Values that the CPU fetches again and again" in shown
-        assert "calls wait for what the CPU then uses; not to wait saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
-        assert "It is not shown what it does with the values." in shown
-    assert "Where <code>if</code> or <code>while</code> decides by a value" in html(fetching, "carry", None)
+        assert "calls wait for what the CPU then uses; not waiting saves 1.500 s (0.15 %), 0.250 s to 1.750 s" in shown
+        assert "What it does with the values is not known." in shown
+    assert "If an <code>if</code> or <code>while</code> depends on a value" in html(fetching, "carry", None)
     assert "again and again" not in text_of(render_overview(overview(analysis)))
 
 
@@ -91,7 +91,7 @@ def test_values_whose_use_was_not_watched_are_fetched_by_copies(function: str, l
         stacks=[msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks],
     )
     shown = " ".join(text_of(render_overview(overview(changed))).split())
-    assert ("calls wait for values whose use could not be watched; not to wait saves 1.500 s" in shown) is listed
+    assert ("calls wait for values whose use could not be watched; not waiting saves 1.500 s" in shown) is listed
     assert ("In PyTorch: total += loss.detach()" in shown) is listed
 
 
@@ -103,7 +103,7 @@ def test_a_wait_covered_by_a_later_call_of_the_same_site_is_not_conditional_on_i
     changed = msgspec.structs.replace(analysis, sites=sites)
     page = html(changed, "carry", None)
     for shown in (" ".join(text_of(render_site(site(changed, 1))).split()), " ".join(page.split())):
-        assert "is first used after a later call here, which waits for it, too: the last of these calls must" in shown
+        assert "is first used after a later call here, which also waits for it: the last of these calls must" in shown
     assert "as long as this stays" not in text_of(render_site(site(changed, 1)))
 
 
@@ -112,7 +112,7 @@ def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_ot
     timed = msgspec.structs.replace(analysis, timing=[timing_wait(1.0)] * 11)
     shown = " ".join(text_of(render_first_screen(overview(timed))).split())
     assert shown.count("needed only for timing") == 8
-    assert "and 3 more Without measuring times" in shown
+    assert "and 3 more If the program measured no times" in shown
     assert "Waits for timing" not in text_of(render_first_screen(overview(analysis)))
 
 

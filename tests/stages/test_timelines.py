@@ -23,7 +23,7 @@ def test_a_portion_takes_as_much_less_as_the_probes_took_of_its_longest_thread()
     bare = portion_without_probes(portion, TRACED, WITHOUT)
     assert bare.measured_s == pytest.approx(5.5)
     told = portion_sentence(msgspec.structs.replace(sample_analysis(), wall_s=10.0, portion=bare))
-    assert "which took 5.50 s. The other 4.50 s are taken to stay as they are" in told
+    assert "which took 5.50 s. The other 4.50 s are assumed to stay as they are" in told
 
 
 @pytest.mark.parametrize("portion", [{"cut": True}, {"last_s": 3.0}])

@@ -11,14 +11,15 @@ from ffm.results.documents.analysis import Analysis
 
 HEADING = "Values that the CPU fetches again and again"
 SHOWN = (
-    "The program needs them as it is written. It is not shown what it does with the values. Where `if` or `while` "
-    "decides by a value, it is needed in each turn. Where values are only summed up, averaged, logged or plotted, they "
-    "can stay on the GPU until they are read together."
+    "The program needs them the way it is written. What it does with the values is not known. If an `if` or `while` "
+    "depends on a value, it is needed in each iteration. If values are only summed up, averaged, logged or plotted, "
+    "they can stay on the GPU until they are read together."
 )
 SAVED = (
-    "Reading in every k-th turn leaves about one in k of these waits. A saving counts all waits for the same values, "
-    "also in calls before the one that is named, whose own screen counts only its own. These savings are not in the "
-    "lists of problems, and do not add up; what the GPU does instead, such as adding up, is not taken off."
+    "Reading in every k-th iteration leaves about one in k of these waits. A saving counts all waits for the same "
+    "values, including those in calls before the one that is named, whose own screen counts only its own. These "
+    "savings are not in the lists of problems, and do not add up. What the GPU does instead, such as summing up, is "
+    "not subtracted."
 )
 
 

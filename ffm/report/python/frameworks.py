@@ -34,7 +34,7 @@ class Framework:
     order: str
     """How to order the work of several streams without waiting on the CPU."""
     kept_there: str
-    """How to keep on the GPU what a loop would fetch in each turn."""
+    """How to keep on the GPU what a loop would fetch in each iteration."""
     sent_once: str
     """How to fill device memory again with what was uploaded once."""
     fetching: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ TORCH = Framework(
     "torch.cuda.synchronize(), or the synchronize() of a stream or an event",
     "stream.wait_stream(other), or stream.wait_event(event)",
     "total += loss.detach() adds up there, and losses.append(loss.detach()) keeps each value there; call .item(), "
-    ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th turn.",
+    ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th iteration.",
     'saved = tensor.to("cuda") before the loop; use it there, or buffer.copy_(saved) where the loop changes it.',
     ("_local_scalar_dense_cuda",),
 )
@@ -65,7 +65,7 @@ CUPY = Framework(
     "the synchronize() of a device, a stream or an event",
     "stream.wait_event(event)",
     "total += values.sum() adds up there, and history.append(values.copy()) keeps each there; call .get(), float() or "
-    "cupy.asnumpy() after the loop, as in cupy.stack(history).get(), or in every k-th turn.",
+    "cupy.asnumpy() after the loop, as in cupy.stack(history).get(), or in every k-th iteration.",
     "saved = cupy.asarray(host) before the loop; use it there, or array[...] = saved where the loop changes the array.",
     ("get",),
 )
@@ -78,7 +78,7 @@ NUMBA = Framework(
     "cuda.synchronize(), or the synchronize() of a stream or an event",
     "event.record(stream) and event.wait(other)",
     "let the kernel add to an element of a device array (cuda.atomic.add), or write each value to the next element of "
-    "one; call copy_to_host() after the loop, or in every k-th turn.",
+    "one; call copy_to_host() after the loop, or in every k-th iteration.",
     "saved = cuda.to_device(host) before the loop; give it to kernels, or array.copy_to_device(saved) where they "
     "change it. A NumPy array that a kernel is given is sent at each launch.",
 )
@@ -90,7 +90,7 @@ JAX = Framework(
     "block_until_ready()",
     "no wait at all: JAX orders work by the arrays that it uses",
     "total = total + loss adds up there, and losses.append(loss) keeps each value there; call float(), .item() or "
-    "jax.device_get(losses) after the loop, or in every k-th turn.",
+    "jax.device_get(losses) after the loop, or in every k-th iteration.",
     "saved = jax.device_put(host) before the loop; use it there: arrays do not change.",
 )
 PYCUDA = Framework(
@@ -102,7 +102,7 @@ PYCUDA = Framework(
     "the synchronize() of a context, a stream or an event",
     "event.record(stream) and other.wait_for_event(event)",
     "total += value adds up in a GPUArray, and a kernel can write each value to the next element of one; call .get() "
-    "or memcpy_dtoh() after the loop, or in every k-th turn.",
+    "or memcpy_dtoh() after the loop, or in every k-th iteration.",
     "saved = pycuda.gpuarray.to_gpu(host) before the loop; use it there, or memcpy_dtod(memory, saved.gpudata, "
     "saved.nbytes) where the loop changes the memory.",
 )
@@ -116,7 +116,7 @@ PYTHON = Framework(
     "the call that waits",
     "an event that one stream records and another waits for",
     "let a kernel add the values up, or write each to the next place of a buffer, and copy them after the loop, or in "
-    "every k-th turn.",
+    "every k-th iteration.",
     "Upload it once, before the loop, into a buffer of its own, and copy from there in the loop (cuMemcpyDtoDAsync).",
 )
 """For programs that call the driver from Python without one of these packages."""

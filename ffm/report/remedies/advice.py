@@ -78,7 +78,7 @@ def _memory_management(problem: ProblemSite) -> Remedy:
 
 
 def _as_long_as(problem: ProblemSite) -> str:
-    """Return the condition under which nothing relies on waits, to follow that; empty for none."""
+    """Return the condition under which nothing relies on the waits, to end a sentence; empty if there is none."""
     if set(problem.keep) == {problem.site}:
         return ", as long as the last of them stays"
     return ", as long as the synchronization named below stays" if problem.keep else ""
@@ -87,18 +87,18 @@ def _as_long_as(problem: ProblemSite) -> str:
 def _unnecessary(problem: ProblemSite) -> Remedy:
     kept = _as_long_as(problem)
     if problem.in_copy and problem.framework is not None:
-        steps = [f"The copy need not wait: nothing relied on that in any run{kept}.", problem.framework.asynchronous]
+        steps = [f"The copy need not wait: in no run did anything rely on that{kept}.", problem.framework.asynchronous]
         return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
     if problem.kind == "other":
         steps = [
-            f"Nothing relied in any run on the wait in {problem.call}{kept}: make the call where the GPU has no work, "
-            "or leave it out."
+            f"In no run did anything rely on the wait in {problem.call}{kept}: make the call where the GPU has no "
+            "work, or leave it out."
         ]
         return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
     what, order = f"Remove the {problem.call}", "cudaEventRecord and cudaStreamWaitEvent"
     if problem.framework is not None:
         what, order = f"Leave out {problem.framework.waits}", problem.framework.order
-    steps = [f"{what}: nothing relied on it in any run."]
+    steps = [f"{what}: in no run did anything rely on it."]
     if set(problem.keep) == {problem.site}:
         steps = [f"{what}, but wait once where the results are used: nothing relied on the earlier calls."]
     elif problem.keep:

@@ -1,4 +1,4 @@
-"""What to know of the runs of a corrected program beside how they ended."""
+"""What to know about the runs of a corrected program, other than how they ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STOPPED = {
 
 
 def notes_of_runs(comparison: Comparison, command: list[str], results: Results) -> list[str]:
-    """Return what the runs show beside their outcome."""
+    """Return what the runs show in addition to their outcome."""
     notes = notes_of_stops(process.values["stopped"] for process in comparison.counted)
     unread = sum(process.values["launches_unread"] for process in comparison.counted)
     if unread:
@@ -45,8 +45,8 @@ def notes_of_stops(reasons: Iterable[int]) -> list[str]:
 
 
 def measured_otherwise(measured_s: float, bare_s: Sequence[float]) -> list[str]:
-    """Return a note if the program ran faster or slower when it was measured than in any run without corrections since,
-    by more than runs differ: the estimate then speaks of another machine than the saving.
+    """Return a note if, when it was measured, the program ran faster or slower than in any run without corrections
+    since, by more than runs vary: estimate and saving are then those of different machines.
     """
     apart_s = DIFFERS * measured_s
     if measured_s - apart_s - ENTERING_S <= max(bare_s) and min(bare_s) <= measured_s + apart_s:

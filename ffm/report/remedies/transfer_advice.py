@@ -7,8 +7,8 @@ from dataclasses import replace
 from ffm.report.python.frameworks import Framework
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite, Remedy, RemedyKind, remedy_for
 
-UNPROVED_UPLOAD = "Not shown: that the host data stays the same with other input."
-UNPROVED_DOWNLOAD = "Not shown: that no kernel changes the data in between with other input."
+UNPROVED_UPLOAD = "Not proved: that the host data stays the same with other input."
+UNPROVED_DOWNLOAD = "Not proved: that no kernel changes the data in between with other input."
 
 
 def synchronous_transfer(problem: ProblemSite) -> Remedy:
@@ -47,7 +47,7 @@ def synchronous_transfer(problem: ProblemSite) -> Remedy:
 
 
 def _unobserved(pageable: list[MemoryLink]) -> list[str]:
-    """Return what is to be said of memory whose allocation is not among the places to change."""
+    """Return what to say about memory whose allocation is not among the places to change."""
     unknown = sum(link.occurrences for link in pageable if link.allocation is None)
     if not unknown:
         return []
@@ -56,7 +56,7 @@ def _unobserved(pageable: list[MemoryLink]) -> list[str]:
         return [f"Its allocation was not observed: {where}"]
     total = sum(link.occurrences for link in pageable)
     return [
-        f"In {unknown:,} of {total:,} transfers, the pageable memory is from none of the allocations below: {where}"
+        f"In {unknown:,} of {total:,} transfers, the pageable memory comes from none of the allocations below: {where}"
     ]
 
 
@@ -69,7 +69,7 @@ def _kept(problem: ProblemSite) -> list[str]:
     if any(site != problem.site for site in problem.keep):
         relies = "what frees or overwrites the memory" if untouched else "a first use of the data"
         steps.append(
-            "Keep the synchronization named below, also if it is part of the same line, or wait elsewhere for the same "
+            "Keep the synchronization named below, even if it is part of the same line, or wait elsewhere for the same "
             f"work: {relies} relies on it."
         )
     needed = problem.count - problem.unnecessary
@@ -117,21 +117,21 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
             + (
                 "each sent the same bytes, but what the device held was not looked at."
                 if not problem.no_op
-                else f"the device held the same bytes already at each of the {problem.no_op:,} calls at which it was "
-                f"looked at, of {problem.no_op + problem.unseen:,}."
+                else f"the device already held the same bytes at each of the {problem.no_op:,} calls where ffm looked, "
+                f"of {problem.no_op + problem.unseen:,}."
                 if problem.unseen
-                else "the device held the same bytes already at each call."
+                else "the device already held the same bytes at each call."
             ),
             *([] if problem.framework is None else [_in_words_of(problem.framework)]),
-            f"{UNPROVED_UPLOAD} Nor that no kernel writes the buffer then: if one may, keep the data in a second "
+            f"{UNPROVED_UPLOAD} Nor that no kernel then writes the buffer: if one may, keep the data in a second "
             "buffer, and copy from there on the device.",
         ]
     if problem.framework is None and not problem.changed and not problem.downloads:
         steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
     if problem.framework is not None and problem.framework.name:
         steps.append(
-            f"The saving is at least what is shown: it counts the driver's calls alone. What {problem.framework.name} "
-            "does itself for a call that is left out, such as copying the array to pinned memory first, is saved, too."
+            f"The saving is at least what is shown: it counts only the driver's calls. What {problem.framework.name} "
+            "itself does for a call that is left out, such as copying the array to pinned memory first, is saved, too."
         )
     return remedy_for(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
 
@@ -203,7 +203,7 @@ def _is_whole(download: PartialDownload) -> bool:
 
 
 def partial_download(problem: ProblemSite, download: PartialDownload) -> Remedy:
-    """Return the remedy for downloads of which nothing is wrong but how much they bring."""
+    """Return the remedy for downloads that are fine, except that they bring too much."""
     steps = steps_to_smaller(download)
     made = remedy_for(problem, RemedyKind.PARTIAL_DOWNLOAD, download.watched, steps, "host memory")
     return replace(made, of=download.of, benefit_s=download.saving_s)

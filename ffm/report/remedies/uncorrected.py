@@ -26,7 +26,7 @@ from ffm.report.words import WORDS
 from ffm.results.documents.analysis import Analysis
 
 NOTICEABLE_S = 0.0001
-"""The least seconds that are told as a number."""
+"""Fewer seconds than these are not shown as a number."""
 
 _FIXED: dict[type[Reason], str] = {
     ManagedSet: "once it returns, the program may use all managed memory, which kernels may still be writing. If it "
@@ -46,9 +46,9 @@ def why_not(reason: Reason) -> str:
     """Return a reason in words, to stand behind a colon and before a full stop."""
     match reason:
         case NeededForMore(needed=needed, of=of, because=because):
-            return f"of {of:,} occurrences {needed:,} are needed: {WORDS[because]}"
+            return f"{needed:,} of {of:,} occurrences are needed: {WORDS[because]}"
         case OtherAllocation(calls=calls):
-            return f"the memory that it frees is allocated by {' and '.join(calls)}; ffm keeps only that of cudaMalloc"
+            return f"it frees memory from {' and '.join(calls)}; ffm keeps only memory from cudaMalloc"
         case Unmatched(occurrences=occurrences, of=of):
             return f"{occurrences:,} of {of:,} occurrences could not be matched between the runs"
         case PartlyNeeded(needed=needed, of=of):
@@ -74,14 +74,14 @@ def by_hand(document: Analysis, options: Sequence[str]) -> str:
     """
     saved_s = 0.0 if document.everything is None else document.everything.expected_s
     advice = (
-        f"In the source, fixing everything is expected to save {saved_s:.3f} of {document.wall_s:.3f} s, without what "
-        "correcting costs: `ffm remedies` says what to change."
+        f"Fixing everything in the source, where correcting costs nothing, should save {saved_s:.3f} of "
+        f"{document.wall_s:.3f} s: `ffm remedies` says what to change."
     )
     if not options:
         return advice
     return (
-        f"{advice} A longer run may make up for that cost: measure one. Or name a fix, which is then applied all the "
-        f"same: {' or '.join(f'--{option}' for option in options)}."
+        f"{advice} A longer run may make up for that cost: measure one. Or name a fix, which is then applied anyway: "
+        f"{' or '.join(f'--{option}' for option in options)}."
     )
 
 
@@ -95,7 +95,7 @@ def _does_not_pay(reason: DoesNotPay) -> str:
         least = "may save only about"
     found = f"correcting {kind} {least} {_seconds(reason.saved_s)} and costs {_seconds(reason.cost_s)}, and "
     if reason.entering:
-        return f"{found}what being corrected at all costs a program cannot be taken back while it runs"
+        return f"{found}what it costs to correct a program at all cannot be taken back while it runs"
     return f"{found}it is called too seldom to find out which while the program runs"
 
 

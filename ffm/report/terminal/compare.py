@@ -17,7 +17,7 @@ def compare_lines(view: CompareView) -> Iterator[str]:
     yield f"after:  {view.new}, {_times(view.new_s, scale)}"
     if view.arguments:
         old, new = (shlex.join(words) or "none" for words in view.arguments)
-        yield f"the programs had different arguments, with which they may do different work: {old} before, {new} after"
+        yield f"the programs had different arguments and may have done different work: {old} before, {new} after"
     yield summary(view)
     if view.estimated is not None:
         promise = view.estimated
@@ -49,7 +49,7 @@ def summary(view: CompareView) -> str:
     amount = f"{scale.seconds(abs(view.saved_s))} {'less' if view.saved_s >= 0 else 'more'}"
     text = f"the run takes {amount}{share}"
     if view.interval is None:
-        return f"{text}; one measurement of each does not tell how much runs vary: --more-old, --more-new"
+        return f"{text}; a single measurement of each does not show how much runs vary: --more-old, --more-new"
     low, high = scale.seconds(view.interval.low_s), scale.seconds(view.interval.high_s)
     return f"{text}; it saves between {low} and {high} with {percent(100 * view.interval.confidence)} confidence"
 
