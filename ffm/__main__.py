@@ -1,4 +1,4 @@
-"""The command `ffm`, also as `python -m ffm`. Ctrl-C while it is still being imported gets its one sentence, too."""
+"""The command `ffm`, also as `python -m ffm`. Ctrl-C during its imports also ends with a sentence, not a traceback."""
 
 from __future__ import annotations
 

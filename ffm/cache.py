@@ -1,8 +1,8 @@
 """A folder for what ffm remembers between runs. Its content is trusted, so it must belong to this user.
 
-It is the user's cache folder or, if that cannot be written, as without a home, one in the temporary folder, where
-others may have created something with the same name; otherwise there is none, and everything is determined again each
-time.
+It is the user's cache folder. If that is not writable, for example without a home, it is a folder in the temporary
+folder, where others may have created something with the same name. If neither works, there is none, and everything is
+determined again each time.
 """
 
 from __future__ import annotations

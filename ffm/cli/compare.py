@@ -1,4 +1,4 @@
-"""`ffm compare`: what a change of a program brought."""
+"""`ffm compare`: what a change to a program brought."""
 
 from __future__ import annotations
 

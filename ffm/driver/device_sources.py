@@ -1,4 +1,4 @@
-"""The PTX of device code that a program loads from its own file: what its kernels do whatever GPU they run on."""
+"""The PTX of device code that a program loads from its own file: what its kernels do, whatever GPU they run on."""
 
 from __future__ import annotations
 

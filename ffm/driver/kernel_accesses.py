@@ -1,12 +1,12 @@
-"""Which of its parameters a kernel reads and writes memory through, from its PTX.
+"""Through which of its parameters a kernel reads and writes memory, from its PTX.
 
-A value is followed from the parameters through arithmetic to the addresses that instructions use. What an address is
-made of is a *sum*: the words of the parameters that were added, and those that were subtracted. Which words are
-addresses shows only a launch: a sum with one of them more added than subtracted points into the memory of these words.
-Everything else, as an address that was loaded from memory, is not followed, and the kernel counts as unknown.
+Values are followed from the parameters through arithmetic to the addresses that instructions use. An address is a
+*sum*: the parameter words that were added, and those that were subtracted. Only a launch shows which words are
+addresses: a sum in which one more of them is added than subtracted points into the memory of these words. Everything
+else, such as an address that was loaded from memory, is not followed, and the kernel counts as unknown.
 
-Instructions are taken together, whatever their order, so that a register is all that is ever put into it. See NVIDIA's
-"Parallel Thread Execution ISA" for the instructions.
+The order of instructions is ignored: a register stands for every value that is ever put into it. See NVIDIA's "Parallel
+Thread Execution ISA" for the instructions.
 """
 
 from __future__ import annotations

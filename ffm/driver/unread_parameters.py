@@ -1,6 +1,6 @@
 """Which bytes of its parameters a kernel never reads, from its PTX: padding, and members that it has no use for.
 
-A program need not set them, so that anything may be there: also what looks like an address.
+A program need not set them, so they may hold anything, even something that looks like an address.
 """
 
 from __future__ import annotations

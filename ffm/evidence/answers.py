@@ -1,7 +1,7 @@
-"""Answers that work is over: what a program asks after a wait, and may rely on (docs/architecture.md#synchronizations).
+"""Answers that work is over: a program may rely on what it asks after a wait (docs/architecture.md#synchronizations).
 
-A program that polls is ready for either answer. One that asks after a wait, and that never got the answer "not ready"
-at this place, may take the answer for granted.
+A program that polls is prepared for either answer. A program that asks after a wait, and never got the answer "not
+ready" at this place, may take the answer for granted.
 """
 
 from __future__ import annotations

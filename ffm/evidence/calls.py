@@ -1,4 +1,4 @@
-"""Which operations call which functions of the driver, by what the catalogue says of those."""
+"""Which operations call which driver functions, selected by what the catalogue says about these."""
 
 from __future__ import annotations
 

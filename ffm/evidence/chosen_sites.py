@@ -1,8 +1,8 @@
 """What the memory stage must watch if only some waits and transfers are to be measured.
 
-A wait can only be relied on for work that it covers. Where another wait of its thread has covered that work before, and
-stays, nothing needs the later one for it. So of the work that a chosen wait covers, only what it covers first is
-watched.
+A program can rely on a wait only for the work that it covers. If an earlier wait of the same thread already covers that
+work, and stays, nothing needs the later one for it. So of the work that a chosen wait covers, only what it is the first
+to cover is watched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads of clocks: whose they are, and with which others they can be compared (docs/architecture.md#synchronizations).
 
-The stack of a read shows whose it is. Functions that only hand on what a clock says, as those of OpenMP do, are passed
-over: the read belongs to whoever called them.
+The stack of a read shows whose it is. Functions that only pass on the time, such as those of OpenMP, are skipped: the
+read belongs to their caller.
 """
 
 from __future__ import annotations

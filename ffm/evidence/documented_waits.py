@@ -1,8 +1,8 @@
 """Waits that CUDA documents, for runs in which the driver's internal wait function was not hooked.
 
-Nothing shows then how long a call waited, nor whether a free or a copy waited at all. A model in which they do not wait
-would let removing one synchronization save what the next free waits instead. So calls that are documented to wait count
-as waiting for their whole duration. They get no verdict for that: only explicit synchronizations are judged.
+Nothing then shows how long a call waited, or whether a free or a copy waited at all. A model in which they do not wait
+would count what the next free waits instead as saved by removing a synchronization. So calls that are documented to
+wait count as waiting for their whole duration. They get no verdict: only explicit synchronizations are judged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The iterations that a program marked with `ffm.iteration`, or as ranges of NVTX."""
+"""The iterations that a program marked with `ffm.iteration` or with NVTX ranges."""
 
 from __future__ import annotations
 

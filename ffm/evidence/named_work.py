@@ -1,4 +1,4 @@
-"""What the driver says about the work of a run: which kernels were launched, and on which device each context is."""
+"""What the driver says about the work of a run: which kernels were launched, and which device each context is on."""
 
 from __future__ import annotations
 

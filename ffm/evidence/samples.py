@@ -1,4 +1,4 @@
-"""Between which calls the samples of a run were taken."""
+"""Finds the calls between which the samples of a run were taken."""
 
 from __future__ import annotations
 

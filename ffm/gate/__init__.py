@@ -1,1 +1,1 @@
-"""The gate: which unneeded synchronizations and transfers a project allows, and which of a run's are not among them."""
+"""The gate: which unneeded synchronizations and transfers a project allows, and which of a run's it does not."""

@@ -1,4 +1,4 @@
-"""What a project had when it introduced the gate: a file to be committed, in which only what is new stands out."""
+"""What a project had when it introduced the gate: a file to commit, so that only new findings stand out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The calls of a run that have a problem, by site and thread, with all that rules and baselines recognize them by."""
+"""The calls of a run that have a problem, by site and thread, with everything by which rules and baselines recognize
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations in C that the native code is compiled with, read for their constants and the sizes of structures."""
+"""Reads constants and sizes of structures from the C declarations that the native code is compiled with."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """How long the GPU takes to copy, derived from a run's transfers.
 
 A trace shows how long the CPU waited for a synchronous transfer, but not how much of that was the copy and how much was
-earlier work. The fastest call stack with waiting transfers shows the speed of the connection. At that speed, each
-transfer's bytes give the minimum time of its copy.
+earlier work. The fastest call stack with waiting transfers shows the speed of the link. At that speed, each transfer's
+bytes give the minimum time of its copy.
 """
 
 from __future__ import annotations

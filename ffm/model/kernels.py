@@ -1,4 +1,4 @@
-"""The passes over the rows of a timeline, in the part of Python that Numba compiles.
+"""The passes over the rows of a timeline, in the subset of Python that Numba compiles.
 
 Nothing is compiled here: `ffm.model.compiled.run` chooses between these functions as plain Python and in compiled form.
 Each makes one pass, O(rows), and keeps no state per row. Arguments are the columns of `Timeline`. A row's group is

@@ -1,6 +1,6 @@
-"""When threads waited for what others let go (`ffm.model.device.LockWaits`), and in which order, as a replay needs it.
+"""When threads waited for what others release (`ffm.model.device.LockWaits`), and in which order, as a replay needs it.
 
-That order stays as it was: whoever waited for a lock gets it again after the thread that had it then.
+That order stays as it was: a thread that waited for a lock gets it again after the same thread as before.
 """
 
 from __future__ import annotations

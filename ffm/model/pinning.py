@@ -1,6 +1,6 @@
 """Which host memory must be pinned so that transfers need not wait.
 
-A copy from or to pageable memory waits, whatever the program calls: making it asynchronous requires that its memory is
+A copy from or to pageable memory waits, whatever the program calls. To make it asynchronous, its memory has to be
 pinned first, once. Memory at the same place counts as one buffer, because the fix is to keep it.
 """
 

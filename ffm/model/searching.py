@@ -1,4 +1,4 @@
-"""Searches that begin near the place of an earlier one, in the part of Python that Numba compiles.
+"""Searches that begin near the place of an earlier one, in the subset of Python that Numba compiles.
 
 A pass that moves through a long column looks for places close to the last one: a search through the whole column would
 read memory far away from it each time.

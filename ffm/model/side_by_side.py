@@ -1,4 +1,4 @@
-"""Does independent compiled passes over a long run in threads: they let go of Python's lock."""
+"""Runs independent compiled passes over a long run in threads, since they release the interpreter lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long computation is doing: said to whoever shows it."""
+"""What a long computation is doing, for whatever displays its progress."""
 
 from __future__ import annotations
 

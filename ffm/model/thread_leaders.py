@@ -1,6 +1,6 @@
 """Which threads follow which: whose gaps end soon after the waits of another thread do (`ffm.model.thread_relations`).
 
-Threads are compared in blocks, of which each takes a few steps over columns, however many threads there are.
+Threads are compared in blocks, each of which takes a few steps over columns, however many threads there are.
 """
 
 from __future__ import annotations

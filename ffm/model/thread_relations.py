@@ -1,10 +1,10 @@
-"""Which threads of a run belong together: who started, joined and follows whom.
+"""Which threads of a run belong together: which started, joined and follow which.
 
-Who started and joined a thread is recorded, if it was started by the C library (`DeviceWork.lives`). Of others, times
-show it: if all calls of a thread are within one gap of another thread, the other is assumed to have started it there
-and joined it. So is the end of a thread that its recorded parent never joins, as it may wait for it in another way.
-If most of a thread's gaps end with a wait of another thread, it is assumed to wait
-for that one in its gaps. Threads that share a call site run the same code.
+If the C library started a thread, it is recorded which threads started and joined it (`DeviceWork.lives`). Otherwise
+times show it: if all calls of a thread are within one gap of another thread, the other is assumed to have started it
+there and joined it. The same is assumed of the end of a thread that its recorded parent never joins, because the parent
+may wait for it in another way. If most of a thread's gaps end with a wait of another thread, it is assumed to wait for
+that one in its gaps. Threads that share a call site run the same code.
 
 No step compares all threads with all others, so a run may have ten thousand.
 """

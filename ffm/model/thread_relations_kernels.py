@@ -1,4 +1,4 @@
-"""The pass that finds who started a thread (`ffm.model.thread_relations`), in the part of Python that Numba compiles,
+"""The pass that finds who started a thread (`ffm.model.thread_relations`), in the subset of Python that Numba compiles,
 and how threads are related, as other such passes need it.
 
 As in `ffm.model.kernels`, nothing is compiled here.

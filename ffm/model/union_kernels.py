@@ -1,4 +1,4 @@
-"""The passes that join intervals and measure what they cover (`ffm.model.union.Union`), in the part of
+"""The passes that join intervals and measure what they cover (`ffm.model.union.Union`), in the subset of
 Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.

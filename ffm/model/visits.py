@@ -1,7 +1,7 @@
 """In which order passes visit the rows of a run: by process, then by when each acts on the GPU.
 
-In runs with one thread a process, that is the order of the rows themselves. An order of rows, and its inverse, the
-places of rows in it, are columns; an empty one stands for the order of the rows, and takes no memory.
+In runs with one thread per process, that is the order of the rows themselves. An order of rows, and its inverse, the
+places of rows in it, are columns; an empty column stands for the order of the rows, and takes no memory.
 """
 
 from __future__ import annotations

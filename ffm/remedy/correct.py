@@ -1,4 +1,4 @@
-"""Runs a program uncorrected and corrected, in turn, and compares the outcomes."""
+"""Runs a program uncorrected and corrected, alternately, and compares the outcomes."""
 
 from __future__ import annotations
 

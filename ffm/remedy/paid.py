@@ -1,13 +1,13 @@
 """What correcting cost in the runs that were corrected.
 
-What a call costs depends on the machine, on its driver and on the program: how deep its stacks are, whether an order
-needs an event. The library notes how long corrected calls took (`native/correction/foundation/trials.h`), from before
-their stacks were looked at. Where each call of a unit was corrected, or left as it is to compare, that is what the
-unit cost. Other units made calls that waited after all, as they would have done uncorrected, or deliveries that waited
-for the GPU: of these, what they cost at most is all that is known.
+What a call costs depends on the machine, its driver and the program: how deep its stacks are, whether keeping an order
+needs an event. The library notes how long corrected calls took (`native/correction/foundation/trials.h`), including
+looking at their stacks. If each call of a unit was corrected, or left as it is for comparison, that is what the unit
+cost. Other units made calls that waited after all, as they would have done uncorrected, or deliveries that waited for
+the GPU: for these, only an upper limit is known.
 
-What the device copies in place of uploads takes no time in the call, but later work waits for it as it would have
-waited for the upload. So that counts beside the calls, for the share of reused uploads that needed such a copy.
+Copies on the device in place of uploads take no time in the call, but later work waits for them as it would have waited
+for the upload. So they count in addition to the calls, for the share of reused uploads that needed such a copy.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Which call sites to correct, and how (dissertation 7.2, Figure 7.1).
 
 A wait is removed only at sites where every observed occurrence was unnecessary or only ordered streams. Some may have
-been needed for timing: what they waited for is over before the program reads a clock
+been needed for timing: then corrections make sure that the work is over before the program reads a clock
 (`native/correction/calls/clock_payments.h`). A download's wait moves to the first use of its destination, wherever that
 is (`native/correction/downloads`). That is correct whether or not the occurrence is needed, so sites with both kinds
-are chosen if it pays. A transfer is staged or reused only if the results say that this saves time; each call
+are chosen if that pays off. A transfer is staged or reused only if the results say that this saves time; each call
 checks that its bytes are right (`native/correction/calls/uploads.c`).
 """
 

@@ -1,4 +1,4 @@
-"""By how much one kind of runs is longer than another, with an interval, whatever the distribution of their times."""
+"""How much longer one kind of run takes than another, with an interval, whatever the distribution of their times."""
 
 from __future__ import annotations
 

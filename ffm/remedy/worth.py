@@ -1,20 +1,20 @@
 """Which planned corrections are expected to save more than they cost.
 
 A unit (sites that are corrected together) costs what its calls take: a fence on the device for each removed wait, a
-hash and a copy of the bytes it sends, and the waits of reused uploads where something relies on them. In place of a
-reused upload the device copies the bytes within its memory, and it does so once more when it keeps them. Pinned staging
-memory is paid once, by all that use it, and so is getting into the program. What a unit saves is how much less all of
-the plan saves without it: of two waits that follow each other, neither saves anything alone.
+hash and a copy of the bytes that it sends, and the waits of reused uploads on which something relies. In place of a
+reused upload the device copies the bytes within its memory, and does so once more to keep them. Pinned staging memory
+is paid for once, for all that use it, and so is getting into the program. A unit saves as much as the whole plan would
+save less without it: of two waits that follow each other, neither saves anything alone.
 
 A unit with many calls is compared while the program runs (`native/correction/foundation/trials.h`), which ends what
-does not pay. One with few calls is not, so that an estimate that is wrong costs all that the unit costs. Where that
-would be noticed, the lower end of the estimate must exceed it.
+does not pay off. A unit with few calls is not, so if its estimate is wrong, all its cost is lost. Where that would be
+noticed, the lower end of the estimate must exceed the cost.
 
-Getting into the program cannot be taken back, either. So what the plan saves must exceed that also in the worse half of
-all cases, on average: in the middle between the estimate and its lower end.
+Getting into the program cannot be undone, either. So the plan's saving must exceed that cost even in the worse half of
+all cases, on average: at the midpoint between the estimate and its lower end.
 
-It does not count against corrections that the user names: whoever asks for one wants to see what it does, also on a run
-that is too short to gain from it.
+It does not count against corrections that the user names: somebody who asks for one wants to see what it does, even on
+a run that is too short to gain from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commands that screens print, ready to be typed as they are."""
+"""The commands that screens print, ready to be copied."""
 
 from __future__ import annotations
 

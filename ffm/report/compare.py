@@ -1,4 +1,4 @@
-"""What a change of a program brought: two measurements side by side, and what the first one had estimated."""
+"""What a change to a program brought: two measurements side by side, and what the first one had estimated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits that are no problems but cost time, for the screens."""
+"""Waits that are not problems but cost time, for the screens."""
 
 from __future__ import annotations
 

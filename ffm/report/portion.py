@@ -1,4 +1,4 @@
-"""What was measured of a run, in words, if it was not all."""
+"""Which portion of a run was measured, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits that only another process may need, for the screens: they are no problems, but cost time."""
+"""Waits that only another process may need, for the screens: they are not problems, but cost time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Lines of source files that results name: what to change, as it stands in the file.
 
-Results may be somebody else's, and name any file. So lines come from regular files below the working directory alone,
-and hidden ones are not among them; of results that this user measured, also from the files that the debug information
-of the measured program names.
+Results may be somebody else's, and name any file. So lines come only from regular files below the working directory
+that are not hidden. For results that this user measured, they also come from the files that the debug information of
+the measured program names.
 """
 
 from __future__ import annotations

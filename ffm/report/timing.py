@@ -1,4 +1,4 @@
-"""Waits that serve only to measure times, for the screens: they are no problems, but cost time."""
+"""Waits that serve only to measure times, for the screens: they are not problems, but cost time."""
 
 from __future__ import annotations
 

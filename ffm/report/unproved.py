@@ -1,4 +1,4 @@
-"""Waits and transfers that nothing is proved of, for the screens: what doing without each would save at most.
+"""Waits and transfers about which nothing is proved, for the screens: what removing each would save at most.
 
 They come from a profiler's trace, or from quick mode, which traces one run.
 """

@@ -1,4 +1,4 @@
-"""Which call sites a measurement is limited to: `chosen-sites.json` in its folder, which `ffm run --sites` writes."""
+"""The call sites of a limited measurement: `chosen-sites.json` in its folder, which `ffm run --sites` writes."""
 
 from __future__ import annotations
 

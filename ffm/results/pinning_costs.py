@@ -1,4 +1,4 @@
-"""What it costs to pin host memory, without which a fixed transfer would wait all the same."""
+"""What it costs to pin host memory, without which a fixed transfer would still wait."""
 
 from __future__ import annotations
 

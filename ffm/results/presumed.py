@@ -1,7 +1,7 @@
-"""What is unproved, presumed unnecessary: every wait and every transfer.
+"""Unproved problems: every wait and every transfer, presumed unnecessary.
 
-One traced run does not show what a program needs. What it does show is how much doing without a site would save if that
-proves possible: no proof can find more.
+One traced run does not show what a program needs. It does show how much removing a site would save if that proves
+possible: no proof can find more.
 """
 
 from __future__ import annotations

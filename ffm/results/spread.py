@@ -2,11 +2,11 @@
 
 Any `concurrent.futures.Executor` runs them. What all blocks need lies in a file that their processes map, so that those
 of one machine share its memory; processes elsewhere must see the same file system. A block gives the same numbers
-wherever it runs. One that its process cannot do, because it was killed or does not see the file, is done here: what
-goes wrong there costs time, and no result.
+wherever it runs. A block that its process cannot do, because it was killed or does not see the file, is done here: what
+goes wrong there costs time, but no result.
 
-Who may write to the results folder could put another file there. So each block is told a digest of the part of the file
-that is unpickled; the rest are numbers.
+Anybody who may write to the results folder could put another file there. So each block gets a digest of the part of the
+file that is unpickled; the rest are numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results as the viewing commands read them: stage 5's document, and the timeline next to it.
 
-Most views need the document alone, and the model's modules take longer to import than the document to read. So
-methods that need them import them.
+Most views need only the document, and importing the model's modules takes longer than reading it. So the methods that
+need these modules import them.
 """
 
 from __future__ import annotations

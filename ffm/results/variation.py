@@ -1,4 +1,4 @@
-"""How certain the times of a run are: by how much runs of a program differ, as its stages show."""
+"""How certain the times of a run are: how much runs of a program vary, as its stages show."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What fixing a whole saves, beside what fixing each of its parts alone does: never less, by any estimator.
+"""Makes fixing a whole save no less than fixing one of its parts alone, by any estimator.
 
-Who fixes a fold may fix only one of its sites. So what that saves, the fold saves, too, and so do all problems
-together. An estimator may say otherwise: the published Diogenes averages over calls, `carry` can lose a wait past which
-another one was moved, and ranks without a problem of a group do not limit what that saves.
+Fixing a fold includes fixing any one of its sites. So the fold saves at least what that site alone saves, and so do all
+problems together. An estimator may say otherwise: the published Diogenes averages over calls, `carry` can lose a wait
+past which another one was moved, and ranks without a problem of a group do not limit what that group saves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a call means, by its name in the runtime's or the driver's interface: the catalogue's row of the driver."""
+"""What a call of the runtime or the driver means, by its name: the corresponding row of the driver catalogue."""
 
 from __future__ import annotations
 

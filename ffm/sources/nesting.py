@@ -1,4 +1,4 @@
-"""Call stacks from nesting: what contains a call in time, on its thread, called it.
+"""Call stacks from nesting: whatever contains a call in time, on the same thread, called it.
 
 Profilers record Python functions, operators and ranges of a program as intervals. Those around a call, from the
 innermost to the outermost, are its stack.

@@ -1,8 +1,8 @@
 """Reads reports of Nsight Systems, exported as SQLite (`nsys export --type sqlite`; schema 3.4 to 3.25).
 
 The tables are described in NVIDIA's documentation of Nsight Systems, "Exporting to SQLite". Rows come in no order.
-Correlation numbers, which tie the GPU's work to calls, are unique within a process only. Tables of what did not happen,
-or was not asked for, are absent.
+Correlation numbers, which tie the GPU's work to calls, are unique only within a process. Tables for events that did not
+happen, or were not recorded, are absent.
 """
 
 from __future__ import annotations

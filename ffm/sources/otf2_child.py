@@ -1,6 +1,6 @@
-"""Reads an archive of OTF2 into columns, in a process of its own: `python -m ffm.sources.otf2_child ANCHOR OUTPUT`.
+"""Reads an OTF2 archive into columns, in a process of its own: `python -m ffm.sources.otf2_child ANCHOR OUTPUT`.
 
-The reader is a C library. What a damaged or hostile archive does to it stays in this process.
+The reader is a C library. Whatever a damaged or hostile archive does to it stays in this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What threads and processes wait for from each other, by the rules of CASITA (Dietrich 2019, 3.3.2).
+"""How threads and processes wait for each other, by the rules of CASITA (Dietrich 2019, 3.3.2).
 
-Whoever comes early to a barrier or a collective operation waits until the last one comes; a receiver that comes early
-waits until its sender comes. Whoever requests a lock that another thread holds waits until it is released. What the
-call takes after that is its own.
+Those that come early to a barrier or a collective operation wait until the last one comes; a receiver that comes early
+waits until its sender comes. A thread that requests a lock that another one holds waits until it is released. The time
+that the call takes after that is its own.
 """
 
 from __future__ import annotations

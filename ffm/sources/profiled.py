@@ -1,7 +1,7 @@
 """Turns what a profiler recorded into what the model works on: a timeline, and what its rows do on the GPU.
 
-A profiler times the GPU's work, so those times are given. It does not tell how long a call waited: that follows from
-when the work ended for which the call waits (CUDA Driver API, "API synchronization behavior").
+A profiler times the GPU's work, so those times are given. It does not say how long a call waited: that follows from the
+end of the work for which the call waits (CUDA Driver API, "API synchronization behavior").
 """
 
 from __future__ import annotations

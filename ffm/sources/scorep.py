@@ -1,8 +1,8 @@
-"""Reads archives of OTF2, as Score-P writes them, with the library `otf2` (an extra of ffm).
+"""Reads OTF2 archives, as Score-P writes them, with the library `otf2` (an extra of ffm).
 
-The archive holds events of each thread and of each stream of a GPU: regions that are entered and left, messages and
-collective operations of MPI, teams of OpenMP. Nothing ties a kernel to its launch but the stream that the launch names,
-and their order; nothing ties a copy to its call but its direction.
+The archive holds events of each thread and of each stream of a GPU: regions that are entered and left, MPI messages and
+collectives, OpenMP teams. Only the stream that a launch names, and the order, tie a kernel to its launch; only
+its direction ties a copy to its call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Stage 1 (dissertation 4.1): the program's wall time, and which driver functions wait, from where.
 
-Only the driver's internal wait function is hooked, and what makes contexts, whose waits are not recorded. If the wait
-function is unknown, the public synchronizations are hooked instead, and the document says so (`Driver.wait_function`).
+Only the driver's internal wait function is hooked, and the functions that create contexts, whose waits are not
+recorded. If the wait function is unknown, the public synchronizations are hooked instead, and the document says so
+(`Driver.wait_function`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a stage measures of a run, and what it then did measure."""
+"""Which portion of a run a stage should measure, and which it did measure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Quick mode: one traced run, which shows what doing without each wait or transfer would save at most.
+"""Quick mode: one traced run, which shows what removing each wait or transfer would save at most.
 
-Nothing is proved: what the program needs, only the stages after tracing find out. The results say which sites are worth
-proving.
+Nothing is proved, since only the stages after tracing find out what the program needs. The results say which sites are
+worth measuring with all stages.
 """
 
 from __future__ import annotations

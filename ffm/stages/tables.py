@@ -1,4 +1,4 @@
-"""The tables of what stages 3 and 4 find, apart from the stages: who only reads them need not be able to measure."""
+"""The tables of what stages 3 and 4 find, apart from the stages: reading them must not require what measuring does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Names of the arguments of a call, as in its source: `cudaMalloc(&matrix, bytes)` allocates `matrix`.
 
 They come from the machine code before the call (`dataflow`) and the debug information (`variables`), so they are found
-even if a macro or a wrapper hides the call's line. Without debug information there are no names.
+even if a macro or a wrapper hides the line of the call. Without debug information there are no names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The program's own code at which samples of it were taken."""
+"""The places in the program's own code where samples of it were taken."""
 
 from __future__ import annotations
 

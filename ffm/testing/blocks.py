@@ -1,6 +1,6 @@
-"""Blocks of a test that may wait for the GPU so many times: `with gpu_waits(max=3):`.
+"""Blocks of a test that may wait for the GPU a limited number of times: `with gpu_waits(max=3):`.
 
-The traced process notes when each began and ended, since only the trace shows how often the program waited in between.
+The process notes when each block began and ended, since only the trace shows how often the program waited in between.
 """
 
 from __future__ import annotations

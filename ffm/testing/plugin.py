@@ -2,7 +2,7 @@
 The fixture `gpu_waits` does so for parts of a test.
 
 Such a test runs in a process of its own, which quick mode traces; its reports are passed on. Nothing else changes, and
-without such a test nothing of ffm is imported.
+nothing of ffm is imported without such a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When the calls of a traced test began, as the clock said then."""
+"""When the calls of a traced test began, by the clock."""
 
 from __future__ import annotations
 

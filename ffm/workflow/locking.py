@@ -1,7 +1,7 @@
 """Snakemake's lock on the files of a measurement, which a killed Snakemake leaves behind.
 
-Snakemake cannot distinguish that from a running one, and would end without a message. So whoever runs this workflow
-also holds a lock of ours, which ends with its process.
+Snakemake cannot distinguish that from the lock of a running one, and would end without a message. So a process that
+runs this workflow also holds a lock of ours, which ends with the process.
 """
 
 from __future__ import annotations

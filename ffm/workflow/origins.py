@@ -1,7 +1,7 @@
-"""Who started a stage: if one of them is killed, the stage ends too, and with it the program that it measures.
+"""The processes that started a stage: if one of them is killed, the stage ends too, and with it the measured program.
 
-A killed process cannot end what it started. So it leaves its identity in the environment, and a stage waits for its
-end.
+A killed process cannot end what it started. So each leaves its identity in the environment, and the stage watches for
+its end.
 """
 
 from __future__ import annotations

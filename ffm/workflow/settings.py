@@ -1,4 +1,5 @@
-"""The workflow's settings, checked before anything is derived from them: on a command line they can be any text."""
+"""The workflow's settings, checked before anything is derived from them, because on a command line they can be any
+text."""
 
 from __future__ import annotations
 

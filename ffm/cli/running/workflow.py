@@ -1,4 +1,4 @@
-"""Snakemake as started by `ffm run`: the packaged workflow in a separate process, watched until it ends."""
+"""Snakemake as `ffm run` starts it: the packaged workflow in a separate process, watched until it ends."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Finds an operation of another run where another thread does it there: which worker of a pool takes which task is
-chance.
+"""Matches operations that another thread makes in the other run, since chance decides which worker of a pool takes
+which task.
 
-What is left of a call stack after its threads were matched is taken in order of time, whoever does it. So each
-operation still stands for one of the other run at most, and a stack with as many operations in both runs is matched
-whole. Which of its operations are the same task is not known.
+Operations of a call stack that are left after its threads were matched are paired in order of time, whichever thread
+makes them. So each operation is still paired with at most one of the other run, and a stack with equally many
+operations in both runs is matched completely. Which of its operations are the same task is not known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Which call stacks are those of one task, which a runtime of OpenMP or TBB runs wherever it finds the time: on a
-worker, on the thread that waits for the tasks, or within the call that makes one. Its own frames, and all outside of
-them, then differ from run to run.
+"""Which call stacks belong to the same task of OpenMP or TBB.
+
+Their runtimes run a task wherever they find the time: on a worker, on the thread that waits for the tasks, or within
+the call that creates one. The runtime's own frames, and all frames outside them, then differ from run to run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which contexts' work has memory in common, so that it may matter which of it comes first.
+"""Which contexts' work has memory in common, so that its order may matter.
 
-Work on two devices has none if neither reaches the memory of the other, and both use different memory of the host. A
-kernel reaches all memory of its own device, that of another one only where the program allows it, and host memory only
-by an address that was handed to the device (`ffm/instrument/native/watch/reach`). What copies use is known from their
-addresses. Wherever one of this is not known, the answer is that there may be memory in common.
+Work on two devices has no memory in common if neither reaches the memory of the other and both use different host
+memory. A kernel reaches all memory of its own device, memory of another device only where the program allows it, and
+host memory only by an address that was passed to the device (`ffm/instrument/native/watch/reach`). What copies use is
+known from their addresses. If any of this is unknown, the answer is that there may be memory in common.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which device memory launches use and write, where the PTX of their kernels tells (`ffm/driver/kernel_accesses.py`).
+"""Which device memory launches use and write, as the PTX of their kernels shows (`ffm/driver/kernel_accesses.py`).
 
-Machine code alone does not tell, nor does PTX that a program makes or reads while it runs.
+It is unknown for kernels that come as machine code alone, and for PTX that a program creates or reads while it runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Device memory told apart by when it was allocated: what lies at an address is other memory after a free that waits.
+"""Device memory by its lifetime: after a free that waits, the same address is different memory.
 
 Such a free comes after all work that may use its memory (CUDA Driver API, "API synchronization behavior"). So work
-before it and work that uses the address after it have nothing in common, and need nothing else that orders them. A
-correction that lets the free wait no longer keeps that order on the device.
+before it and work that uses the address after it have nothing in common, and nothing else need order them. A correction
+that makes such a free return without waiting keeps that order on the device.
 """
 
 from __future__ import annotations

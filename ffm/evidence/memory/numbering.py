@@ -1,4 +1,4 @@
-"""The memory that work uses, numbered so that what overlaps has the same number: of devices, and of the host."""
+"""Numbers the device and host memory that work uses, so that memory that overlaps has the same number."""
 
 from __future__ import annotations
 

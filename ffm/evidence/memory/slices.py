@@ -1,6 +1,6 @@
-"""Which parts of allocations copies and sets use, so that those of different parts have nothing in common.
+"""Which parts of allocations copies and sets use: those that use different parts have no memory in common.
 
-How far a kernel goes from an address is not known: it has memory in common with all copies of the allocation.
+How far a kernel goes from an address is not known, so it has memory in common with all copies of the allocation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Which streams' work has no memory in common, so that it does not matter whose comes first.
+"""Which streams' work has no memory in common, so that its order does not matter.
 
-Only what leads to each other does so in all of the run, at whatever address (`uses.py`). Wherever it is not known what
-work uses, the answer is that there may be memory in common.
+Where it is not known what memory work uses (`uses.py`), the answer is that there may be memory in common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waits on the driver's own threads: no code of the program requests them, and nothing there could be fixed."""
+"""Waits on the driver's own threads: the program does not request them, and cannot fix them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which thread is ordered after what another one did, by semaphores, barriers and joins that were recorded.
+"""Which thread's actions come after another's, by the semaphores, barriers and joins that were recorded.
 
-Only what holds however the threads are scheduled counts. So a semaphore orders only if a single thread posts to it, in
-its own course and not in a signal handler, which may come at any time, and no other process can: what another thread
-takes from it for the k-th time is at least the k-th post. A barrier orders only if no more threads than it waits for
-come to it: then each comes for the k-th time before any of them leaves for the k-th time. Both must be seen to the end
-of the run. Locks order nothing: who gets one first is chance.
+Only what holds for every schedule of the threads counts. So a semaphore orders threads only if a single thread posts to
+it, not in a signal handler, which may run at any time, and if no other process can post: the k-th time that another
+thread takes from it then comes after at least k posts. A barrier orders threads only if no more threads come to it than
+it waits for: then each arrives for the k-th time before any of them leaves for the k-th time. Both must have been
+observed to the end of the run. Locks order nothing, because chance decides who gets one first.
 """
 
 from __future__ import annotations

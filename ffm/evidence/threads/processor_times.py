@@ -1,7 +1,7 @@
 """How long threads waited for a processor, as the kernel counted it and the collector recorded it.
 
-Whose threads had the processors meanwhile is not known. As much of their time as the process itself had, of all that
-there was, is taken to be its own threads' doing.
+Which threads had the processors meanwhile is not known. The process's own threads are assumed to account for the same
+share of that waiting as they have of all processor time.
 """
 
 from __future__ import annotations

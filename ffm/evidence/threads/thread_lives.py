@@ -1,9 +1,9 @@
-"""Who started and joined the threads of a run, as the collector recorded it.
+"""Which threads started and joined which, as the collector recorded it.
 
-Threads are recorded by the names that pthread_self(3) gives them, which can name several threads one after the other. A
-thread that never calls the driver has no rows in the model's table: those that it starts count as started by who
-started it. Whoever starts a thread after joining others, without a row between, had to wait for the last of these to
-end: it counts as the one that started the thread.
+Threads are recorded by the value of pthread_self(3), which can name several threads one after the other. A thread that
+never calls the driver has no rows in the model's table: the threads that it starts count as started by its own parent.
+If a thread joins others and then starts a new one, without a row in between, it had to wait for the last of the joined
+threads, which then counts as the one that started the new thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of what was downloaded the CPU touched before it was overwritten or freed, according to stage 3's watch."""
+"""How much of each download the CPU touched before it was overwritten or freed, according to stage 3's watch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Copies from or to pageable memory, which the driver stages: asynchronous ones are not asynchronous then, PyTorch's
-`non_blocking` among them.
+"""Copies from or to pageable memory, which the driver stages: not even asynchronous ones, such as PyTorch's
+`non_blocking` copies, are asynchronous then.
 """
 
 from __future__ import annotations

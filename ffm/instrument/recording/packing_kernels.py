@@ -1,6 +1,6 @@
-"""Reads packed records one after the other, in the part of Python that Numba compiles. Nothing is compiled here.
+"""Reads packed records one after the other, in the subset of Python that Numba compiles. Nothing is compiled here.
 
-Of many records this takes an eighth of the time that `packing.py` takes alone, which visits all of them for each word.
+For many records this takes an eighth of the time of `packing.py` alone, which visits all of them for each word.
 """
 
 from __future__ import annotations

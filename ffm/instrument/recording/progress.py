@@ -1,4 +1,4 @@
-"""How far the recordings of a run are while the program is still running, and how to end them before it ends."""
+"""How far recordings have got while the program is still running, and how to end them before it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The call stacks in a recording, with their frames in Python. Most of them are recorded once for many stacks."""
+"""The call stacks in a recording, with their Python frames. Most frames are recorded once for many stacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Ends the recordings of a program that runs on, after a time or when interrupted. Then the program is asked to end, or
-left alone.
+"""Ends the recordings of a program that keeps running, after a time or on an interrupt. The program is then asked to
+end, or left alone.
 """
 
 from __future__ import annotations

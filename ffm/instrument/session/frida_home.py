@@ -1,7 +1,7 @@
-"""Where Frida's helper lies and runs, so that it can be ended, and nothing of it stays behind.
+"""A temporary directory for Frida's helper, so that it can be ended and leaves nothing behind.
 
-Frida writes its helper, 10 MB, into the temporary directory, and runs it there in the background; it lives for half a
-minute after its last use, and its file stays. So Frida gets a temporary directory of its own in each process of ffm.
+Frida writes its helper, 10 MB, into the temporary directory and runs it there in the background. It lives for half a
+minute after its last use, and its file stays. So each process of ffm gives Frida a temporary directory of its own.
 """
 
 from __future__ import annotations

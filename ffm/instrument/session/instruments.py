@@ -1,4 +1,4 @@
-"""What is put into a measured program: the compiled library, the agent's script, and what they are told."""
+"""What goes into a measured program: the compiled library, the agent's script, and their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for the processes that a program left behind, as daemons do, when its first process ended."""
+"""Waits for the processes, such as daemons, that a program left behind when its first process ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting the program to measure, and what can be wrong with it before it runs."""
+"""Starts the program to measure, after checking what can be wrong with it before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait for the program's end, and learn how it ended, even if Frida has collected its status."""
+"""Waits for the program's end and finds out how it ended, even if Frida has already collected its status."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Parts of a run that become faster, or disappear, as the replay needs them.
 
-What disappears of a call's own time disappears before the call puts work on a stream, and after it has waited. A call
-that disappears waits for nothing, and puts nothing on a stream: the program is assumed to do without it, whatever it is
-for.
+The time that a call loses is taken from before it puts work on a stream, and from after it has waited. A call that
+disappears waits for nothing and puts nothing on a stream: the program is assumed to do without it, whatever its
+purpose.
 """
 
 from __future__ import annotations

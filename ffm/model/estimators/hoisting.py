@@ -1,9 +1,10 @@
 """Which frees and allocations disappear if memory is kept instead of freed (dissertation 5.4.1; 6.2).
 
 A `cudaFree` that waits for nothing useful cannot simply be deleted, or memory would leak. Instead, the buffer is kept
-for the next allocation at the same place that it is large enough for. So a free saves its own time only if a later
+for the next allocation at the same place for which it is large enough. So a free saves its own time only if a later
 allocation at that place takes over its memory, and then that allocation disappears as well. As many frees stay as
-buffers were in use at once; for a loop, the last. Where each round asks for more than the one before, all stay.
+buffers were in use at once; in a loop, that is the last one. If each iteration asks for more than the one before, all
+frees stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""By how much the threads of one run were late, and whether that was chance: found once for all of its fixes."""
+"""How late the threads of one run were, and whether that was chance: found once for all of its fixes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Which waits ended late by chance.
 
 Now and then something delays a waiting thread for much longer than waking takes: another program, an interrupt, the
-host of a virtual machine. A fix does not save that. Another run has it elsewhere or not at all, and where a site has it
-hardly ever, it does not come with the wait.
+host of a virtual machine. A fix does not save that delay, which another run has elsewhere or not at all. If a site
+hardly ever has it, the wait is not its cause.
 
-Threads of a process can also delay each other, if they share processors. Their waits are then late because others run,
-which a fix changes, and not by chance. The kernel tells for how long a thread could have run and had no processor
-(`DeviceWork.delayed`). Where that was not recorded, threads show it: one runs whenever the others are late, so they are
-late at the same time less often than by chance.
+Threads of a process can also delay each other if they share processors. Their waits are then late because others run,
+which a fix changes, and not by chance. The kernel counts how long a thread could have run but had no processor
+(`DeviceWork.delayed`). Where that was not recorded, the threads show it: one runs whenever the others are late, so they
+are late at the same time less often than by chance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The passes that take probes out of a run's times (`ffm.model.estimators.replay`), in the part of Python that Numba
+"""The passes that take probes out of a run's times (`ffm.model.estimators.replay`), in the subset of Python that Numba
 compiles. As in `ffm.model.kernels`, nothing is compiled here.
 """
 

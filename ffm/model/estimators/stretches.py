@@ -1,13 +1,13 @@
 """Replays of nearly the same fix have most of their work in common.
 
-What a call stack, its fold, a sequence and the whole run change is often the same but for a few rows. So a replay of a
-long run leaves its state at the begin of each *stretch* of rows. A later one that comes there in the same state, but
-for being earlier or later, and whose fix changes the same rows of the next stretches, need not visit these: it takes
-over the state after them, as much earlier or later. Times are whole nanoseconds, so the numbers are those of a replay
-of all rows.
+The fixes of a call stack, its fold, a sequence and the whole run often differ in a few rows only. So a replay of a long
+run saves its state at the start of each *stretch* of rows. A later replay may reach that point in the same state, only
+earlier or later. If its fix changes the same rows of the next stretches, it need not visit them: it takes over the
+state after them, earlier or later by as much. Times are whole nanoseconds, so the numbers are those of a replay of all
+rows.
 
-This holds for runs of one thread. All that a simulation of these compares are times of the simulated run with each
-other, and times of the measured run with each other. Other threads would not be earlier by the same.
+This holds for runs of one thread. A simulation of such a run compares only times of the simulated run with each other,
+and times of the measured run with each other. Other threads would not be earlier by the same amount.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The passes over the rows that put work on the GPU, which find how long it is expected to take
-(`ffm.model.gpu_times.expected_work`), in the part of Python that Numba compiles.
+(`ffm.model.gpu_times.expected_work`), in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Columns are taken from their tuples before each loop
 (`ffm.model.compiled.inner`).

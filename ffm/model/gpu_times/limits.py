@@ -1,5 +1,5 @@
 """The passes that tell what timelines of the GPU are fitted from (`ffm.model.gpu_times.inference`): how late waits may
-be, and how long work takes at least; in the part of Python that Numba compiles.
+be, and how long work takes at least; in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.
 """

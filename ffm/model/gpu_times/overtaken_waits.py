@@ -1,7 +1,7 @@
-"""Until when work lasted at most that several threads waited for, in the part of Python that Numba compiles.
+"""The latest end of work that several threads waited for, in the subset of Python that Numba compiles.
 
-A stream does its work in order. So when a wait is over, what other threads waited for before it on that stream is done,
-too, although their waits may end later: these threads woke late.
+A stream does its work in order. So when a wait is over, whatever other threads waited for earlier on that stream is
+done, too. Their waits may still end later, because these threads woke late.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How long the GPU pauses between two pieces of work of a stream, the second of which is queued behind the first.
+"""How long the GPU pauses between two pieces of work of a stream when the second is queued behind the first.
 
-The pause is a property of the device. It is part of the time that a wait shows of several pieces of work, but none of
-theirs; and work that queues only because a wait before it was removed takes one more.
+The pause is a property of the device. A wait for several pieces of work includes it, although it belongs to none of
+them; and work that queues only because a wait before it was removed adds one more.
 """
 
 from __future__ import annotations

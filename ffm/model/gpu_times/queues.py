@@ -1,8 +1,8 @@
-"""When the work of each stream begins, in the part of Python that Numba compiles.
+"""When the work of each stream begins, in the subset of Python that Numba compiles.
 
-A wait for an event may show that work was done sooner than expected, and so all that follows on the stream begins
-sooner. That is noted once for all of it, and written down for each piece of work only when an event after it is waited
-for: programs enqueue very much, and then wait for one event after the other.
+A wait for an event may show that work was done sooner than expected, so that everything after it on the stream begins
+sooner. That is noted once for all of it. It is applied to each piece of work only when an event after it is waited for,
+because programs enqueue a great deal and then wait for one event after the other.
 """
 
 from __future__ import annotations

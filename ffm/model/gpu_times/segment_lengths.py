@@ -1,4 +1,4 @@
-"""What the waits show: how long each segment lasts, which of them are the same work, and the latencies in them."""
+"""What the waits show: how long each segment lasts, which segments are the same work, and their latencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the work of many streams ends, and which of them have work that nothing has waited for, in the part of Python
+"""When the work of many streams ends, and which of them have work that nothing has waited for, in the subset of Python
 that Numba compiles: a tree of maxima for each device, and lists, so that no wait looks at all streams.
 
 A device's tree has one leaf for each of its streams, and one for work of no known stream. A node is the later of the

@@ -1,4 +1,4 @@
-"""How long waits last beyond the work of their streams, where events measured all of that."""
+"""How much longer waits last than the work of their streams, where events measured all of that work."""
 
 from __future__ import annotations
 

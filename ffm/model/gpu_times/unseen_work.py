@@ -1,7 +1,7 @@
-"""How long the GPU may have worked at what no wait shows by itself: part of `ffm.model.gpu_times.inference`.
+"""How long the GPU may have taken for work that no wait shows by itself: part of `ffm.model.gpu_times.inference`.
 
-A kernel of a few microseconds is over before the next call returns. A wait that follows says only that it was. And a
-call that reads back a few bytes waits much longer than the GPU copies them.
+A kernel of a few microseconds is over before the next call returns, and a wait that follows shows only that it is over.
+And a call that reads back a few bytes waits much longer than the GPU takes to copy them.
 """
 
 from __future__ import annotations

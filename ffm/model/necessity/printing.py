@@ -1,8 +1,8 @@
-"""Which waits let out what kernels print (`printf` in device code).
+"""Which waits make the text appear that kernels print (`printf` in device code).
 
 The driver keeps the text, and writes it to the program's output in later calls: waits that the program asks for,
 synchronous copies, and a few others (CUDA C++ Programming Guide, "Formatted output"). So the text of a kernel appears
-at the latest in the first of these that comes after it, and without that one later, or never.
+at the latest in the first of these that follows it, and without that one later, or never.
 """
 
 from __future__ import annotations

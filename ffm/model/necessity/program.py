@@ -1,4 +1,4 @@
-"""What a process did, as far as it tells which synchronizations were needed: operations, uses, clocks, handovers."""
+"""What a process did, as far as that shows which synchronizations it needed: operations, uses, clocks, handovers."""
 
 from __future__ import annotations
 

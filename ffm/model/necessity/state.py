@@ -1,4 +1,4 @@
-"""What the passes over the operations of a process know, as tables, and the meaning of the numbers in them.
+"""The state of the passes over the operations of a process, as tables, and the meaning of the numbers in them.
 
 The work of a stream is numbered 1, 2, … in order. What is known to be done is a vector with one such number per stream
 (a vector clock). For each host thread and stream, the synchronizations that cover some work are kept on a stack, the

@@ -1,6 +1,6 @@
 """The passes over the operations of a process that decide who relies on which synchronization.
 
-They are written in the part of Python that Numba compiles; `ffm.model.compiled.run` chooses.
+They are written in the subset of Python that Numba compiles; `ffm.model.compiled.run` chooses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""On which share of a run's time several critical paths of it are at the same place."""
+"""For what share of a run's time several of its critical paths are at the same place."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Whose fault waiting is: GPU work that the CPU waited for, CPU work while the GPU was idle, and what threads did that
-others waited for (Dietrich 2019, 5.4.2).
+"""What is to blame for waiting: GPU work that the CPU waited for, CPU work while the GPU was idle, and what threads did
+while others waited for them (Dietrich 2019, 5.4.2).
 
-The CPU's waiting is shared among the work that it waited for, by how long each piece ran. The GPU's idle time is that
-of the thread whose launch ended it, by what that thread did meanwhile; while it waited for another thread, by what that
-one did. CASITA blames each thread for all of it, so that
-its blame exceeds the idle time; here each kind of blame adds up to what was found. Waiting for threads is shared by
-`ffm.model.waiting.meeting_blame`.
+The CPU's waiting is shared among the work that it waited for, by how long each piece ran. The GPU's idle time belongs
+to the thread whose launch ended it, and is shared among what that thread did meanwhile; while it waited for another
+thread, among what that one did. CASITA blames each thread for all of the idle time, so that its blame exceeds it; here
+each kind of blame adds up to what was found. `ffm.model.waiting.meeting_blame` shares waiting for threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pass that shares waiting among the GPU work that caused it (`ffm.model.waiting.blame`), in the part of Python
+"""The pass that shares waiting among the GPU work that caused it (`ffm.model.waiting.blame`), in the subset of Python
 that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Columns are those of `Timeline` and `Graph`.

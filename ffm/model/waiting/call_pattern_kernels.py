@@ -1,5 +1,5 @@
 """The passes that find work which a thread puts on the GPU and waits for at once, and transfers that follow each other
-(`ffm.model.waiting.call_patterns`), in the part of Python that Numba compiles.
+(`ffm.model.waiting.call_patterns`), in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here.
 """

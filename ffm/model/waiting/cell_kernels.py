@@ -1,5 +1,5 @@
 """The passes that number the CPU work between calls, and add up what each cell of a run takes
-(`ffm.results.waiting.regions`), in the part of Python that Numba compiles.
+(`ffm.results.waiting.regions`), in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Columns are those of `Timeline` and `Graph`. A pair of sites is
 `first * (sites + 1) + second`, where the second is `sites` if the thread has no further call.

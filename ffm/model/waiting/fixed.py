@@ -1,6 +1,6 @@
-"""The run as it would be if all of its problems were fixed, as the replay lives it: what it then waits for.
+"""The run with all of its problems fixed, as the replay simulates it, to find out what it then waits for.
 
-A synchronization that comes later (misplaced ones) waits within the CPU work after it, and counts as that.
+A misplaced synchronization, which comes later then, waits within the CPU work after it, and counts as that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who held up a thread: where it waited for another one, that one, or whom that waited for in turn."""
+"""Which thread held up a waiting one: the thread that it waited for, or the one that that thread waited for in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of other threads the critical path goes on at, where a thread waited for them (Dietrich 2019, 5.4.1)."""
+"""At which rows of other threads the critical path continues where a thread waited for them (Dietrich 2019, 5.4.1)."""
 
 from __future__ import annotations
 

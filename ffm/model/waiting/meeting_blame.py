@@ -1,8 +1,8 @@
-"""Whose fault it is that threads wait for each other at meetings (Dietrich 2019, 5.3 and 5.4.2).
+"""What is to blame when threads wait for each other at meetings (Dietrich 2019, 5.3 and 5.4.2).
 
-That waiting is blamed on what the last one to come did since it left its meeting before, by how long each part took.
-If it waited itself meanwhile, its part of the blame can be passed on, to the meeting or to the GPU work that it waited
-for (there, 5.3.3). Blame that is passed on ends at work. It still adds up to the waiting that was found.
+The waiting is blamed on what the last thread to arrive did since it left its previous meeting, by how long each part
+took. If that thread itself waited meanwhile, this part of the blame can be passed on, to the meeting or to the GPU work
+that it waited for (there, 5.3.3). Blame that is passed on ends at work. It still adds up to the waiting that was found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where threads wait for each other until all have come: barriers, collective operations, the end of a parallel region.
 
-Whoever comes early waits for the last (Dietrich 2019, 3.3.2). Who requests a lock that another thread holds meets that
-thread when it releases the lock.
+Those that arrive early wait for the last (Dietrich 2019, 3.3.2). A thread that requests a lock that another one holds
+meets that thread when it releases the lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The passes that walk a graph backwards and cut the path by rows (`ffm.model.waiting.path`), in the part of Python
+"""The passes that walk a graph backwards and cut the path by rows (`ffm.model.waiting.path`), in the subset of Python
 that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Columns are those of `Timeline`, `DeviceWork` and `Graph`.

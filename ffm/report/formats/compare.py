@@ -1,6 +1,6 @@
 """What a change brought, for other programs: annotations of GitHub, SARIF, JUnit's XML.
 
-Sites that have come are errors, and those with more calls that have a problem than before are warnings.
+New sites are errors, and sites with more problem calls than before are warnings.
 """
 
 from __future__ import annotations

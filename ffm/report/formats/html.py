@@ -1,5 +1,5 @@
-"""Everything that the terminal shows, in one HTML file with pictures, which needs no network. Only the picture of the
-run in time needs scripts, of which the file contains the only one.
+"""Everything that the terminal shows, with pictures, in one HTML file that needs no network. Only the picture of the
+run in time needs a script, which the file contains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures that show where a run's time goes: bars in drawing units, for an SVG of a fixed width."""
+"""Pictures of where a run's time goes: bars in drawing units, for an SVG of a fixed width."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A run in time, small enough for a page: what threads and streams did, and the critical path through them.
 
-A page cannot hold millions of spans. Those that would be too short to see even when enlarged are joined with their
-neighbours, so that a run of any length takes about as much room; each joined span says how many it stands for.
+A page cannot hold millions of spans. Spans that would be too short to see even when enlarged are joined with their
+neighbours, so that runs of any length take about the same space; each joined span says how many it stands for.
 """
 
 from __future__ import annotations

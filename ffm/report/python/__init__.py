@@ -1,1 +1,1 @@
-"""What users of Python packages are told in these packages' words."""
+"""What users of Python packages are told, in the terms of these packages."""

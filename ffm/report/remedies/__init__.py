@@ -1,1 +1,1 @@
-"""What to change in a program, in words, and what corrections of the running one achieved."""
+"""What to change in a program, in words, and what correcting it while it runs achieved."""

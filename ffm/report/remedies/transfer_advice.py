@@ -1,4 +1,4 @@
-"""What to change about transfers: those that wait, those that repeat others, and downloads of what nobody touches."""
+"""What to change about transfers: those that wait, those that repeat others, and downloads that nobody touches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections of waits that are no problems but cost time, for the screens of `ffm report` and `ffm remedies`."""
+"""Sections of waits that are not problems but cost time, for the screens of `ffm report` and `ffm remedies`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One region of a run: what it is on the path, and what the run would save if it were faster."""
+"""One region of a run: its part of the path, and what the run would save if it were faster."""
 
 from __future__ import annotations
 

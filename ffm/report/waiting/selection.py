@@ -1,4 +1,4 @@
-"""Which regions of a run the words of a user name."""
+"""Which regions of a run a user's words name."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The batches of an Arrow file, each checked before anything of it is decompressed.
+"""The batches of an Arrow file, each checked before any of it is decompressed.
 
 Arrow decompresses a batch as soon as it reads it, into buffers as long as the file says: a few kilobytes can declare
 gigabytes. So the lengths are read first. They are in the metadata of the batch (apache/arrow, format/Message.fbs) and
 in the eight bytes at the start of each compressed buffer.
 
-The batches are read in their order in the file. The footer is not used: it could name one batch many times.
+The batches are read in their order in the file. The footer is not used, because it could name one batch many times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the columns of a table must satisfy, and the check that they do.
 
-Kernels and array operations index by the content of tables. So each table is described once, next to its writer, and
-checked once, when it is read, in a few passes over each column.
+Kernels and array operations use the content of tables as indices. So each table is described once, next to its writer,
+and checked once, when it is read, in a few passes over each column.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compressed columnar files beside the analysis: Arrow IPC in batches, whose schema says how many rows there are.
 
-Columns that take turns from few values, or change little, take a tenth of their bytes; reading them costs less than
-computing them. Numbers of 64 bits are stored in 32 if all of their column fit, and LZ4 compresses them: zstd would take
-three times as long for the two files of a run, which would be a quarter smaller.
+Columns with few different values, or with values that change little, shrink to a tenth; reading them costs less than
+computing them. 64-bit numbers are stored in 32 bits if all values of their column fit, and LZ4 compresses them: zstd
+would take three times as long for the two files of a run, which would be a quarter smaller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The columnar file of the GPU's times: stage 5 infers them once, and the views that replay the run read them.
 
-Compressed, because the three timelines say the same of most rows, and only some views need them. When the GPU is ready
-is told relative to the start of the row's call.
+It is compressed, because the three timelines agree on most rows, and only some views need them. The time at which the
+GPU is ready is relative to the start of the row's call.
 """
 
 from __future__ import annotations

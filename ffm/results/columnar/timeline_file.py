@@ -1,6 +1,6 @@
 """The columnar file of the model's timeline: compressed Arrow IPC, including each row's line of a sequence.
 
-Arrow IPC instead of Parquet, because it opens in a third of the time, which the viewing commands benefit from.
+Arrow IPC instead of Parquet, because it opens in a third of the time, from which the viewing commands benefit.
 """
 
 from __future__ import annotations

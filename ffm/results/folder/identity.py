@@ -1,4 +1,4 @@
-"""Which run of a stage a document describes, so that no results are combined from different measurements.
+"""Which run of a stage a document describes, so that results of different measurements are never combined.
 
 Each run of a stage has a random identity. `measurement.json` names the latest run of each stage, from its start; each
 document names its own run and those that it was built on. A document of an earlier run is out of date: its stage, or

@@ -1,5 +1,5 @@
-"""One measurement at a time in a folder: the holder can be read, and the folder is free as soon as the holder
-is gone.
+"""Allows one measurement at a time in a folder. Others can read who holds the lock, and it is free as soon as the
+holder is gone.
 """
 
 from __future__ import annotations

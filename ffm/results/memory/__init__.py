@@ -1,1 +1,1 @@
-"""Memory that stored results may take: what is free, what is kept, what is left to files."""
+"""Memory that stored results may take: what is free, what is kept, and what goes to files instead."""

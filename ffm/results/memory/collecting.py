@@ -1,4 +1,4 @@
-"""Pauses Python's search for cycles while very many objects are made that stay."""
+"""Pauses Python's search for reference cycles while very many objects are created that stay."""
 
 from __future__ import annotations
 

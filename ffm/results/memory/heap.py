@@ -1,7 +1,7 @@
 """Keeps freed memory for the next columns, where there is enough of it.
 
-Columns of a long run live for one step each. The C library gives large ones back to the system at once, and the system
-must clear the pages of the next ones again, which takes as long as many of the steps themselves.
+Columns of a long run live for one step each. The C library returns large ones to the system at once, and the system has
+to clear the pages of the next ones again, which takes as long as many of the steps themselves.
 """
 
 from __future__ import annotations

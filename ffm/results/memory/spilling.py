@@ -1,7 +1,7 @@
 """Columns of very long runs in files, from which the system reads them again where there is too little memory.
 
-The passes of the analysis go through columns from begin to end, so what does not fit costs reading, not more. A column
-has the same numbers wherever it lies.
+The passes of the analysis go through columns from beginning to end, so what does not fit only has to be read. A column
+contains the same numbers wherever it is kept.
 """
 
 from __future__ import annotations

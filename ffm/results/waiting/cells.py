@@ -1,6 +1,6 @@
 """The cells of a run: what its regions are made of, numbered, and the cells of each of its rows.
 
-A cell is one region, except for CPU work between two sites that was sampled: that shares out to several.
+A cell belongs to one region, except for CPU work between two sites that was sampled, which is shared among several.
 """
 
 from __future__ import annotations

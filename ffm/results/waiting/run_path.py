@@ -1,5 +1,5 @@
-"""The critical path of a run. Stage 5 says of it what most views need. The few that show pieces of it find it again,
-from the timeline and the GPU's times, because it would take 63 bytes an operation to store.
+"""The critical path of a run. Stage 5 stores what most views need of it. The few that show pieces of it find it again,
+from the timeline and the GPU's times, because storing it would take 63 bytes per operation.
 """
 
 from __future__ import annotations

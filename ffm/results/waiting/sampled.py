@@ -1,9 +1,9 @@
 """The program's own functions within its CPU work between calls, by samples of what its threads did.
 
-How long the work between two calls took is measured; samples say where in the program it was done, each standing for
-some milliseconds of processor time. What they do not stand for is waiting, or time without a processor. While threads
-that never call the driver work, it is taken to be waiting for them, and belongs to their functions. The rest is kept
-apart if it is more than chance would make it.
+How long the work between two calls took is measured. Samples say where in the program it was done; each stands for some
+milliseconds of processor time. The time for which no sample stands is waiting, or time without a processor. While
+threads that never call the driver work, it is assumed to be waiting for them, and belongs to their functions. The rest
+is kept apart if chance does not explain it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `ffm path` says of a run, as a record that stage 5 writes into its document."""
+"""What `ffm path` says about a run, as a record that stage 5 writes into its document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits that a program keeps, and what the run would save without them: for timing, or not proved needless."""
+"""Waits that stay, for timing or because nothing proves them needless, and what the run would save without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fixing parts of sequences saves, estimated in stage 5 where a viewing command would take long to do it."""
+"""What fixing parts of sequences saves, estimated in stage 5 where a viewing command would take too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes over a run's operations that make the model's table of them, in the part of Python that Numba compiles.
+"""The passes over a run's operations that make the model's table of them, in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows come by process, thread and start.
 """

@@ -1,4 +1,4 @@
-"""Which processes do the analysis's blocks: a pool on this machine, or the workers of a Dask scheduler."""
+"""Which processes work on the blocks of the analysis: a pool on this machine, or the workers of a Dask scheduler."""
 
 from __future__ import annotations
 

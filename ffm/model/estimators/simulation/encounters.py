@@ -1,7 +1,7 @@
-"""When threads go on that wait for others to come, as a profiler told (`ffm.model.encounter_order`).
+"""When threads that wait for others to arrive continue, where a profiler recorded that (`ffm.model.encounter_order`).
 
-Others may come after a waiting row has begun. So until when it waits is found only at the next row of its thread, by
-when all that it waits for have been visited.
+Others may arrive after a waiting row has begun. So the end of its wait is found only at the next row of its thread,
+when all those that it waits for have been visited.
 """
 
 from __future__ import annotations

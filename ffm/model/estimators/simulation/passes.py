@@ -1,4 +1,4 @@
-"""The pass that simulates a run again (`ffm.model.estimators.replay`), in the part of Python that Numba compiles.
+"""The pass that simulates a run again (`ffm.model.estimators.replay`), in the subset of Python that Numba compiles.
 
 As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`: by process, then by time.
 """

@@ -1,4 +1,4 @@
-"""What a simulation of the run reads and what it has come to, in the part of Python that Numba compiles.
+"""The input and the state of a simulation of the run, in the subset of Python that Numba compiles.
 
 Columns are those of `Timeline` and `DeviceWork`.
 """

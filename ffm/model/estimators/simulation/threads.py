@@ -1,5 +1,5 @@
-"""How early threads are: after those that started, joined or led them or used their processor, and after waits that
-were moved.
+"""How much earlier threads are: because of those that started, joined or led them or used their processor, and because
+of waits that were moved.
 """
 
 from __future__ import annotations

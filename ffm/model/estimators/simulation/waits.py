@@ -1,4 +1,4 @@
-"""Until when threads wait for the GPU, and what becomes of waits that a fix removes."""
+"""How long threads wait for the GPU, and what becomes of waits that a fix removes."""
 
 from __future__ import annotations
 
