@@ -20,7 +20,7 @@ class FfmError(Exception):
         self.what = what
 
     def __str__(self) -> str:
-        """Return all that a user is told."""
+        """Return everything that the user sees."""
         return f"{self.what} {self.help}".rstrip()
 
 

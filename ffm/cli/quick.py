@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 SUFFIX = "-quick"
-"""Of the folder for its results, beside that of a measurement by all stages."""
+"""Of the folder for its results, next to that of a measurement with all stages."""
 
 
 def measure_quickly(settings: dict[str, Any], *, leave: bool = False, last_s: float | None = None) -> Path:

@@ -41,7 +41,7 @@ def device_sources(path: Path, offset: int) -> list[str] | None:
     """Return the PTX of what is loaded from an address, which is so many bytes from the first that is mapped of a file.
 
     None if that is not known: the program may change what lies there, or there is machine code of which no PTX for the
-    same architecture tells what it does.
+    same architecture shows what it does.
     """
     try:
         status = path.stat()

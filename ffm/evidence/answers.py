@@ -22,7 +22,7 @@ from ffm.model.necessity.program import Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 
 _CUDA = re.compile(r"libcuda[.-]|libcudart")
-"""The driver and the runtime, which ask for their callers."""
+"""The driver and the runtime, which ask on behalf of their callers."""
 
 
 def answer_uses(columns: Columns, operations: Operations, recording: Recording) -> Uses:

@@ -21,7 +21,7 @@ from ffm.model.necessity.program import Clocks, Comparison
 
 
 class Reader(IntEnum):
-    """Whose read of a clock it is."""
+    """Who reads a clock."""
 
     OTHER = 0
     """A library's for its own purposes, such as a deadline or a log, or the interpreter's."""
@@ -53,7 +53,7 @@ _MEASURES = re.compile(r"<timeit|.*/(timeit|benchmark|pytest_benchmark|pyperf)[/
 
 
 _MARKS = ("ffm", "marks.py")
-"""The end of the file whose functions mark iterations for us; their reads are no concern of the program."""
+"""The end of the file whose functions mark iterations for ffm; their reads are not the program's."""
 
 
 def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
@@ -98,7 +98,7 @@ def _partner(time: NDArray[np.int64], reader: NDArray[np.uint8], wait_ends: NDAr
 
 
 class _Readers:
-    """Tells who read a clock, by the call stack of the read."""
+    """Finds out who read a clock, by the call stack of the read."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

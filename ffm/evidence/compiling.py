@@ -31,7 +31,7 @@ def compiled_modules(run: Run | None, modules: list[Module], capability: int) ->
 
 
 def loading_seconds(columns: Columns) -> float:
-    """Return the seconds that the program spent in calls that load device code, or look it up.
+    """Return the seconds that the program spent in calls that load or look up device code.
 
     The driver may compile in any of them: when a module is loaded, or only when its first function is requested.
     """

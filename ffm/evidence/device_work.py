@@ -101,7 +101,7 @@ def _delayed(tracing: Tracing | None, columns: Columns, thread: NDArray[np.int32
 
 
 def _let_go(columns: Columns) -> None:
-    """Give back the memory of what was read of a mapped file."""
+    """Release the memory of the parts of a mapped file that were read."""
     if isinstance(columns, MappedColumns):
         columns.release()
 

@@ -91,13 +91,13 @@ class _Named:
 
     @property
     def identity(self) -> tuple[NDArray[Any], ...]:
-        """The columns by which streams are told apart."""
+        """The columns that distinguish streams."""
         thread = np.where(self.own, self.thread, np.int32(-1))
         return self.process, self.handle, self.epoch, thread, np.where(self.default, self.context + 1, 0)
 
 
 class _Naming:
-    """Tells which streams the operations of a run name."""
+    """Finds out which streams the operations of a run name."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns

@@ -16,7 +16,7 @@ from ffm.results.documents.analysis import MarkedIterations
 from ffm.results.documents.measured import Marked
 
 MOST = 100_000
-"""Of a run. Ranges in the inside of a library can be millions; iterations of a loop are few."""
+"""In a run. A library may mark millions of ranges internally; a loop has few iterations."""
 
 _LINE = re.compile(r"(\d{1,10}) (\d{1,19}) (\d{1,19}) (.*)")
 

@@ -19,7 +19,7 @@ from ffm.model.timeline import Kind
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, size, time
 
 PRIVATE = "private"
-"""Function name of a wait under no public call."""
+"""Function name of a wait outside all public calls."""
 
 MODEL_KINDS = {
     DriverKind.SYNCHRONIZATION: Kind.SYNCHRONIZATION,
@@ -158,7 +158,7 @@ def _without_set_up(columns: Columns) -> Columns:
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Concatenate columns; one alone is copied only if it is a field of a structured array."""
+    """Concatenate columns; a single one is copied only if it is a field of a structured array."""
     return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
 

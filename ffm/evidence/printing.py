@@ -20,7 +20,7 @@ _WRITING = (Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.MODULE, Kind.CONTEXT)
 def showing_waits(
     columns: Columns, operations: Operations, recording: Recording, handovers: Handovers
 ) -> NDArray[np.bool_]:
-    """Return which operations of a process let out what its kernels print."""
+    """Return which operations of a process make the text appear that its kernels print."""
     printed = recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_PRINTED")]
     catalogue = load_catalogue()
     done = columns["result"] == 0

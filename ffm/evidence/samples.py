@@ -82,7 +82,7 @@ class _Stretches:
         return self.gap, self.begin, self.end, self.sample
 
     def union(self, gaps: int) -> NDArray[np.int64]:
-        """Return how much of each gap they cover together."""
+        """Return how much of each gap the stretches cover together."""
         order = np.lexsort((self.begin, self.gap))
         end = self.end[order]
         reached = np.concatenate(([0], np.maximum.accumulate(end)[:-1])) if len(end) else end

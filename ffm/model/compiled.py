@@ -22,7 +22,7 @@ PLAIN_ROWS = 20_000
 
 
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
-"""How kernels are compiled: to let go of Python's lock, and not to be called from C."""
+"""How kernels are compiled: to release the interpreter lock, and not to be called from C."""
 
 
 MOST_INDEX = (1 << 62) - 1
@@ -42,7 +42,7 @@ def run(kernel: Callable[..., Any], rows: int, *arguments: Any) -> Any:
 
 
 def _often(kernel: Callable[..., Any]) -> bool:
-    """Return whether a kernel has processed so many rows of small tables that compiled code would have been faster."""
+    """Return whether a kernel has processed enough rows of small tables for compiled code to have been faster."""
     done = _done[kernel]
     return done > PLAIN_ROWS * COMPILING or (done > PLAIN_ROWS and is_kept(kernel, repr(_OPTIONS)))
 

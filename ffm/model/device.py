@@ -115,7 +115,7 @@ class ThreadLives:
 
 @dataclass(frozen=True, slots=True)
 class LockWaits:
-    """Waits of threads after rows, until another thread let go what they waited for. Columns of equal length."""
+    """Waits of threads after rows, until another thread released what they waited for. Columns of equal length."""
 
     row: NDArray[np.int64]
     """The last row of the waiting thread that began before."""
@@ -140,7 +140,7 @@ class Role(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Encounters:
-    """Where rows of different threads meet, as a profiler told: whoever comes early waits for the others.
+    """Where rows of different threads meet, as a profiler recorded: those that come early wait for the others.
 
     In a collective operation, all come and wait. Of a message, the send comes and the receive waits; a send that was
     seen to wait for its receiver does both, like that. Whoever releases a lock comes, and who acquires it next waits.
@@ -203,11 +203,11 @@ class DeviceWork:
     awaits: NDArray[np.int32] | None = None
     """The row of another thread whose begin the row came after, -1 if there is none. If the row waits, it waited for
     that, as at a barrier; else the other one started it. Of a row that releases a lock, the row of its own thread that
-    acquired it. None if no profiler told.
+    acquired it. None if no profiler recorded it.
     """
 
     encounters: Encounters | None = None
-    """All that could have let the row wait, where `awaits` names what it did wait for. None if no profiler told."""
+    """All that could have made the row wait; `awaits` names what it did wait for. None if no profiler recorded it."""
 
     stream_device: NDArray[np.int32] | None = None
     """Shape (streams,): the number, in its process, of the device that each stream is on. None if it is not known: then

@@ -12,7 +12,7 @@ from ffm.model.visits import at
 
 
 def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[np.int64]:
-    """Return all rows by start, so that whoever is waited for comes before the waiting thread's next row. O(n log n).
+    """Return all rows by start, so that rows that are waited for precede the waiting thread's next row. O(n log n).
 
     Of rows that begin at the same time, those that others wait for come first, as far as each thread's order stays.
     """
@@ -27,7 +27,7 @@ def order_of_encounters(timeline: Timeline, encounters: Encounters) -> NDArray[n
 def ordered_encounters(
     timeline: Timeline, encounters: Encounters | None, place: NDArray[np.integer]
 ) -> OrderedEncounters:
-    """Return the encounters that the replay lives through again; `place` is each row's position in its order, as in
+    """Return the encounters as the replay simulates them; `place` is each row's position in its order, as in
     `ffm.model.visits`.
 
     A row that was over before another one came did not wait for all: the root of a broadcast, or a clock that is ahead.

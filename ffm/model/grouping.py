@@ -21,10 +21,10 @@ RADIX_GROUPS = 1 << 16
 
 LEAST_SAMPLED = 1 << 15
 SAMPLE = 1 << 12
-"""Of at least so many values about so many are looked at, to tell between which ones that of some rank is."""
+"""Of at least this many values, about this many are sampled, to find those between which the value of a rank lies."""
 
 SAMPLED_BESIDE = 50
-"""One of so many of the sample lie on each side between it and these."""
+"""One in this many of the sample lies on each side between it and these."""
 
 Integers = NDArray[Any]
 Value = TypeVar("Value", bound=np.generic)

@@ -32,7 +32,7 @@ def is_kept(kernel: Callable[..., Any], options: str) -> bool:
 
 
 def name_of(kernel: Callable[..., Any], options: str) -> str:
-    """Return the name of a kernel's file on disk, but for what Numba adds; it tells all that the code depends on."""
+    """Return the name of a kernel's file on disk, without what Numba adds; it names all that the code depends on."""
     digest = hashlib.sha256("\n".join([_constants(kernel, options), *_layouts(kernel)]).encode()).hexdigest()[:12]
     return f"{kernel.__name__}-{digest}"
 

@@ -15,13 +15,13 @@ from ffm.model.visits import at
 
 
 def lock_moments(timeline: Timeline, locks: LockWaits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return when each wait began, and when the other thread let it go on; nanoseconds on the timeline's clock."""
+    """Return when each wait began and when the other thread ended it; nanoseconds on the timeline's clock."""
     since = timeline.over(locks.row) + np.minimum(locks.after, timeline.gap[locks.row])
     return since, timeline.over(locks.by) + np.minimum(locks.released, timeline.gap[locks.by])
 
 
 def lock_order(timeline: Timeline, locks: LockWaits | None, place: NDArray[np.integer]) -> Locks:
-    """Return the waits that the replay lives through again; `place` is each row's position in its order, as in
+    """Return the waits as the replay simulates them; `place` is each row's position in its order, as in
     `ffm.model.visits`.
 
     Only a wait counts that is followed by a row of its thread, and whose release comes after an earlier row.

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def side_by_side(passes: Sequence[Callable[[], Result]], rows: int) -> list[Result]:
-    """Return what some passes over so many rows return; short ones are not worth the threads."""
+    """Return what some passes over this many rows return; short ones are not worth the threads."""
     threads = min(len(passes), len(os.sched_getaffinity(0)))
     if threads < 2 or rows <= PLAIN_ROWS:
         return [one() for one in passes]

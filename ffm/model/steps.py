@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Tell = Callable[[str], None]
-"""Is told each step when it begins, in a few words such as "joining the runs"."""
+"""Called with each step when it begins, in a few words such as "joining the runs"."""
 
 
 def untold(step: str) -> None:

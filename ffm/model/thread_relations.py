@@ -64,7 +64,7 @@ def find_family(timeline: Timeline, work: DeviceWork, place: NDArray[np.integer]
 def without_guesses(
     family: thread_relations_kernels.Family, told: NDArray[np.bool_]
 ) -> thread_relations_kernels.Family:
-    """Return a family in which nothing is guessed of some threads, of which a profiler told whom they wait for.
+    """Return a family in which nothing is guessed about threads for which a profiler recorded whom they wait for.
 
     `told` has shape (threads,).
     """

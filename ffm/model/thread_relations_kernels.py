@@ -15,12 +15,12 @@ Columns = NDArray[Any]
 
 
 class Locks(NamedTuple):
-    """Waits of threads for what others let go, in the order in which they end: columns of equal length."""
+    """Waits of threads for what others release, in the order in which they end: columns of equal length."""
 
     goes_on: Columns
     """Position in `order` of the row before which the wait ended, ascending."""
     by: Columns
-    """Position of the row after which the other thread let it go on."""
+    """Position of the row after which the other thread ended it."""
     let_go: Columns
     """The numbers of the waits in the order of `by`."""
     waited: Columns
@@ -28,7 +28,7 @@ class Locks(NamedTuple):
     work_after: Columns
     """Which share of the CPU work before the row comes after the wait; 0 if another wait comes before the row, too."""
     work_before: Columns
-    """Which share of the CPU work until the other thread's next row comes before it lets go."""
+    """The share of the CPU work until the other thread's next row that comes before the release."""
     following: Columns
     """That next row; -1 if there is none."""
 

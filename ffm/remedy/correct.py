@@ -56,7 +56,7 @@ class _Needs:
     late: bool
     """A heap whose large blocks have pages of their own."""
     clocks: bool
-    """To be told of reads of clocks."""
+    """To be notified of reads of clocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class Overview:
     """Why there is nothing to fix, shown or hidden; empty if there is something."""
     notes: list[str]
     portion: str
-    """What was measured of the run, if it was not all, and what the rest is taken to be; otherwise empty."""
+    """Which portion of the run was measured, and what is assumed of the rest; empty for a whole run."""
     results: str
     """The option that names these results, as the user gave it, for the commands; otherwise empty."""
 

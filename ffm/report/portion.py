@@ -7,7 +7,7 @@ from ffm.results.documents.run import Portion
 
 
 def portion_sentence(analysis: Analysis) -> str:
-    """Return two sentences: what was measured, and what the rest was taken to be; empty for a whole run."""
+    """Return two sentences: what was measured, and what is assumed of the rest; empty for a whole run."""
     portion = analysis.portion
     if portion is None:
         return ""

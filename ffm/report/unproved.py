@@ -85,7 +85,7 @@ def why_nothing(analysis: Analysis) -> str:
 
 
 def unproved_waits(analysis: Analysis) -> list[UnprovedWaits]:
-    """Return the sites that nothing is proved of, largest saving first."""
+    """Return the sites about which nothing is proved, largest saving first."""
     return [
         UnprovedWaits(
             place(analysis, wait.site),

@@ -19,13 +19,13 @@ _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 """Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""
 
 _MACRO_SUFFIX = re.compile(r"(?<=\w)(_v\d+)?(_ptds|_ptsz)?$")
-"""What a macro of CUDA's headers appends to a function of the runtime: a version, or a thread's own default stream."""
+"""What macros in CUDA's headers append to a runtime function: a version, or a thread's own default stream."""
 
 _CUDA_HEADER = re.compile(r"/cuda_runtime(_api)?\.h$|/crt/\w+\.h(pp)?$")
 """Headers with templates around functions of the runtime, such as `cudaMalloc<float>`."""
 
 _LAUNCH_STUB = "__device_stub__"
-"""Begins the name of the function that `nvcc` generates for each kernel. The kernel's own host function calls it."""
+"""Start of the name of the function that `nvcc` generates for each kernel. The kernel's own host function calls it."""
 
 _RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
 
@@ -41,7 +41,7 @@ own without the folder of packages.
 """
 
 _IN_PACKAGE = re.compile(rf"(.*/)?{_PACKAGES_FOLDER}(?P<package>[^/]+)")
-"""A path up to what follows the last folder of packages."""
+"""A path up to and including the last folder of packages."""
 
 _SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targets/[^/]+/lib/")
 """Shared libraries of the system and of CUDA; a program's own are elsewhere."""

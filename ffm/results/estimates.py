@@ -47,12 +47,12 @@ class Estimates:
         inference: returns the GPU's times; asked once, and only where something is replayed. None if `work` is.
         variation: how certain the run's times are, which widens intervals.
         pinning: memory that must be pinned before transfers can do without their waits.
-        by_chance: sites where it is chance which operations are problems, which widens intervals.
+        by_chance: sites where chance decides which operations are problems, which widens intervals.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
         fences: as for `ffm.model.estimators.replay.Replay`.
         elsewhere: as for `ffm.model.estimators.replay.Replay`.
-        tell: is told the steps that take long.
+        tell: called with each step that takes long.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Estimates:
 
     @property
     def _always_s(self) -> float:
-        """By how much two runs differ even on an undisturbed machine; 0 if nothing is known of how runs differ."""
+        """How much two runs differ even on an undisturbed machine; 0 if that is unknown."""
         return min(self._variation.run_s, VARIES * self._wall_s)
 
     def _at_least(self, replayed: Replayed) -> float:

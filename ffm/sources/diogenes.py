@@ -223,7 +223,7 @@ def _timeline(records: list[Record], stacks: list[Stack], counted: list[Counted]
 
 
 def _divided(columns: tuple[int, ...], first: int, of: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the parts of times that belong to the first ones of so many executions, and to the rest."""
+    """Return the parts of times that belong to the first of a number of executions, and to the rest."""
     if not of:
         return columns, columns
     begin = tuple(value * first // of for value in columns)

@@ -160,7 +160,7 @@ def _of_loop(
     body, rest = range(loop.body + 1, in_body), range(loop.after + 1, behind)
 
     def with_ends(ends: int) -> Counted:
-        """Return the sequence if so many loops end before the body's first record is used up."""
+        """Return the sequence if this many loops end before the body's first record is used up."""
         times = dict.fromkeys(lead, counts[loop.condition]) | {loop.body: turns}
         times |= dict.fromkeys(body, turns - ends) | dict.fromkeys(rest, ends)
         return Counted(list(times), list(times.values()), behind)

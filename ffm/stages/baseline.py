@@ -104,7 +104,7 @@ def run_baseline(request: Request) -> Baseline:
 
 
 def _with_work(bare: Measurement, request: Request) -> Measurement:
-    """Return a run in which nothing waited, once a second run has shown that there is work for the GPU all the same.
+    """Return a run in which nothing waited, once a second run has shown that there is still work for the GPU.
 
     Raises:
         ProgramError: There is none, or no call succeeded; says which was the first that failed.

@@ -60,7 +60,7 @@ class Request:
     leave: bool = False
     """Leave the program running then."""
     last_s: float | None = None
-    """Keep only the last so many seconds of the traced run; None for all of it."""
+    """Keep only this many seconds at the end of the traced run; None for all of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 OF_STAGES = frozenset({"RuleException", "CalledProcessError"})
-"""The exceptions of a stage that failed, which has told its own error."""
+"""The exceptions of a stage that failed, which has already printed its own error."""
 A_STAGE_FAILED = "At least one job did not complete"
 
 

@@ -30,7 +30,7 @@ TITLES = {
 
 
 class StageLine:
-    """The line of a running stage. `tell` is told each step that begins."""
+    """The line of a running stage. `tell` gets each step that begins."""
 
     def __init__(self, title: str, tell: Tell = untold) -> None:
         self.title = title

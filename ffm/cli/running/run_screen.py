@@ -33,7 +33,7 @@ class Stage:
     took: float | None = None
     summary: str = ""
     step: str = ""
-    """What it is doing, if it tells."""
+    """What it is doing, if it says so."""
 
 
 class RunScreen:

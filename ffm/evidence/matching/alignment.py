@@ -28,7 +28,7 @@ IDENTITY = (*CALLER, "occurrence")
 """Columns that identify an operation. Stack numbers are those of one document: `translate` them first."""
 
 MOST_PAIRS = 1 << 20
-"""So many pairs of threads with a stack in common, counted for each stack, are compared: that takes about a second."""
+"""At most this many pairs of threads with a stack in common, counted for each stack, are compared: about a second."""
 
 SPARSE = 4
 """Rows are looked up in a table of all occurrences if that has at most this many places for each row."""

@@ -14,7 +14,7 @@ from ffm.model.compiled import index, inner
 Columns = NDArray[Any]
 
 MOST_MISSED = 8
-"""So many rows are looked for to the end of their thread without success. Then the tables differ too much."""
+"""After this many rows were searched for in vain up to the end of their thread, the tables differ too much."""
 
 
 class Identities(NamedTuple):
@@ -52,7 +52,7 @@ def match_in_step(wanted: Identities, among: Identities, rows: Columns) -> int:
 
 
 def put(rows: Columns, values: Columns, column: Columns) -> None:
-    """Put values into the rows of a column that they are for; those for row -1 go nowhere."""
+    """Put values into the given rows of a column; values for row -1 are dropped."""
     for number in range(len(rows)):
         if rows[number] >= 0:
             column[index(rows[number])] = values[number]
@@ -67,7 +67,7 @@ def put_found(rows: Columns, numbers: Columns, table: Columns, column: Columns) 
 
 
 def put_times(rows: Columns, lasting: Columns, coming: Columns, gpu: Columns, arriving: Columns) -> None:
-    """Put how long work took to come, and how long it lasted beside that, into rows of two columns, as `put` does."""
+    """Put how long work took to arrive, and how long it lasted after that, into rows of two columns, as `put` does."""
     for number in range(len(rows)):
         if rows[number] >= 0:
             row = index(rows[number])

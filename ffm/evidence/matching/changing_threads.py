@@ -63,15 +63,15 @@ def in_turn(wanted: Columns, among: Columns) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """A stack of several threads, of whose operations some are chosen, and which ones is chance."""
+    """A stack of several threads of which some operations are chosen, and chance decides which ones."""
 
     stack: int
     chosen: int
     of: int
     least: float
-    """How long as many operations last if they are the shortest ones, as a share of how long the chosen ones last;"""
+    """How long the same number of operations lasts if they are the shortest, as a share of the chosen ones' time;"""
     most: float
-    """likewise if they are the longest ones."""
+    """the same if they are the longest."""
 
 
 def chosen_by_chance(columns: Columns, able: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> list[Chance]:
@@ -99,7 +99,7 @@ def chosen_by_chance(columns: Columns, able: NDArray[np.bool_], chosen: NDArray[
 
 
 def are_of_several_threads(columns: Columns) -> NDArray[np.bool_]:
-    """Return which operations have a process and a stack that several threads have, too; shape (n,)."""
+    """Return which operations have a process and a stack that several threads share; shape (n,)."""
     line, first = numbered(*(columns[name] for name in (*CALLED, "thread")))
     called, _ = numbered(*(columns[name][first] for name in CALLED))
     result: NDArray[np.bool_] = (np.bincount(called) > 1)[called][line]

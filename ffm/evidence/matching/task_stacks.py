@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ffm.results.documents.stacks import Module, Stack
 
 RUNTIME = re.compile(r"lib(gomp|omp|iomp5|tbb)(-[0-9a-f]+)?\.so")
-"""The files of such runtimes, also as wheels of Python have them."""
+"""The files of such runtimes, including those in Python wheels."""
 
 OFFLOADING = re.compile(r"lib(gomp-plugin|omptarget)")
 """Files of such runtimes that call the driver themselves: no task is there."""

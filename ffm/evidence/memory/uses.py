@@ -32,8 +32,8 @@ from ffm.model.necessity.program import Action, Operations, UsedMemory
 from ffm.results.columnar.columns import Columns
 
 MOST_USED = 1 << 23
-"""For so many lives of memory, times streams, it is kept which work used each last: that takes 16 bytes for each. Where
-there are more, memory is told apart by its address alone.
+"""Up to this many lives of memory, times streams, the work that used each last is kept, in 16 bytes for each. If
+there are more, only the address distinguishes memory.
 """
 
 
@@ -64,7 +64,7 @@ class Uses:
         return Uses(self.operation[kept], self.memory[kept], self.writes[kept], self.side[kept], self.anything)
 
     def by_operation(self, operations: int) -> UsedMemory:
-        """Return the same by operations, of which there are so many, and memory numbered without gaps."""
+        """Return the same by operation, given the number of operations, with memory numbered without gaps."""
         order = np.argsort(self.operation, kind="stable")
         anything = np.zeros(operations, np.bool_)
         anything[self.anything] = True

@@ -1,4 +1,4 @@
-"""Which threads of a run waited for what others let go, as the collector recorded it: locks, condition variables,
+"""Which threads of a run waited for what others release, as the collector recorded it: locks, condition variables,
 semaphores and barriers of the C library.
 """
 

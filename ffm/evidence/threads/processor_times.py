@@ -33,7 +33,7 @@ def recorded_processor_times(recordings: list[Recording]) -> ProcessorTimes:
 
 
 def _share(table: NDArray[np.void]) -> float:
-    """Return the share of the processors' time that a process had."""
+    """Return a process's share of all processor time."""
     if not len(table):
         return 0.0
     first, last = table[0], table[-1]

@@ -216,7 +216,7 @@ def _last(operations: Table, nanoseconds: int, finished: int) -> Table:
 
 
 def _forget_impossible(operations: Table) -> None:
-    """Set the bytes of calls to 0 that the driver refused because no memory has so many; programs pass any number."""
+    """Set the bytes to 0 of calls that the driver refused because no memory is that large; programs pass any number."""
     operations["bytes"][(operations["result"] != 0) & (operations["bytes"] >= MOST_MEMORY)] = 0
 
 

@@ -19,7 +19,7 @@ POLITE_S = 5.0
 """How long a program may take to end after SIGTERM; then it is killed."""
 
 SLOWEST = 10
-"""A program may take so many times as long as it is to be measured until it makes its first call; and, where more of it
+"""A program may take this many times its measuring time until it makes its first call and, where more of it
 is observed, until it has made the calls of the run before."""
 
 Why = Literal["time", "interruption"]

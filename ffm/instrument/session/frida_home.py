@@ -21,10 +21,10 @@ import frida
 
 PREFIX = "ffm-frida-"
 OWNER = "owner"
-"""A file that the process of ffm holds locked: the kernel frees it also where that was killed."""
+"""A file that the process of ffm keeps locked: the kernel releases the lock even if the process is killed."""
 
 LIMIT = 5.0
-"""Seconds that Frida may take to let go of the processes that it is in: one that was stopped never answers."""
+"""Seconds that Frida may take to detach from its processes: a stopped process never answers."""
 
 _lock = threading.Lock()
 _home: Path | None = None

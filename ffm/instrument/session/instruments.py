@@ -69,7 +69,7 @@ ASKED_OF_GRAPHS = (
 """
 
 NVTX_TOOL = "NVTX_INJECTION64_PATH"
-"""In a program's environment: the library that NVTX tells of ranges."""
+"""In a program's environment: the library that NVTX notifies of ranges."""
 
 
 class FoundWait(Protocol):
@@ -116,7 +116,7 @@ class Instruments:
     portion: Asked | None = None
     """What to record of the run; None for all of it."""
     last_s: float | None = None
-    """Keep only the last so many seconds of what is recorded; None for all. Not while memory is watched."""
+    """Keep only this many seconds at the end of the recording; None for all. Not while memory is watched."""
     trace: bool = False
     """Watch memory by translating the program's code instead of protecting its pages."""
     lasting: Lasting | None = None
@@ -137,7 +137,7 @@ def agent_script() -> str:
 
 
 def configuration_of(instruments: Instruments) -> dict[str, Any]:
-    """Return what the agent is told when it starts."""
+    """Return the settings that the agent gets when it starts."""
     catalogue = load_catalogue()
     guarded = len(catalogue) + len(instruments.extra_functions)
     return {

@@ -72,7 +72,7 @@ def faster_run(
     following = timeline.thread[1:] == timeline.thread[:-1]
     lasts = np.append(~following, True)
     waits = (work.action >= Action.ENQUEUE_AND_WAIT) & (work.action <= Action.WAIT_EVENT)
-    # What a thread saves last moves its end, which whoever joins it must see; a wait would swallow it.
+    # What a thread saves last moves its end, which a thread that joins it must see; a wait would swallow it.
     ending = lasts & ~gone & ~waits & (work.action != Action.SET_AND_WAIT)
     if work.encounters is not None:
         ending[work.encounters.row] = False
@@ -93,7 +93,7 @@ def faster_run(
         problem=gone.astype(timeline.problem.dtype) * timeline.problem.dtype.type(both),
         action=np.where(sets, work.action.dtype.type(Action.ENQUEUE_AND_WAIT), work.action),
     )
-    # Where nothing disappears, rows only count as changed, so that whoever follows their thread knows.
+    # Where nothing disappears, rows only count as changed, so that threads that follow theirs know.
     fix = Fix(members, fixes=bool(gone.any()), needed=False, fences=False)
     rows = np.flatnonzero(lasts & ~ending)
     last = np.zeros(len(work.process_of_thread), np.int64)

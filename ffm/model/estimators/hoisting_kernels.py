@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Memory in use and kept, while the pass goes on."""
+    """Memory in use and kept, as the pass proceeds."""
 
     waiting: NDArray[np.int64]
     """A tree of which the last half says for each size whether a free of it waits, and each number before that whether

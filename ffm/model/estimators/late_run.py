@@ -59,7 +59,7 @@ class LateRun:
 
     @functools.cached_property
     def starved(self) -> NDArray[np.int64]:
-        """By how much later than usual each row's thread came to its next one, as it had no processor, shape (n,), or
+        """How much later than usual each row's thread came to its next one, as it had no processor, shape (n,), or
         (0,) if no threads share processors.
         """
         if not self._shares.any():
@@ -86,7 +86,7 @@ class LateRun:
 
     @functools.cached_property
     def _late(self) -> NDArray[np.int64]:
-        """By how much each row's wait was late, shape (n,)."""
+        """How late each row's wait was, shape (n,)."""
         beyond = beyond_work(self._latency)
         return np.where(beyond >= self.limit_ns, beyond - self._usual_ns, 0)
 

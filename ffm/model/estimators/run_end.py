@@ -84,7 +84,7 @@ class _Sets:
 
 
 def _told_ends(timeline: Timeline, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return when threads are over of which a profiler told what they wait for: all but one with their last call.
+    """Return when threads end for which a profiler recorded what they wait for: all but one with their last call.
 
     What the gap after that contains is known of the thread alone with which the run, and its path, end.
     """

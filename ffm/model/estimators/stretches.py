@@ -28,13 +28,13 @@ STRETCHES = 64
 """A run is divided into about as many."""
 
 LEAST_ROWS = 1 << 16
-"""A stretch has at least so many rows: beginning one takes some tens of microseconds."""
+"""A stretch has at least this many rows: beginning one takes some tens of microseconds."""
 
 LARGEST_STATE = 512
 """Larger states, of more numbers, are not kept: those of runs with very many events."""
 
 MOST_KEPT = 16
-"""Of so many fixes, states are kept."""
+"""States are kept for this many fixes."""
 
 
 class Shift(NamedTuple):
@@ -184,7 +184,7 @@ class Stretches:
 
     Args:
         starts: when each call began; in the order of rows, if they are comparable.
-        comparable: whether the run has one thread, and nothing tells whom it meets.
+        comparable: whether the run has one thread, and nothing recorded which others it meets.
         size: about how many numbers a state has.
     """
 

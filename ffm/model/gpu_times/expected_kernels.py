@@ -19,7 +19,7 @@ Columns = NDArray[Any]
 NOBODY = -1
 
 OTHER, SINGLE, TIMED = 0, 1, 2
-"""What tells how long a row's work takes: something else, its segment of this work alone, or events."""
+"""What shows how long a row's work takes: something else, its segment of this work alone, or events."""
 
 
 class Works(NamedTuple):
@@ -143,7 +143,7 @@ def limit_open(works: Works, median: Columns, value: Columns) -> None:
 
 
 def fill_others(equal: Columns, source: Columns, expected: Columns, value: Columns) -> None:
-    """Let work of which nothing tells the time take what equal work is expected to take."""
+    """Give work whose time nothing shows the time that equal work is expected to take."""
     for place in range(len(equal)):
         if source[place] == OTHER:
             value[place] = expected[equal[place]]

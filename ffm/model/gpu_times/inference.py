@@ -211,7 +211,7 @@ def _shortest(
 
 
 def _allowed(work: DeviceWork, shown: Shown, expected: Expected) -> NDArray[np.int64]:
-    """Return by how much a wait for each row's work may end later than expected, in the likely timeline."""
+    """Return how much later than expected a wait for each row's work may end, in the likely timeline."""
     allowed = np.empty(len(work.action), np.int64)
     run(limits.allow_late, len(allowed), _known(work, shown, expected), allowed)
     return allowed

@@ -43,10 +43,10 @@ from ffm.model.numbers import (
 from ffm.model.visits import process_of, row_at
 
 AHEAD = 32
-"""So many rows are read ahead: what they need fits into the fastest cache beside the rest."""
+"""This many rows are read ahead: what they need fits into the fastest cache together with the rest."""
 
 SCATTERED = 256
-"""From so many threads on, beside the first of each process. The processor itself reads ahead for a few."""
+"""From this many threads on, not counting the first of each process. For fewer, the processor itself reads ahead."""
 
 
 class Rules(NamedTuple):

@@ -53,14 +53,14 @@ class Passing(NamedTuple):
 
 
 def allow_late(known: Known, allowed: Columns) -> None:
-    """Fill in by how much a wait for each row's work may end later than expected, in the likely timeline."""
+    """Fill in how much later than expected a wait for each row's work may end, in the likely timeline."""
     for row in range(len(allowed)):
         allowed[row] = late_in_likely(known, row)
 
 
 @inner
 def late_in_likely(known: Known, row: int) -> int:
-    """Return by how much a wait for a row's work may end later than expected, in the likely timeline."""
+    """Return how much later than expected a wait for a row's work may end, in the likely timeline."""
     segment = known.segment[row]
     late = known.usual
     if known.sure[row]:

@@ -48,7 +48,7 @@ class Queues(NamedTuple):
 
 @inlined
 def queues_of(start: Columns, duration: Columns, wait: Columns, action: Columns, streams: int) -> Queues:
-    """Return the queues of so many streams without any work."""
+    """Return the queues of this many streams, without any work."""
     return Queues(
         start=start,
         duration=duration,

@@ -31,7 +31,7 @@ Columns = NDArray[Any]
 NONE = -1
 
 BESIDE = 0.05
-"""At most this share of a segment's operations may run beside others. What all of them took is then about that share
+"""At most this share of a segment's operations may overlap others. What all of them took is then about that share
 longer than the segment.
 """
 
@@ -323,7 +323,7 @@ def in_sequence(pending: Pending, gpu: int, begin: int, end: int) -> bool:
 def busy_since(arrivals: Columns, count: int, end: int, latency: int) -> int:
     """Return the first of `count` operations from which on the GPU worked without a pause until shortly before `end`.
 
-    As far as can be told, they take equally long. Then they last until when the last is done, shared by all of them;
+    As far as is known, they take equally long. Then they share the time until the last is done;
     were it longer, the GPU would still have been busy. An operation after a long pause starts over.
     """
     begin = count - 1

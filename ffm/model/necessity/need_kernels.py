@@ -158,7 +158,7 @@ def need_for_held(
     mine: int,
     time: int,
 ) -> int:
-    """Credit the waits that may come before the CPU lets go what it holds back; return the number of needs."""
+    """Credit the waits that may come before the CPU releases what it holds back; return the number of needs."""
     let_go(held, waited, mine)
     for one in range(len(order.length)):
         upto = work_waited_for(order, waited, mine, one)

@@ -69,7 +69,7 @@ NOBODY, SEVERAL = -1, -2
 """Instead of a thread."""
 
 LOOKED_AT = 64
-"""Of so many waits of a thread, the last ones before a use, some must certainly cover what is used, or none counts."""
+"""Among this many of a thread's last waits before a use, one must certainly cover what is used, or none counts."""
 
 FIRST_ROOM = 1024
 """Initial number of rows of a table that grows."""

@@ -122,7 +122,7 @@ class Sweep:
         return role
 
     def _used_memory(self) -> tuple[UsedMemory, int]:
-        """Return what operations use, and how much memory there is; nothing if only streams are told apart."""
+        """Return what operations use, and how much memory there is; nothing if only streams are distinguished."""
         used = self._operations.streams.used
         memories = 0 if used is None else int(used.memory.max(initial=-1)) + 1
         if used is None or memories * max(self.streams, self.threads) > MOST_PLACES:

@@ -14,7 +14,7 @@ from ffm.model.waiting import path_kernels
 from ffm.model.waiting.path import Path, Stretches
 
 COMPARED_AT_ONCE = 1_000_000
-"""Of so many stretches of a path it is found at a time where others are meanwhile: all take much memory together."""
+"""Paths are compared for this many stretches at a time, since all together take much memory."""
 
 
 @dataclass(frozen=True, slots=True)

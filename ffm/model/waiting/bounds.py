@@ -25,7 +25,7 @@ class Bounds:
     """Nanoseconds for each region."""
 
     faster: NDArray[np.int64]
-    """Equation 5.3: until whoever waits least for the region waits no more, or the region is gone."""
+    """Equation 5.3: until the thread that waits least for the region no longer waits, or the region is gone."""
     even: NDArray[np.int64]
     """Equation 5.2: if what the region does were shared evenly among the threads that wait for it."""
 

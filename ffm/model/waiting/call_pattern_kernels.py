@@ -123,8 +123,8 @@ def consecutive_transfers(rows: Columns, works: Works) -> tuple[int, int, bool]:
     duration, wait = works.duration, works.wait
     count, lasting = 0, 0
     over = last_begin = last_end = np.int64(-1)
-    former = -1  # the row before the last, if it is a transfer beside which nothing runs
-    after = True  # whether nothing that began before the last row runs beside it
+    former = -1  # the row before the last, if it is a transfer that nothing overlaps
+    after = True  # whether nothing that began before the last row overlaps it
     for place in range(len(rows) + 1):
         ends_here = place == len(rows)
         begin = over if ends_here else begins[rows[place]]

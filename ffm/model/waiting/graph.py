@@ -1,7 +1,7 @@
 """The graph of a run: for each wait, and each piece of GPU work, the one row that it waited for.
 
 CASITA trims each wait to the one edge that ended it (Dietrich 2019, 5.4.1). So the graph needs no list of edges: it is
-columns beside the timeline, and whoever walks it backwards finds exactly one row at each step
+columns beside the timeline, and a walk backwards finds exactly one row at each step
 (`ffm.model.waiting.path`).
 
 The GPU's times are those that a profiler recorded, or as `ffm.model.gpu_times` infers them. The rest of a wait, after

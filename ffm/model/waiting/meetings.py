@@ -91,7 +91,7 @@ def recorded_meetings(timeline: Timeline, awaits: NDArray[np.int32], process_of_
 
 
 def lock_meetings(timeline: Timeline, locks: LockWaits) -> Meetings:
-    """Return where threads met whoever let go what they waited for. O(n log n).
+    """Return where threads met the ones that released what they waited for. O(n log n).
 
     What that one did counts from when the other one began to wait. A wait that was over before it began, as it may be
     after a change, is none.

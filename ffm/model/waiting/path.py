@@ -149,7 +149,7 @@ class Stretches:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Who owns the parts of rows, each a number below `count`. Columns of length n."""
+    """The owners of the parts of rows, each a number below `count`. Columns of length n."""
 
     call: NDArray[np.int32]
     """Of each row's call; -1 if nobody does, which then lasts no time."""
@@ -171,7 +171,7 @@ def time_by_part(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: 
 def time_by_owner(
     timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
 ) -> NDArray[np.int64]:
-    """Return the nanoseconds of stretches by who owns them; shape (owners,)."""
+    """Return the nanoseconds of stretches by owner; shape (owners,)."""
     return _tallied(timeline, work, graph, stretches, owners).owner
 
 
@@ -302,5 +302,5 @@ def _threshold(work: DeviceWork) -> int:
 
 
 def _rows(timeline: Timeline, work: DeviceWork, graph: Graph, begins: NDArray[np.int64]) -> path_kernels.Rows:
-    """Return what both passes are told of the rows."""
+    """Return what both passes need to know about the rows."""
     return path_kernels.Rows(timeline.start, timeline.duration, timeline.wait, work.action, graph.cause, begins)

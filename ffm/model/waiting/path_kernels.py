@@ -90,7 +90,7 @@ class Pieces(NamedTuple):
 
 
 class Owners(NamedTuple):
-    """The rows' kinds, and who owns their parts: numbers from 0."""
+    """The rows' kinds, and the owners of their parts: numbers from 0."""
 
     kind: Columns
     call: Columns
@@ -112,7 +112,7 @@ class Sums(NamedTuple):
 
 @inlined
 def room(size: int) -> Pieces:
-    """Return room for so many pieces."""
+    """Return room for this many pieces."""
     return Pieces(
         np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     )
@@ -329,7 +329,7 @@ def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pi
 
 
 def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of: Owners, sums: Sums) -> None:
-    """Cut stretches as `cut` does, and add how long each piece is to the sums of its part and of whoever owns it.
+    """Cut stretches as `cut` does, and add how long each piece is to the sums of its part and of its owner.
 
     Nobody owns what passes before GPU work for which nothing accounts.
     """

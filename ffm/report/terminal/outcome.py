@@ -94,7 +94,7 @@ def _measured(outcome: Outcome) -> str:
 
 
 def _doubt(outcome: Outcome) -> str:
-    """Return why the saving cannot be told from 0; empty if it can."""
+    """Return why the saving cannot be distinguished from 0; empty if it can."""
     if outcome.saving_interval is None:
         return "  One run each does not tell whether anything was saved: ask for more with --runs."
     if outcome.saving_interval.excludes_zero:

@@ -152,7 +152,7 @@ def _path(view: Overview) -> list[RenderableType]:
 
 
 def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
-    """Show the sites that nothing is proved of, at most so many."""
+    """Show the sites about which nothing is proved, at most this many."""
     shown = bool(view.unproved)
     parts: list[RenderableType] = [heading(unproved.heading(shown=shown))]
     parts += [bullet(waits.sentence(scale)) for waits in view.unproved[:most]]

@@ -54,7 +54,7 @@ class MappedColumns(Columns):
         self._content = content
 
     def release(self) -> None:
-        """Give back their memory; what is looked at again is read again."""
+        """Release their memory; what is used again is read again."""
         release(self._content)
 
 
@@ -93,7 +93,7 @@ def read_table(path: Path) -> Columns:
 
 
 def release(content: mmap.mmap | bytes) -> None:
-    """Give back the memory of a mapped file; what is looked at again is read again."""
+    """Release the memory of a mapped file; what is used again is read again."""
     if isinstance(content, mmap.mmap):
         content.madvise(mmap.MADV_DONTNEED)
 

@@ -72,7 +72,7 @@ class Sequence(Record, frozen=True, kw_only=True):
 
 
 class KeptWait(Record, frozen=True, kw_only=True):
-    """Waits of a site that are no problems, and what it would save not to wait there."""
+    """Waits of a site that are not problems, and what not waiting there would save."""
 
     site: Number
     occurrences: Count

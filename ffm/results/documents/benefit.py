@@ -13,9 +13,9 @@ class Basis(Record, frozen=True, kw_only=True):
     interval comes from the CPU's times alone, by carry and bound.
     """
     differs: Share = 0.0
-    """By which share of the saving it allows for differences between runs,"""
+    """The share of the saving that it allows for differences between runs,"""
     differs_s: Seconds = 0.0
-    """and by how many seconds in addition."""
+    """and the seconds in addition."""
     pinned_bytes: Count = 0
     """Memory that is pinned for the fix,"""
     pinning_s: Seconds = 0.0

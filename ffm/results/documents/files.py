@@ -42,7 +42,7 @@ def write_document(document: DocumentType, path: Path, *, own: bool = False) -> 
 
 
 def missing(path: Path, stage: str) -> DocumentError:
-    """Return the error that the document of a stage does not exist."""
+    """Return the error for a document of a stage that does not exist."""
     return DocumentError(f"{path} does not exist. Run `ffm stage {stage}` first.")
 
 
@@ -95,12 +95,12 @@ class OtherVersionError(StoredError):
 
 
 def edited(kind: type[Document], path: Path) -> DocumentError:
-    """Return the error that a file, a document of this kind or one of its tables, was changed after it was written."""
+    """Return the error for a document of this kind, or a table of one, that was changed since it was written."""
     return StoredError(f"{path} was edited or truncated.", kind)
 
 
 def _make_anew(kind: type[Document]) -> str:
-    """Return which command recreates a document of this kind; that of all, if the kind is just `Document`."""
+    """Return the command that recreates a document of this kind; the one for all, if the kind is just `Document`."""
     if kind is Document:
         return "Measure again."
     if kind.format == "ffm.analysis":

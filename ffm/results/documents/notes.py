@@ -123,7 +123,7 @@ class HeldBeside(Note, frozen=True, kw_only=True, tag=True):
 
 
 class CostlyTracing(Note, frozen=True, kw_only=True, tag=True):
-    """Stage 2 took so many times as long as the program, perhaps only compared from its first waits to the last."""
+    """Stage 2 took this many times as long as the program, perhaps compared only from the first wait to the last."""
 
     times: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
     between_waits: bool

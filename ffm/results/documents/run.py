@@ -122,7 +122,7 @@ class Portion(Record, frozen=True, kw_only=True):
     judged: Count = 0
     """Those of them that were measured and judged."""
     last_s: Seconds | None = None
-    """Only so many seconds before its end were kept, if it took longer than that."""
+    """Only this many seconds before its end were kept, if it took longer."""
     dropped: Count = 0
     """Operations that were recorded before these."""
     cut: bool = False

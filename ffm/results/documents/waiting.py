@@ -40,7 +40,7 @@ class Region(Record, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """How it is told from others."""
+        """What distinguishes it from others."""
         return f"{self.kind} {self.name} {self.place}".rstrip()
 
 

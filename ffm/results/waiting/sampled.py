@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ffm.results.documents.measured import Sampled, SampledPlace
 
 LIKELY_ERRORS = 2.0
-"""By how many standard errors of its samples a time must exceed them to be told apart from chance."""
+"""By how many standard errors of its samples a time must exceed them to be more than chance."""
 
 REST = " (waiting)"
 """After the name of a function: it waited."""

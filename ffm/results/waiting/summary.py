@@ -21,16 +21,16 @@ TENTH = 1 / 0.9
 """The factor of what is 10 % faster."""
 
 TRIED_ROWS = 6_000_000
-"""At most so many rows are replayed for what faster regions would save, those with most seconds on the path first."""
+"""At most this many rows are replayed for what faster regions would save, largest time on the path first."""
 
 TRIED_REGIONS = 20
-"""And at most so many regions."""
+"""At most this many regions are replayed."""
 
 _NS = 1e9
 
 
 def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = None) -> Waiting:
-    """Return what a run waited for. With `estimates`, also what its first regions would save if they were faster."""
+    """Return what a run waited for and, with `estimates`, what its first regions would save if they were faster."""
     found = find_regions(analysis, run)
     regions = found.regions
     if estimates is not None:

@@ -169,7 +169,7 @@ def rows_of_tasks(
 
 def matching(columns: Columns, joined: Joined, timeline: Timeline) -> Matching:
     """Return how much of the waiting operations' time was matched, the sites with most operations that were not, and
-    those where it is chance which operations the problems are.
+    those where chance decides which operations are problems.
     """
     time, unmatched = columns["duration"], joined.unmatched
     waiting = (columns["waits"] > 0) & ~joined.left_out

@@ -57,7 +57,7 @@ def waits_kept(timeline: Timeline, kept: NDArray[Any] | None, estimates: Estimat
 
 
 def fetching_waits(findings: Findings, timeline: Timeline, estimates: Estimates) -> list[FetchingWait]:
-    """Return the sites that fetch values, with what it saves not to wait for them."""
+    """Return the sites that fetch values, with what not waiting for them saves."""
     if findings.fetching is None:
         return []
     site, watched = findings.fetching.site, findings.fetching.watched
@@ -77,7 +77,7 @@ def fetching_waits(findings: Findings, timeline: Timeline, estimates: Estimates)
 
 
 def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimates) -> list[KeptWait]:
-    """Return the timeline's sites with such rows, with what it would save not to wait there, largest saving first."""
+    """Return the timeline's sites with such rows, with what not waiting there would save, largest saving first."""
     if kept is None or not kept.any():
         return []
     # An explicit synchronization is left out as a whole.

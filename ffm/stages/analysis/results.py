@@ -63,7 +63,7 @@ def write_results(
     found = _estimated(findings, elsewhere, spilling, folder, tell)
     del findings
     found = _with_doubtful_paths(found, tell)
-    found = _with_likely_path(found)  # which lets go of what the path is found in
+    found = _with_likely_path(found)  # which releases the data in which the path is found
     analysis = _summarized(found)
     tell("writing the results")
     return write_document(analysis, folder / ANALYSIS_FILE, own=own)
@@ -82,7 +82,7 @@ def analyse(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is known of a run after a step of the analysis. Each step lets go of the columns that no later one needs."""
+    """What is known of a run after a step of the analysis. Each step releases the columns that no later one needs."""
 
     analysis: Analysis
     membership: Membership
@@ -115,7 +115,7 @@ def _estimated(
     """Analyse everything but the path; write the GPU's times and the timeline into a folder, if one is given."""
     inference = _gpu_times(findings, spilling, tell)
     give_back()
-    with ThreadPoolExecutor(1) as beside:  # compressing lets go of Python's lock, and fills the pauses of replays
+    with ThreadPoolExecutor(1) as beside:  # compressing releases the interpreter lock, and fills pauses of replays
         start = findings.timeline.start
         written = None if folder is None else beside.submit(save_gpu_times, inference, start, folder / GPU_TIMES_FILE)
         analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)

@@ -24,7 +24,7 @@ which stage 5 has at hand. Up to `PLAIN_ROWS`, none are loaded.
 """
 
 LEAST = 4
-"""At least so many parts are estimated, however long the run is."""
+"""At least this many parts are estimated, however long the run is."""
 
 
 def with_parts(sequences: Several[Sequence], membership: Membership, estimates: Estimates, rows: int) -> list[Sequence]:
@@ -53,7 +53,7 @@ def with_parts(sequences: Several[Sequence], membership: Membership, estimates: 
 
 
 def _affordable(rows: int) -> int:
-    """Return how many parts of a run with so many rows are estimated."""
+    """Return how many parts are estimated for a run with this many rows."""
     if rows >= LONG_ROWS:
         return max(ROWS // rows, LEAST)
     return ROWS_OF_SHORTER // rows if rows > PLAIN_ROWS else 0

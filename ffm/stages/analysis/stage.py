@@ -111,7 +111,7 @@ def run_analysis(
         tell("taking out what measuring cost")
         findings = [_without_measuring(traced, columns, tracing, spilling)]
         del traced
-        # Nothing here may hold what the analysis lets go.
+        # Nothing here may keep what the analysis releases.
         return write_results(findings.pop(), folder.root, own=own, elsewhere=elsewhere, spilling=spilling, tell=tell)
 
 
