@@ -21,7 +21,7 @@ from ffm.instrument.recording.stacks import RecordedStack
 from ffm.model.necessity.program import Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 
-_CUDA = re.compile(r"libcuda[.-]|libcudart")
+DRIVER_OR_RUNTIME = re.compile(r"libcuda[.-]|libcudart")
 """The driver and the runtime, which ask on behalf of their callers."""
 
 
@@ -43,8 +43,8 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
     works = np.isin(operations.action, (Action.WORK, Action.HOLD))
     last = np.where(
         of_events,
-        _last_before(rows, operations.event, operations.action == Action.RECORD),
-        _last_before(rows, operations.stream, works),
+        last_before(rows, operations.event, operations.action == Action.RECORD),
+        last_before(rows, operations.stream, works),
     )
     rows, last = rows[last >= 0], last[last >= 0]
     return Uses(
@@ -55,7 +55,17 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
     )
 
 
-def _last_before(rows: NDArray[np.int64], number: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
+def recorded_stacks(columns: Columns, rows: NDArray[np.int64], recording: Recording) -> NDArray[np.int64]:
+    """Return the numbers, among the recording's stacks, of those of some operations."""
+    made = recording.operations
+    key = made["thread"].astype(np.int64) << 40 | made["number"].astype(np.int64)
+    order = np.argsort(key)
+    wanted = columns["thread"][rows].astype(np.int64) << 40 | columns["number"][rows].astype(np.int64)
+    stacks: NDArray[np.int64] = made["stack"][order[np.searchsorted(key[order], wanted)]].astype(np.int64)
+    return stacks
+
+
+def last_before(rows: NDArray[np.int64], number: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the last row `among` those before each of `rows` that has the same number; -1 for none."""
     count = len(number)
     keys = np.sort(number[among] * count + np.flatnonzero(among))
@@ -68,12 +78,7 @@ def _last_before(rows: NDArray[np.int64], number: NDArray[np.int64], among: NDAr
 
 def _by_program(columns: Columns, rows: NDArray[np.int64], recording: Recording) -> NDArray[np.bool_]:
     """Return which calls the program makes, or a library that could be a part of it."""
-    made = recording.operations
-    key = made["thread"].astype(np.int64) << 40 | made["number"].astype(np.int64)
-    order = np.argsort(key)
-    wanted = columns["thread"][rows].astype(np.int64) << 40 | columns["number"][rows].astype(np.int64)
-    stacks = made["stack"][order[np.searchsorted(key[order], wanted)]]
-    distinct, which = np.unique(stacks, return_inverse=True)
+    distinct, which = np.unique(recorded_stacks(columns, rows, recording), return_inverse=True)
     known = recording.stacks
     whose = [_asker(known[stack], recording) if stack < len(known) else Reader.UNKNOWN for stack in distinct.tolist()]
     return np.array([reader is not Reader.OTHER for reader in whose], np.bool_)[which.reshape(-1)]
@@ -85,7 +90,7 @@ def _asker(stack: RecordedStack, recording: Recording) -> Reader:
     for module, _ in stack.frames:
         path = "" if module is None else recording.modules[module].path
         name = PurePath(path).name
-        if not name or path == binding or HANDS_ON.match(name) or _CUDA.match(name):
+        if not name or path == binding or HANDS_ON.match(name) or DRIVER_OR_RUNTIME.match(name):
             continue
         if INTERPRETER.match(name):
             return reader_in_python(stack)

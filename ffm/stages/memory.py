@@ -18,6 +18,7 @@ from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.matching.alignment import rows_of
 from ffm.evidence.memory.kernels import GivenMemory
+from ffm.evidence.memory.recycled import recycled_uses
 from ffm.evidence.memory.streams import streams_with_memory
 from ffm.evidence.operations import EVENTS, are_in_order, operation_columns
 from ffm.evidence.printing import showing_waits
@@ -183,6 +184,7 @@ def _judged(
     used_by_others = recording.process_id in _used_by_others(recordings)
     uses = recorded_uses(part, accesses, threads_of(recording))
     operations = operations_of(part)
+    uses = uses.without(recycled_uses(part, operations, uses.model, uses.recorded["address"], recording))
     given = GivenMemory(recording.given, recording.kernels, recording.modules)
     unread = unread_downloads(part, recording, accesses) & (not used_by_others)
     streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given, unread)
@@ -272,6 +274,12 @@ class RecordedUses:
 
     model: Uses
     recorded: NDArray[np.void]
+
+    def without(self, which: NDArray[np.bool_]) -> RecordedUses:
+        """Return the uses without some of them."""
+        model = self.model
+        kept = Uses(model.operation[~which], model.time[~which], model.role[~which], model.thread[~which])
+        return RecordedUses(kept, self.recorded[~which])
 
 
 def recorded_accesses(recording: Recording, recordings: list[Recording]) -> NDArray[np.void]:

@@ -19,6 +19,7 @@ from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, p
 
 ENVIRONMENT = Path(os.environ.get("FFM_TORCH", BUILD / "torch" / "env"))
 PYTHON = ENVIRONMENT / "bin" / "python"
+PROGRAMS = HERE.parents[1] / "benchmarks" / "programs" / "python"
 
 pytestmark = pytest.mark.skipif(
     not list(ENVIRONMENT.glob("lib/python*/site-packages/torch/lib/libtorch_cuda.so")),
@@ -99,3 +100,17 @@ def test_the_gate_names_the_lines_that_lead_to_waits(tmp_path: Path) -> None:
         for how in ('file = "torch_gate.py"', 'stack = ["libtorch*", "evaluate"]', 'call = "cudaDevice*"')
     )
     assert gate(PYTHON, found.script, tmp_path, allowed).code == 0
+
+
+def test_pinned_memory_that_pytorch_hands_out_again_needs_no_wait(tmp_path: Path) -> None:
+    program = PROGRAMS / "torch_loader.py"
+    line = 1 + program.read_text().splitlines().index("        torch.cuda.synchronize()")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DISABLE_ADDMM_CUDA_LT", "1")  # the stand-in for cuBLASLt refuses
+        analysis = measured(PYTHON, program, tmp_path)
+    (site,) = (
+        site
+        for site in analysis.sites
+        if site.call == "cudaDeviceSynchronize" and any(f.line == line for f in analysis.stacks[site.stack].frames)
+    )
+    assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
