@@ -21,22 +21,41 @@ static void shared()
     });
 }
 
+/* A thread's device memory for one task at a time: allocated and freed for each task or, when fixed, kept. */
+class TaskMemory
+{
+  public:
+    explicit TaskMemory(std::size_t most)
+    {
+        if (fixed)
+            check(cudaMalloc(&block, most));
+    }
+    void *take(std::size_t size)
+    {
+        if (!fixed)
+            check(cudaMalloc(&block, size));
+        return block;
+    }
+    void give_back()
+    {
+        if (!fixed)
+            check(cudaFree(block));
+    }
+
+  private:
+    void *block = nullptr;
+};
+
 /* Two threads free the memory of each task, which waits, instead of waiting for it. */
 static void frees()
 {
     side_by_side(2, [](int thread) {
         const Lane lane;
-        void *kept = nullptr;
-        if (fixed)
-            check(cudaMalloc(&kept, 1 << 16));
+        TaskMemory memory(1 << 16);
         for (int number = thread; number < tasks; number += 2) {
-            void *block = kept;
-            if (!fixed)
-                check(cudaMalloc(&block, 1 << 16));
-            check(cudaMemsetAsync(block, 0, 1 << 10, lane.stream));
+            check(cudaMemsetAsync(memory.take(1 << 16), 0, 1 << 10, lane.stream));
             lane.set(1);
-            if (!fixed)
-                check(cudaFree(block));
+            memory.give_back();
             work(thread ? 15 : 20);
             lane.fetch();
         }
@@ -81,20 +100,15 @@ static void recycled()
 {
     side_by_side(3, [](int thread) {
         const Lane lane;
-        void *kept = nullptr;
-        if (fixed)
-            check(cudaMalloc(&kept, 1 << 18));
+        TaskMemory memory(1 << 18);
         for (int number = thread; number < tasks; number += 3) {
-            void *block = kept;
-            if (!fixed)
-                check(cudaMalloc(&block, static_cast<std::size_t>(1 << 16) << number % 2));
+            void *const block = memory.take(static_cast<std::size_t>(1 << 16) << number % 2);
             check(cudaMemsetAsync(block, 1, 1, lane.stream));
             check(cudaMemcpyAsync(lane.host, block, 1, cudaMemcpyDeviceToHost, lane.stream));
             check(cudaStreamSynchronize(lane.stream));
             total += *lane.host;
             lane.set(1);
-            if (!fixed)
-                check(cudaFree(block));
+            memory.give_back();
             work(10);
         }
     });
