@@ -1,4 +1,4 @@
-"""The law of the screens: every figure that two of them show of the same thing is the same."""
+"""The law of the screens: two screens that show a figure of the same thing show the same figure."""
 
 from __future__ import annotations
 

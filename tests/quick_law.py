@@ -1,4 +1,4 @@
-"""The law of quick mode: what it says that doing without a call saves at most, no proof exceeds."""
+"""The law of quick mode: no proof exceeds what it says that removing a call saves at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that has imported ffm and forks for each command: what takes most of a short command is done once.
+"""A process that has imported ffm and forks for each command, so that most of the work of a short command is done once.
 
 Run as a program, it reads commands from its standard input, one JSON object a line, and tells the number and then the
 wait status of each.

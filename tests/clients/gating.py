@@ -1,4 +1,4 @@
-"""What quick mode's gate says of a Python client."""
+"""What the gate in quick mode says about a Python client."""
 
 from __future__ import annotations
 

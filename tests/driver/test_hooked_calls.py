@@ -1,4 +1,4 @@
-"""Calls with senseless arguments through the hooks: the driver refuses them, and ffm must not stumble first."""
+"""Calls with senseless arguments through the hooks: the driver refuses them, and ffm must not fail before it does."""
 
 from __future__ import annotations
 

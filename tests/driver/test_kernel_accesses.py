@@ -1,4 +1,4 @@
-"""Through which parameters kernels read and write memory, from PTX."""
+"""PTX shows through which parameters kernels read and write memory."""
 
 from __future__ import annotations
 

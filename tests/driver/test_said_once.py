@@ -1,4 +1,4 @@
-"""What a driver function waits for and orders is said in `catalogue.toml`, and nobody else decides that by its name."""
+"""Only `catalogue.toml` says what a driver function waits for and orders; no code decides that by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which questions whether work is over a program relies on, and what they ask for."""
+"""Which queries for finished work a program relies on, and what they ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be watched so that all is known about chosen waits."""
+"""What must be watched to know everything about chosen waits."""
 
 from __future__ import annotations
 

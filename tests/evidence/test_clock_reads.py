@@ -1,4 +1,4 @@
-"""Whose read of a clock it is, and with which others it can be compared."""
+"""Who reads a clock, and with which other reads it can be compared."""
 
 from __future__ import annotations
 

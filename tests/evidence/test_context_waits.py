@@ -1,4 +1,4 @@
-"""What the creation of a context waits for is its own set-up, and no synchronization of the program."""
+"""Creating a context waits for its own set-up, which is not a synchronization of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of what sites download is touched."""
+"""How much of what sites download the CPU touches."""
 
 from __future__ import annotations
 

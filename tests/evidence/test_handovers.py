@@ -1,4 +1,4 @@
-"""Which thread is ordered after what another one did."""
+"""Which thread's actions come after another's."""
 
 from __future__ import annotations
 

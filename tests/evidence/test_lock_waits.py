@@ -1,4 +1,4 @@
-"""Which threads waited for what others let go, from what the collector records of it."""
+"""Which threads waited for what others release, from what the collector records."""
 
 from __future__ import annotations
 

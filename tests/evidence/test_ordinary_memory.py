@@ -1,4 +1,4 @@
-"""What may be the address of ordinary memory ends the watch, and the report says so; it does not if the user rules that
+"""A value that may be an address of ordinary memory ends the watch, and the report says so, unless the user rules that
 out.
 """
 

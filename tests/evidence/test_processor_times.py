@@ -1,4 +1,4 @@
-"""For how long threads waited for a processor, from what the collector records of it."""
+"""How long threads waited for a processor, from what the collector records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who started and joined which thread, from what the collector records of their names."""
+"""Which threads started and joined which, from what the collector records of their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missed by not watching results that are always used after the same wait is bounded."""
+"""Little is missed by not watching results that are always used after the same wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the processor has keys for memory (pkeys(7)), what one thread uses stays watched while others run."""
+"""If the processor has memory protection keys (pkeys(7)), what one thread uses stays watched for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If only a portion of a run is measured, what lies at its edges gets no verdict."""
+"""Waits at the edges of a measured portion of a run get no verdict."""
 
 from __future__ import annotations
 

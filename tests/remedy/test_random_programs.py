@@ -1,4 +1,4 @@
-"""Whatever a program does, and wherever corrections are attempted: it ends and writes as it does without them."""
+"""Whatever a program does, and wherever corrections are attempted, it ends and prints as it does without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How surely two kinds of runs differ, worked by hand and against all orders."""
+"""How surely two kinds of runs differ, compared with examples worked by hand and with all permutations."""
 
 from __future__ import annotations
 

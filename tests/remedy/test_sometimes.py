@@ -1,4 +1,4 @@
-"""Corrections of a running program that do not pay go back, and those that are needed now and then wait then."""
+"""Corrections of a running program that do not pay off are taken back, and calls wait whenever they are needed."""
 
 from __future__ import annotations
 

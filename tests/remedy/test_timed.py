@@ -1,4 +1,4 @@
-"""Waits that a program needs only for timing are made up for when it reads a clock."""
+"""Waits that a program needs only for timing are completed when it reads a clock."""
 
 from __future__ import annotations
 

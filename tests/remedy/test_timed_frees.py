@@ -1,4 +1,4 @@
-"""Frees whose waits a program needs for timing are made up for when it reads a clock."""
+"""Frees whose waits a program needs for timing are completed when it reads a clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a correction pays is found out while the program runs, at little cost (`correction/foundation/trials.h`)."""
+"""Whether a correction pays off shows while the program runs, at little cost (`correction/foundation/trials.h`)."""
 
 from __future__ import annotations
 

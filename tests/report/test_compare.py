@@ -1,4 +1,4 @@
-"""`ffm compare`: which sites are gone, come and changed, and what was estimated for those that are gone."""
+"""`ffm compare`: which sites are gone, new or changed, and what was estimated for those that are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HTML report draws of a run in time."""
+"""The timeline of a run that the HTML report draws."""
 
 from __future__ import annotations
 

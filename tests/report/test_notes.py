@@ -1,4 +1,4 @@
-"""Each note has its words, which no stored result depends on."""
+"""Each note has words, on which no stored result depends."""
 
 from __future__ import annotations
 

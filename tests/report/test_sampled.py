@@ -1,4 +1,4 @@
-"""How the time between two calls shares out to the functions in which it was sampled."""
+"""How the time between two calls is shared among the functions in which it was sampled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow files that say more than they may: refused before anything is decompressed."""
+"""Arrow files that declare more than they may are refused before anything is decompressed."""
 
 from __future__ import annotations
 

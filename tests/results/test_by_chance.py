@@ -1,4 +1,4 @@
-"""Intervals where it is chance which operations of a site are problems."""
+"""Intervals where chance decides which operations of a site are problems."""
 
 from __future__ import annotations
 

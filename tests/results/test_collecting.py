@@ -1,4 +1,4 @@
-"""Python's search for cycles is as it was after it was paused."""
+"""Python's search for reference cycles is restored after it was paused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a program's output."""
+"""What is said about a program's output."""
 
 from __future__ import annotations
 

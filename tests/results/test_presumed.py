@@ -1,4 +1,4 @@
-"""What doing without unproved waits and transfers saves at most."""
+"""What removing unproved waits and transfers saves at most."""
 
 from __future__ import annotations
 

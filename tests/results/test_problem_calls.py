@@ -1,4 +1,4 @@
-"""The calls that the gate judges: from the document where that says all, which a long run needs, or by replays."""
+"""The calls that the gate judges: from the document alone if that says everything, as for a long run, or by replays."""
 
 from __future__ import annotations
 

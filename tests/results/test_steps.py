@@ -1,4 +1,4 @@
-"""What a long analysis tells of its progress."""
+"""What a long analysis reports of its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fold, a sequence, a line and all problems save beside what their parts save alone, by every estimator."""
+"""A fold, a sequence, a line and all problems save no less than any of their parts alone, by every estimator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of the path and the blame of every published trace, whoever recorded it."""
+"""What holds for the path and the blame in every published trace, whatever recorded it."""
 
 from __future__ import annotations
 

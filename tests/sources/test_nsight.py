@@ -1,4 +1,4 @@
-"""Reports of Nsight Systems: their calls, what those waited for, and what doing without a wait saves at most."""
+"""Reports of Nsight Systems: their calls, what those waited for, and what removing a wait saves at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a traced run's table says, and what is taken out of it."""
+"""What the table of a traced run says, and what is left out of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a sample that lies outside of the program's own code."""
+"""What is shown of a sample outside the program's own code."""
 
 from __future__ import annotations
 

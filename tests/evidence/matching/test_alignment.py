@@ -1,4 +1,4 @@
-"""Finding the same operation in another run."""
+"""The same operation is found in another run."""
 
 from __future__ import annotations
 

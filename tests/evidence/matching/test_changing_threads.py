@@ -1,4 +1,4 @@
-"""Finding operations of a run whose threads share out their tasks otherwise."""
+"""Operations are found in a run whose threads share out their tasks differently."""
 
 from __future__ import annotations
 
