@@ -99,6 +99,29 @@ def test_as_much_shared_memory_is_available_as_leaves_room_for_the_blocks() -> N
         assert available(function, 0, 32)[0] == Status.CUDA_ERROR_INVALID_VALUE
 
 
+@pytest.mark.parametrize(
+    ("body", "thread_bytes", "shared", "limit", "grid", "block"),
+    [
+        ("", 0, 0, 0, 2, 1024),
+        ("", 0, 0, 100, 32, 64),  # 2,048 threads; blocks of 96 leave 32 idle
+        (".shared .b8 some[40000];", 0, 0, 0, 2, 1024),
+        ("", 0, 113 << 10, 0, 2, 1024),
+        ("", 1 << 10, 0, 0, 1, 224),  # 227 KiB hold 7 warps
+    ],
+)
+def test_the_largest_block_size_with_which_most_threads_run(
+    body: str, thread_bytes: int, shared: int, limit: int, grid: int, block: int
+) -> None:
+    with quick_gpu():
+        program = Program(kernel("k", 0, body))
+        function = checked(driver.cuModuleGetFunction(program.module, b"k"))
+        shared_of = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(lambda threads: threads * thread_bytes)
+        asked = driver.CUoccupancyB2DSize((thread_bytes and ctypes.cast(shared_of, ctypes.c_void_p).value) or 0)
+        answer = checked(driver.cuOccupancyMaxPotentialBlockSize(function, asked, shared, limit))
+        multiprocessors = checked(driver.cuDeviceGetAttribute(attribute("MULTIPROCESSOR_COUNT"), 0))
+        assert tuple(answer) == (grid * multiprocessors, block)
+
+
 def test_clusters_of_one_block_only_are_active() -> None:
     with quick_gpu():
         program = Program(kernel("k", 0, ""))

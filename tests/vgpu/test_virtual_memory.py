@@ -101,6 +101,16 @@ def test_changing_a_mapping_waits(call: str) -> None:
         assert waits(made, held, lambda: checked(change()))
 
 
+def test_a_mapping_outlives_the_context_that_used_it() -> None:
+    with context():
+        start = reserved(UNIT)
+        checked(driver.cuMemMap(start, UNIT, 0, physical(), 0))
+        checked(allow(start, UNIT))
+    assert int(checked(driver.cuCtxGetCurrent())) == 0
+    checked(driver.cuMemUnmap(start, UNIT))
+    checked(driver.cuMemAddressFree(start, UNIT))
+
+
 def test_wrong_mappings_are_refused() -> None:
     refused = (RESULT.CUDA_ERROR_INVALID_VALUE,)
     with context():
@@ -117,7 +127,9 @@ def test_wrong_mappings_are_refused() -> None:
 
 def test_memory_is_shared_by_a_descriptor() -> None:
     descriptor = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+    told = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     with context():
+        assert checked(driver.cuDeviceGetAttribute(told, 0)) == 1
         first, second = reserved(UNIT), reserved(UNIT)
         shared = properties()
         shared.requestedHandleTypes = descriptor

@@ -11,6 +11,8 @@ using namespace vgpu;
 namespace
 {
 
+constexpr int warp = 32;
+
 CUresult active_blocks(int *blocks, const void *function, int block_size, std::size_t dynamic_shared)
 {
     CUresult result = enter();
@@ -26,6 +28,34 @@ CUresult active_blocks(int *blocks, const void *function, int block_size, std::s
                   ? 0
                   : resident_blocks(block_size, properties.shared_size + dynamic_shared);
     return CUDA_SUCCESS;
+}
+
+/* The block size of up to `limit` threads (0: any) with which most threads of the kernel run at a time, the largest if
+ * there are several, and with how many blocks the device is full. */
+CUresult potential_block_size(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize shared_of,
+                              std::size_t dynamic_shared, int limit)
+{
+    CUresult result = enter();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!grid_size || !block_size || limit < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    const Kernel *kernel = find_kernel(function);
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    const ptx::KernelProperties properties = properties_of(*kernel);
+    const int largest = static_cast<int>(properties.maximum_threads);
+    int most = 0;
+    for (int size = limit == 0 ? largest : std::min(limit, largest); size > 0; size = (size - 1) / warp * warp) {
+        const std::size_t dynamic = shared_of ? shared_of(size) : dynamic_shared;
+        const int blocks = resident_blocks(size, properties.shared_size + dynamic);
+        if (blocks * size <= most)
+            continue;
+        most = blocks * size;
+        *block_size = size;
+        *grid_size = blocks * static_cast<int>(configuration().multiprocessors);
+    }
+    return most > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Dynamic shared memory with which so many blocks of the kernel still run at a time; none if they never do. */
@@ -62,6 +92,17 @@ DRIVER_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(int *blocks, C
                                                                   size_t dynamic_shared, unsigned int)
 {
     return active_blocks(blocks, function, block_size, dynamic_shared);
+}
+DRIVER_CALL(cuOccupancyMaxPotentialBlockSize)(int *grid_size, int *block_size, CUfunction function,
+                                              CUoccupancyB2DSize shared_of, size_t dynamic_shared, int limit)
+{
+    return potential_block_size(grid_size, block_size, function, shared_of, dynamic_shared, limit);
+}
+DRIVER_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags)(int *grid_size, int *block_size, CUfunction function,
+                                                       CUoccupancyB2DSize shared_of, size_t dynamic_shared, int limit,
+                                                       unsigned int)
+{
+    return potential_block_size(grid_size, block_size, function, shared_of, dynamic_shared, limit);
 }
 DRIVER_CALL(cuOccupancyAvailableDynamicSMemPerBlock)(size_t *bytes, CUfunction function, int blocks, int block_size)
 {

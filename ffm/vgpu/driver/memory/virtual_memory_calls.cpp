@@ -119,15 +119,17 @@ Mappings mapping_at(std::uintptr_t address)
     return address - found->first < found->second.size ? found : mappings.end();
 }
 
-/* As its documentation's "synchronous behavior for most use cases", then the range's mappings, with the lock taken. */
+/* As its documentation's "synchronous behavior for most use cases", then the range's mappings, with the lock taken.
+ * Mappings belong to no context: without a current one there is nothing to wait for. */
 CUresult change(std::uintptr_t address, std::size_t size, std::unique_lock<std::mutex> &lock,
                 std::pair<Mappings, Mappings> &range)
 {
     Context *context;
     const CUresult result = enter(context);
-    if (result != CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS)
+        wait_for_context(*context);
+    else if (result != CUDA_ERROR_INVALID_CONTEXT)
         return result;
-    wait_for_context(*context);
     lock = std::unique_lock<std::mutex>(memory().mutex);
     range = mappings_of(address, size);
     return range.first == range.second ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
