@@ -13,7 +13,7 @@ import pytest
 from cubins import container
 from cuda.bindings import driver
 from ptx import HEAD, Program, Status, download, kernel, quick_gpu, upload
-from virtual_gpu import checked
+from virtual_gpu import checked, load
 
 VARIABLES = """
 .global .align 4 .u32 counter = 5;
@@ -94,6 +94,27 @@ def test_linked_modules_share_functions_and_variables() -> None:
         program.module = linked(caller, callee)
         assert program.launch("k", 1, 1, address) == 0
         assert download(address, word)[0] == 4
+
+
+@pytest.mark.virtual_gpu
+@pytest.mark.parametrize("call", ["load", "link"])
+def test_what_the_compiler_logs_is_an_empty_text(call: str) -> None:
+    option = driver.CUjit_option
+    options = (ctypes.c_int * 3)(
+        option.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, option.CU_JIT_INFO_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER
+    )
+    told, unsized = ctypes.create_string_buffer(b"old"), ctypes.create_string_buffer(b"old")
+    values = (ctypes.c_void_p * 3)(4, ctypes.addressof(told), ctypes.addressof(unsized))
+    made = ctypes.c_void_p()
+    with quick_gpu():
+        library = load()
+        if call == "load":
+            image = (HEAD + kernel("k", 0, "")).encode() + b"\0"
+            assert library.cuModuleLoadDataEx(ctypes.byref(made), image, 3, options, values) == 0
+        else:
+            assert library.cuLinkCreate_v2(3, options, values, ctypes.byref(made)) == 0
+    assert told.raw[0] == 0 and not values[0]
+    assert unsized.value == b"old"  # nothing says that a byte of it may be written
 
 
 NEWER = b"""

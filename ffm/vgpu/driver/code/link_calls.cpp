@@ -6,6 +6,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "compiler_logs.h"
 #include "contexts/context.h"
 #include "device_code.h"
 
@@ -27,14 +28,6 @@ Links &links()
 {
     static Links *instance = new Links;
     return *instance;
-}
-
-/* Nothing is ever told in the logs, whose sizes are results. */
-void empty_logs(unsigned int count, const CUjit_option *options, void **values)
-{
-    for (unsigned int index = 0; index < count; ++index)
-        if (options[index] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES || options[index] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-            values[index] = nullptr;
 }
 
 CUresult create(unsigned int count, CUjit_option *options, void **values, CUlinkState *state)

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "compiler_logs.h"
 #include "contexts/context.h"
 #include "foundation/configuration.h"
 #include "foundation/device_limits.h"
@@ -280,8 +281,10 @@ DRIVER_CALL(cuModuleLoadData)(CUmodule *module, const void *image)
 {
     return load_module(module, image);
 }
-DRIVER_CALL(cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned int, CUjit_option *, void **)
+DRIVER_CALL(cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
+                                void **values)
 {
+    empty_logs(count, options, values);
     return load_module(module, image);
 }
 DRIVER_CALL(cuModuleLoadFatBinary)(CUmodule *module, const void *image)
@@ -318,9 +321,10 @@ DRIVER_CALL(cuModuleGetLoadingMode)(CUmoduleLoadingMode *mode)
     return CUDA_SUCCESS;
 }
 
-DRIVER_CALL(cuLibraryLoadData)(CUlibrary *library, const void *image, CUjit_option *, void **, unsigned int,
-                               CUlibraryOption *, void **, unsigned int)
+DRIVER_CALL(cuLibraryLoadData)(CUlibrary *library, const void *image, CUjit_option *options, void **values,
+                               unsigned int count, CUlibraryOption *, void **, unsigned int)
 {
+    empty_logs(count, options, values);
     CUresult result = enter();
     return result != CUDA_SUCCESS ? result : load(reinterpret_cast<Module **>(library), image);
 }
