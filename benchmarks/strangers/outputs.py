@@ -24,8 +24,9 @@ _CLOCK = re.compile(r"\b\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\b")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _TIMED = re.compile(
-    r"\b(time|times|timing|elapsed|took|duration|seconds?|secs?|ms|us|ns|microseconds?|milliseconds?|s\b|[gmkt]?b/s|[gmt]i?b(ytes)?/s|"
-    r"[gmt]?flops?|bandwidth|throughput|speed-?up|rate|per second|/s|fps|latency|average|avg|cycles|performance)\b",
+    r"(?:\b|_)(time|times|timing|elapsed|took|duration|seconds?|secs?|ms|us|ns|microseconds?|milliseconds?|s\b|[gmkt]?b/s|[gmt]i?b(ytes)?/s|"
+    r"[gmt]?flops?|bandwidth|throughput|speed-?up|rate|per second|/s|fps|latency|average|avg|cycles|"
+    r"performance)(?:\b|_)",
     re.IGNORECASE,
 )
 

@@ -214,6 +214,7 @@ def test_numbers_that_differ_from_run_to_run_are_no_difference(monkeypatch: pyte
     assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 7\n") == "line 1: 'after 0.5' became 'after 0.8'"
     assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 7\n", "after 0.6\nsum 7\n") == ""
     assert first_difference("after 0.5\nsum 7\n", "after 0.8\nsum 8\n", "after 0.6\nsum 7\n").startswith("line 2")
+    assert first_difference("steps=7 avg_ms=0.5\n", "steps=7 avg_ms=0.8\n") == ""
     assert first_difference("after 0.5\n", "before 0.8\n", "after 0.6\n") == "line 1: 'after 0.5' became 'before 0.8'"
     assert first_difference("after 0.5\n", "after 0.8\n", "after 0.6\nkilled\n") != ""
 
