@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
+from itertools import dropwhile, groupby, takewhile
 from pathlib import PurePath
 
 import numpy as np
@@ -23,6 +25,9 @@ from ffm.results.columnar.columns import Columns
 
 DRIVER_OR_RUNTIME = re.compile(r"libcuda[.-]|libcudart")
 """The driver and the runtime, which ask on behalf of their callers."""
+
+_THIN = re.compile(r".*/(cupy_backends/cuda/api|cuda/bindings)/|.*/libffi[.-]")
+"""Files of packages with nothing but the driver's and the runtime's functions, for other files to call."""
 
 
 def answer_uses(columns: Columns, operations: Operations, recording: Recording) -> Uses:
@@ -85,20 +90,41 @@ def _by_program(columns: Columns, rows: NDArray[np.int64], recording: Recording)
 
 
 def _asker(stack: RecordedStack, recording: Recording) -> Reader:
-    """Return whose question it is. A library that a script calls directly asks for the script."""
-    binding = None
-    for module, _ in stack.frames:
-        path = "" if module is None else recording.modules[module].path
-        name = PurePath(path).name
-        if not name or path == binding or HANDS_ON.match(name) or DRIVER_OR_RUNTIME.match(name):
-            continue
-        if INTERPRETER.match(name):
-            return reader_in_python(stack)
-        if binding is not None:
-            return Reader.OTHER
-        if os.path.realpath(path) == os.path.realpath(recording.executable):
-            return Reader.PROGRAM
-        if not INSTALLED.match(path):
-            return Reader.UNKNOWN
-        binding = path
-    return Reader.UNKNOWN if binding is None else Reader.OTHER
+    """Return whose question it is. A library that a script calls directly asks for the script, and may do so by one
+    function of a library beside it.
+    """
+    paths = ["" if module is None else recording.modules[module].path for module, _ in stack.frames]
+    callers = [path for path in paths if not _hands_on(path)]
+    libraries = [path for path, _ in groupby(takewhile(lambda path: not _interprets(path), callers))]
+    if libraries and os.path.realpath(libraries[0]) == os.path.realpath(recording.executable):
+        return Reader.PROGRAM
+    if libraries and not INSTALLED.match(libraries[0]):
+        return Reader.UNKNOWN
+    if not any(map(_interprets, callers)):
+        return Reader.OTHER if libraries else Reader.UNKNOWN
+    beside = len(libraries) == 2 and len({PurePath(path).parent for path in libraries}) == 1
+    direct = len(libraries) < 2 or (beside and callers[1] == libraries[1])
+    return _asker_in_python(stack) if direct else Reader.OTHER
+
+
+def _hands_on(path: str) -> bool:
+    """Return whether a file's functions ask for their callers; so does code that is in no file."""
+    name = PurePath(path).name
+    return not name or any(each.match(name) for each in (HANDS_ON, DRIVER_OR_RUNTIME)) or bool(_THIN.match(path))
+
+
+def _interprets(path: str) -> bool:
+    return bool(INTERPRETER.match(PurePath(path).name))
+
+
+def _asker_in_python(stack: RecordedStack) -> Reader:
+    """Return whose question it is that Python code asks through a library.
+
+    A package's function may ask for its caller, as `torch.cuda.Event.query` does: the file that calls it tells.
+    """
+    frames = [frame for frame in stack.python if frame.file]
+    asker = reader_in_python(stack)
+    if asker is not Reader.OTHER:
+        return asker
+    callers = list(dropwhile(lambda frame: frame.file == frames[0].file, frames))
+    return reader_in_python(replace(stack, python=callers)) if callers else asker

@@ -20,13 +20,16 @@ from ffm.model.necessity.program import Role, Uses
 PROGRAM = "/home/user/program"
 RUNTIME = "/usr/local/cuda/lib64/libcudart.so.12"
 PACKAGES = "/home/user/env/lib/python3.11/site-packages"
+BINDING = f"{PACKAGES}/libbinding.so"
+PYTHON = "/usr/bin/python3.11"
+SCRIPT = "/home/user/train.py"
 
 WORK = {"function": "cuLaunchKernel", "stream": 4096}
 WAIT = {"function": "cuStreamSynchronize", "stream": 4096}
 ASK = {"function": "cuStreamQuery", "stream": 4096, "stack": 7}
 
 
-def answers(*calls: dict[str, Any], files: tuple[str, ...] = (RUNTIME, PROGRAM), script: str = "") -> Uses:
+def answers(*calls: dict[str, Any], files: tuple[str, ...] = (RUNTIME, PROGRAM), scripts: tuple[str, ...] = ()) -> Uses:
     """Find the answers of calls of one thread, all from functions in these files, innermost first."""
     defaults = {
         "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
@@ -38,7 +41,7 @@ def answers(*calls: dict[str, Any], files: tuple[str, ...] = (RUNTIME, PROGRAM),
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     for name in ("destination", "source", "stream", "handle"):
         columns[name] = columns[name].astype(np.uint64)
-    python = [RecordedPythonFrame("step", script, 1, 1, False)] if script else []
+    python = [RecordedPythonFrame("step", script, 1, 1, False) for script in scripts]
     found = SimpleNamespace(
         operations={name: columns[name] for name in ("thread", "number", "stack")},
         stacks=[RecordedStack("", [(place, 0) for place in range(len(files))], python)] * 8,
@@ -71,17 +74,42 @@ def test_nothing_is_relied_on_before_any_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "script", "relied_on"),
+    ("files", "scripts", "relied_on"),
     [
-        ((RUNTIME, PROGRAM), "", True),
-        ((RUNTIME, "/home/user/libsolver.so", PROGRAM), "", True),
-        ((RUNTIME, "/usr/lib/libsolver.so", PROGRAM), "", False),
-        ((f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), "/home/user/train.py", True),
-        ((f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), f"{PACKAGES}/torch/cuda.py", False),
-        ((f"{PACKAGES}/liballocator.so", f"{PACKAGES}/libbinding.so", "/usr/bin/python3.11"), "/home/user/a.py", False),
+        ((RUNTIME, PROGRAM), (), True),
+        ((RUNTIME, "/home/user/libsolver.so", PROGRAM), (), True),
+        ((RUNTIME, "/usr/lib/libsolver.so", PROGRAM), (), False),
+        ((BINDING, PYTHON), (SCRIPT,), True),
+        ((BINDING, PYTHON), (f"{PACKAGES}/pool.py",), False),
+        ((f"{PACKAGES}/pool/liballocator.so", BINDING, PYTHON), (SCRIPT,), False),
+        # torch.cuda.Event.query, called by a script, and by another file of the package
+        ((RUNTIME, BINDING, PYTHON), (f"{PACKAGES}/torch/cuda/streams.py", SCRIPT), True),
+        ((RUNTIME, BINDING, PYTHON), (f"{PACKAGES}/torch/cuda/streams.py", f"{PACKAGES}/torch/fsdp.py", SCRIPT), False),
+        # torch.cuda.Stream.query, and torch.cuda.empty_cache
+        ((RUNTIME, f"{PACKAGES}/libc10_cuda.so", BINDING, PYTHON), (SCRIPT,), True),
+        ((RUNTIME, *2 * [f"{PACKAGES}/libc10_cuda.so"], BINDING, PYTHON), (SCRIPT,), False),
+        # cupy.cuda.Event.done, read by a script, and by the list of what pinned memory waits for
+        ((f"{PACKAGES}/cupy_backends/cuda/api/runtime.so", f"{PACKAGES}/cupy/cuda/stream.so", PYTHON), (SCRIPT,), True),
+        (
+            (
+                f"{PACKAGES}/cupy_backends/cuda/api/runtime.so",
+                f"{PACKAGES}/cupy/cuda/stream.so",
+                f"{PACKAGES}/cupy/cuda/pinned_memory.so",
+                f"{PACKAGES}/cupy/_core/core.so",
+                PYTHON,
+            ),
+            (SCRIPT,),
+            False,
+        ),
+        # an Event of Numba, through ctypes
+        (
+            ("/usr/lib/libffi.so.8", "/usr/lib/python3.11/lib-dynload/_ctypes.so", PYTHON),
+            (f"{PACKAGES}/numba/cuda/driver.py", f"{PACKAGES}/numba/cuda/driver.py", SCRIPT),
+            True,
+        ),
     ],
 )
 def test_questions_of_installed_libraries_are_for_themselves(
-    files: tuple[str, ...], script: str, relied_on: bool
+    files: tuple[str, ...], scripts: tuple[str, ...], relied_on: bool
 ) -> None:
-    assert answers(WORK, WAIT, ASK, files=files, script=script).operation.tolist() == ([0] if relied_on else [])
+    assert answers(WORK, WAIT, ASK, files=files, scripts=scripts).operation.tolist() == ([0] if relied_on else [])
