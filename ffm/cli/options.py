@@ -142,7 +142,7 @@ def require_time(detach: bool, for_s: float | None) -> None:
         click.UsageError: `--detach` was given without `--for`.
     """
     if detach and for_s is None:
-        raise click.UsageError("--detach leaves the program running after a time: say after which, by --for.")
+        raise click.UsageError("--detach leaves the program running after some time: say how long with --for.")
 
 
 def require_all(last_s: float | None, portion: object | None) -> None:

@@ -50,7 +50,7 @@ def path(
     from ffm.report.waiting.region import region_view
 
     if (region is not None) + bool(changes) + fixed > 1:
-        raise click.UsageError("name a REGION, or ask with --if or with --fixed: one of them.")
+        raise click.UsageError("choose one: name a REGION, or use --if, or --fixed.")
     results, words = open_chosen(folder), results_words(folder)
     if changes:
         changed = change_view(results, changes)

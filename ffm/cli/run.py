@@ -224,8 +224,8 @@ def measure(settings: dict[str, Any], force: bool) -> Path:
     resolve_program(words)
     if not os.access(Path.cwd(), os.W_OK):
         raise FfmError(
-            f"the current folder {Path.cwd()} cannot be written, where Snakemake keeps its records; change to another "
-            "one, and name the program by its path."
+            f"the current folder {Path.cwd()} cannot be written, and Snakemake keeps its records there; change to "
+            "another one, and name the program by its path."
         )
     folder.make()
     screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))

@@ -126,7 +126,7 @@ class _Beginnings:
             return
         match = _PLACE.fullmatch(how)
         if match is None:
-            raise FfmError("iterations begin at a function, a file and its line, or where `auto` finds; this is empty.")
+            raise FfmError("name where iterations begin: a function, FILE:LINE, or `auto`; this is empty.")
         self._every = int(match["every"] or 1)
         frames = [analysis.stacks[site.stack].frames for site in analysis.sites]
         self._begins = np.array([any(_is_at(frame, match["place"]) for frame in stack) for stack in frames], bool)

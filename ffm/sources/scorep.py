@@ -108,7 +108,7 @@ def read_archive(anchor: Path, output: Path) -> Archive:
     if done.returncode != 0 or not output.is_file():
         last = (done.stderr.strip().splitlines() or ["it ended without a message"])[-1]
         reason = last.rpartition("Error: ")[2] or last
-        raise DocumentError(f"{anchor} cannot be read ({reason[:200]}): record it again, or copy all of its folder.")
+        raise DocumentError(f"{anchor} cannot be read ({reason[:200]}): record it again, or copy its whole folder.")
     try:
         with np.load(output, allow_pickle=False) as columns:
             names = msgspec.json.decode(columns[NAMES].astype(np.uint8).tobytes(), type=Names)

@@ -58,7 +58,7 @@ def test_one_region_and_a_change_have_their_screens(ffm: CommandLine) -> None:
         (["nothing"], "no region has the number or name 'nothing'"),
         (["--fixed"], "nothing is proved about the waits of run"),
         (["--if", "1"], "is no change: write REGION=2x"),
-        (["1", "--if", "1=2x"], "one of them"),
+        (["1", "--if", "1=2x"], "choose one"),
         (["--results", "nowhere"], "nowhere"),
     ],
 )

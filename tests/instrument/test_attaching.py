@@ -1,4 +1,4 @@
-"""What goes wrong while Frida attaches is told in a sentence, whatever it is, unless it passes."""
+"""Whatever goes wrong while Frida attaches is reported in a sentence, unless it is temporary."""
 
 from __future__ import annotations
 

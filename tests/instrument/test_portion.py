@@ -1,4 +1,4 @@
-"""What a user can ask to be measured of a run."""
+"""Which portions of a run a user can choose to measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that live on: ffm measures them for a time and leaves them running, as if it had never been there."""
+"""Programs that keep running: ffm measures them for a time and leaves them as if it had never been there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions of C++ find their handlers in a program that brings the library for that only later."""
+"""C++ exceptions find their handlers in a program that loads the library for that only later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that wait for what others let go: locks, condition variables, semaphores, barriers."""
+"""Threads that wait for what others release: locks, condition variables, semaphores, barriers."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _check_column(name: str, column: Column, values: NDArray[Any], counts: Mappi
         return
     least, most = values.min(), values.max()
     if least != least:  # NaN spreads to the least value
-        raise ColumnError(f"its column {name} holds what is no number")
+        raise ColumnError(f"its column {name} holds something that is not a number")
     if column.least is not None and least < column.least:
         raise ColumnError(f"its column {name} holds {least}, below {column.least}")
     if column.most is not None and most > column.most:
@@ -126,4 +126,4 @@ def _check_column(name: str, column: Column, values: NDArray[Any], counts: Mappi
         if not known.all():
             raise ColumnError(f"its column {name} holds {values[np.argmin(known)]}, which stands for nothing")
     if column.adds_up and values.sum(dtype=np.float64) > np.iinfo(np.int64).max / 2:
-        raise ColumnError(f"its column {name} adds up to more than can be")
+        raise ColumnError(f"its column {name} adds up to more than is possible")

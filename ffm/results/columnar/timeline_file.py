@@ -188,14 +188,14 @@ class _Lives(msgspec.Struct, frozen=True, kw_only=True):
         if {len(self.before), len(self.parent), len(self.started), len(self.joined)} != {threads}:
             raise ColumnError("it does not say of each thread who started it")
         if max(self.parent, default=-1) >= threads:
-            raise ColumnError("a thread was started by one that there is not")
+            raise ColumnError("a thread was started by one that does not exist")
         above = np.array([*self.parent, -1])
         for _ in range(threads.bit_length()):
             above = above[above]
         if (above >= 0).any():
             raise ColumnError("threads have started each other")
         if max(self.started, default=-1) > rows or max(self.joined, default=-1) >= rows:
-            raise ColumnError("a thread was started or joined at a row that there is not")
+            raise ColumnError("a thread was started or joined at a row that does not exist")
         if any((parent >= 0) != (started >= 0) for parent, started in zip(self.parent, self.started, strict=True)):
             raise ColumnError("it does not say where a thread was started")
 
@@ -222,7 +222,7 @@ class _Locks(msgspec.Struct, frozen=True, kw_only=True):
         if len({len(self.row), len(self.after), len(self.by), len(self.released)}) > 1:
             raise ColumnError("it does not say of each wait for a lock when it ended")
         if max((*self.row, *self.by), default=-1) >= rows:
-            raise ColumnError("a wait for a lock is after a row that there is not")
+            raise ColumnError("a wait for a lock is after a row that does not exist")
 
     def table(self) -> LockWaits:
         """Return it as the model needs it."""
@@ -241,7 +241,7 @@ class _Encounters(msgspec.Struct, frozen=True, kw_only=True):
         if len({len(self.number), len(self.row), len(self.role)}) > 1:
             raise ColumnError("it does not say of each encounter what rows do there")
         if max(self.row, default=-1) >= rows:
-            raise ColumnError("a row that there is not meets others")
+            raise ColumnError("a row that does not exist meets others")
         if max(self.number, default=-1) >= len(self.number):
             raise ColumnError("it numbers more encounters than there are")
 

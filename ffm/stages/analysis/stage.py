@@ -91,7 +91,7 @@ def run_analysis(
     for run in runs:
         if run is not None and not run.status.sound:
             raise DocumentError(
-                f"{run.command[0]} {run.status} in the {run.stage} run: that run is not whole. Run stage {run.stage} "
+                f"{run.command[0]} {run.status} in the {run.stage} run: that run is incomplete. Run stage {run.stage} "
                 "and those after it again."
             )
     if any(run is None or runs[0] is None or measured_command(run) != measured_command(runs[0]) for run in runs):

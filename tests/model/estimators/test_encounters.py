@@ -1,4 +1,4 @@
-"""The replay of runs in which threads and processes wait for each other, as a profiler told."""
+"""The replay of runs in which threads and processes wait for each other, as a profiler recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits last beyond the work of their streams, where several streams have work at once."""
+"""How much longer waits last than the work of their streams, where several streams have work at once."""
 
 from __future__ import annotations
 

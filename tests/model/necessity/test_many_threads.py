@@ -1,4 +1,4 @@
-"""Threads that never call the driver: how many a program starts is no matter for how long judging a wait takes."""
+"""Threads that never call the driver: their number does not affect how long judging a wait takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which waits let out what kernels print."""
+"""Which waits make the text appear that kernels print."""
 
 from __future__ import annotations
 

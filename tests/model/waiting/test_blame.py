@@ -1,4 +1,4 @@
-"""Whose fault waiting is, on worked examples of CASITA's dissertation (Dietrich 2019) and on random programs."""
+"""What is to blame for waiting, on worked examples of CASITA's dissertation (Dietrich 2019) and on random programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search tree of ranges against a plain list: ranges that overlap, in turn added and removed."""
+"""The search tree of ranges against a plain list: ranges that overlap, added and removed in turn."""
 
 from __future__ import annotations
 
