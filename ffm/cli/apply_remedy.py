@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DiffersError(FfmError):
-    """A corrected program does something else than the original."""
+    """A corrected program does not do the same as the original."""
 
     help = "Correct its sites one by one, with --site N, to find the one that matters."
 

@@ -15,7 +15,7 @@ CODE_OF_SIGNAL = 128
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal other than Ctrl-C's asked ffm to end."""
+    """A signal other than that of Ctrl-C asked ffm to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -35,7 +35,7 @@ def unwind_when_terminated() -> None:
 
 
 def end_when_terminated() -> None:
-    """Let the signals end the process as they are: what was to be written or said has been."""
+    """Let the signals end the process directly: everything has been written and said."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is _unwind:
             signal.signal(number, signal.SIG_DFL)

@@ -127,7 +127,7 @@ def last_option(command: Decorated) -> Decorated:
 
 
 def detach_option(command: Decorated) -> Decorated:
-    """`--detach`, for programs that are to live on."""
+    """`--detach`, for programs that must keep running."""
     return click.option(
         "--detach",
         is_flag=True,
@@ -136,7 +136,7 @@ def detach_option(command: Decorated) -> Decorated:
 
 
 def require_time(detach: bool, for_s: float | None) -> None:
-    """Refuse to leave a program running at no time.
+    """Refuse to leave a program running without a time.
 
     Raises:
         click.UsageError: `--detach` was given without `--for`.

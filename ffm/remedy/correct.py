@@ -52,7 +52,7 @@ class _Needs:
     """What corrections need besides hooks in the driver."""
 
     closing: bool
-    """Guards over the C library."""
+    """Guards over functions of the C library."""
     late: bool
     """A heap whose large blocks have pages of their own."""
     clocks: bool
@@ -117,7 +117,7 @@ def compare_runs(
     require_corrected: Callable[[Sequence[Counted]], None] = lambda counted: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Run the command bare and corrected, in turn, `runs` times each, and likewise the command `twin` if it is given.
+    """Alternate bare and corrected runs of the command, `runs` times each, and likewise the command `twin` if it is given.
 
     `require` is called with each bare run, and `require_corrected` with what each process of the first corrected run
     counted. They raise where there is nothing to compare.

@@ -33,7 +33,7 @@ class ComparingCostsAsMuch:
 
 @dataclass(frozen=True, slots=True)
 class UnseenAllocation:
-    """What allocates the memory that it frees was not observed."""
+    """The allocation of the memory that it frees was not observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class OtherAllocation:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """So many of all occurrences could not be matched between the runs."""
+    """`occurrences` of all could not be matched between the runs."""
 
     occurrences: int
     of: int
@@ -63,7 +63,7 @@ class WaitsTooEarly:
 
 @dataclass(frozen=True, slots=True)
 class PartlyNeeded:
-    """So many of all occurrences are needed."""
+    """`needed` of all occurrences are needed."""
 
     needed: int
     of: int

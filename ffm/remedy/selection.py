@@ -219,7 +219,7 @@ def _paces(analysis: Analysis, chosen: dict[int, Actions], unit: dict[int, int])
 
 
 MEMORY_BYTES = 256 << 20
-"""What corrections may take of host memory, and of device memory, unless told otherwise; at most a quarter of what is
+"""The host memory, and the device memory, that corrections may take by default; at most a quarter of what is
 free.
 """
 
@@ -244,7 +244,7 @@ def closes_host_memory(planned: Planned) -> bool:
 
 
 def awaits_clocks(planned: Planned) -> bool:
-    """Return whether waits are removed that the next read of a clock must make up for."""
+    """Return whether waits are removed that must be completed before the next read of a clock."""
     return bool(planned.actions & constant("FFM_REMEDY_CLOCK"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import comb
 
 CONFIDENCE = 0.95
-"""How sure an interval is to be where there are enough runs: four of each kind. With fewer it is less sure."""
+"""The confidence of an interval if there are enough runs: four of each kind. With fewer it is lower."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """The planned sites that are expected to pay, and for each problem site of the others why it is left alone."""
+    """The planned sites that are expected to pay off, and for each problem site of the others why it is left alone."""
 
     planned: list[Planned]
     left: dict[int, Reason]
@@ -131,7 +131,7 @@ def machine_of(analysis: Analysis) -> Machine:
 def worthwhile_in(
     results: Results, planned: list[Planned], *, named: bool = False, memory_bytes: int = MEMORY_BYTES
 ) -> Worth:
-    """Leave out of a plan for a measured program what is not expected to pay on this machine.
+    """Leave out of a plan for a measured program what is not expected to pay off on this machine.
 
     `named` says that the user named the remedies or the sites, and `memory_bytes` what corrections may take.
     """
@@ -152,7 +152,7 @@ def worthwhile(
     entering_s: float = ENTERING_S,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Worth:
-    """Leave out of a plan what is not expected to pay; `entering_s` is what correcting the program at all costs, and
+    """Leave out of a plan what is not expected to pay off; `entering_s` is what correcting it at all costs, and
     `memory_bytes` how much memory corrections may take.
     """
     return _Plan(planned, analysis, gain, machine).worth(entering_s, memory_bytes)

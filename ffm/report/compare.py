@@ -46,7 +46,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What fixing the sites that are gone was estimated to save together, before the change."""
+    """What fixing all sites that are gone was estimated to save, before the change."""
 
     seconds: float
     low_s: float | None

@@ -37,7 +37,7 @@ WORK = (
     Kind.STREAM,
     Kind.EVENT,
 )
-"""What programs call that use a GPU."""
+"""Calls of programs that use a GPU."""
 
 RESULTS = {
     1: "CUDA_ERROR_INVALID_VALUE",

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 VARIABLE = "FFM_STAGE_EVENTS"
-"""Names the file."""
+"""The environment variable that names the file."""
 
 
 class StageEvent(msgspec.Struct, frozen=True):

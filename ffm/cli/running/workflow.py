@@ -70,7 +70,7 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
 
 
 def _cache(folder: Path) -> dict[str, str]:
-    """What sends Snakemake's cache elsewhere where the user's own cannot be written; it would end without a word."""
+    """Moves Snakemake's cache elsewhere if the user's own is not writable; Snakemake would end without a word."""
     cache = private_cache()
     if cache == Path(platformdirs.user_cache_dir("ffm")):
         return {}

@@ -137,7 +137,7 @@ def html(
 
 
 def _costly_waits(view: Overview) -> list[tuple[str, Sequence[KeptWaits], int, str]]:
-    """Return waits that are no problems but cost time: the heading, those shown, how many are not, and the advice."""
+    """Return waits that are not problems but cost time: the heading, those shown, how many are not, and the advice."""
     return [
         (ordering.HEADING, view.ordering, view.ordering_hidden, ordering.ADVICE),
         (fetching.HEADING, view.fetching, view.fetching_hidden, fetching.advice(view.fetching)),

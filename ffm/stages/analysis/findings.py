@@ -24,7 +24,7 @@ from ffm.results.documents.stacks import Module, Stack
 
 @dataclass(frozen=True, slots=True)
 class SiteDescription:
-    """What is known about a site besides its rows. `stack` indexes `Findings.stacks`, frames innermost first."""
+    """What is known about a site in addition to its rows. `stack` indexes `Findings.stacks`, frames innermost first."""
 
     stack: int
     function: str

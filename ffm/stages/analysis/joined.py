@@ -25,7 +25,7 @@ from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.tables import FIRST_USES, GPU_TIME_TABLE, SYNCHRONIZATIONS, TRANSFERS
 
 MOST_UNMATCHED = 20
-"""Sites whose runs differ that are listed."""
+"""At most this many sites whose runs differ are listed."""
 
 MOST_SHORT_NS = (1 << 31) - 1
 """If no work takes longer, 32 bits are enough for its times: long runs then need less memory."""
@@ -50,7 +50,7 @@ class Joined:
     unmatched: NDArray[np.bool_]
     """Waits and uploads about which stage 3 knows nothing."""
     left_out: NDArray[np.bool_]
-    """Waits and transfers that stage 3 was not to measure."""
+    """Waits and transfers that stage 3 was told not to measure."""
     gpu: NDArray[np.int32] | NDArray[np.int64]
     """How long the GPU worked, in nanoseconds, if stage 3 timed the same operation; otherwise -1."""
     arriving: NDArray[np.int32] | NDArray[np.int64]

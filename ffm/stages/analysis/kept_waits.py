@@ -18,7 +18,7 @@ from ffm.results.variation import Variation
 from ffm.stages.analysis.findings import Findings
 
 REPLAYED_ALTHOUGH_KEPT = 40
-"""Sites that are replayed without the waits that they keep, those that wait longest."""
+"""At most this many sites, those that wait longest, are replayed without the waits that they keep."""
 
 
 def timing_waits(findings: Findings, kept: list[KeptWait]) -> list[TimingWait]:
@@ -106,7 +106,7 @@ def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimat
 def _presumed(
     findings: Findings, copy_time: NDArray[np.int64], variation: Variation, inference: Inference | None
 ) -> list[KeptWait]:
-    """Return all sites that wait or transfer, with what doing without each would save, largest saving first."""
+    """Return all sites that wait or transfer, with what removing each would save, largest saving first."""
     timeline = presumed(findings.timeline, findings.work)
     count = np.bincount(timeline.site, weights=timeline.problem != 0, minlength=len(findings.sites)).astype(np.int64)
     sites = np.flatnonzero(count).tolist()

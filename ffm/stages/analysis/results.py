@@ -41,7 +41,7 @@ from ffm.stages.analysis.sequence_parts import with_parts
 from ffm.stages.analysis.sites import described_sites, places_of_sites
 
 LONGEST_TRIED = 1_000_000
-"""Of a run with more operations it is not replayed what faster regions would save, so that less memory is needed."""
+"""In a run with more operations, faster regions are not replayed, so that less memory is needed."""
 
 
 def write_results(
@@ -89,7 +89,7 @@ class _Found:
     waits: _Waits | None = None
     """None if the run shows no path."""
     doubtful: tuple[Places, ...] = ()
-    """Where the path is with other times of the GPU than the likely ones."""
+    """Where the path runs with other GPU times than the likely ones."""
     path: RunPath | None = None
     agreed: float | None = None
     guessed: GuessedWork | None = None
@@ -99,14 +99,14 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Waits:
-    """What the path of a run is found in."""
+    """The data in which the path of a run is found."""
 
     timeline: Timeline
     work: DeviceWork
     inference: Inference
     threads: Threads
     tried: Estimates | None
-    """Tell what faster regions would save; None if the run is too long to ask."""
+    """Estimates what faster regions would save; None if the run is too long."""
 
 
 def _estimated(

@@ -209,7 +209,7 @@ def _timeline_and_work(
 
 
 def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:
-    """Return what is to be said about the traced calls."""
+    """Return the notes about the traced calls."""
     return (
         host_function_notes(columns)
         + stack_notes(tracing.stacks, columns)
