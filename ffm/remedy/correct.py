@@ -117,7 +117,7 @@ def compare_runs(
     require_corrected: Callable[[Sequence[Counted]], None] = lambda counted: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
-    """Alternate bare and corrected runs of the command, `runs` times each, and likewise the command `twin` if it is given.
+    """Alternate bare and corrected runs of the command, `runs` times each, and likewise of `twin` if it is given.
 
     `require` is called with each bare run, and `require_corrected` with what each process of the first corrected run
     counted. They raise where there is nothing to compare.
