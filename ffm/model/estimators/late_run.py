@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.lateness import (
     NEVER_NS,
+    Starved,
     beyond_work,
     late_at_once,
     late_from,
@@ -58,14 +59,11 @@ class LateRun:
         return np.where(self._shares, self.limit_ns, NEVER_NS)
 
     @functools.cached_property
-    def starved(self) -> NDArray[np.int64]:
-        """How much later than usual each row's thread came to its next one, as it had no processor, shape (n,), or
-        (0,) if no threads share processors.
+    def starved(self) -> Starved:
+        """How much longer each row's call took, and how much later its thread came to its next one, as it had no
+        processor, shape (n,), or (0,) if no threads share processors.
         """
-        if not self._shares.any():
-            return np.zeros(0, np.int64)
-        elsewhere = lock_waited(self._timeline, self._work.locks)
-        return starved(self._timeline, self._work, self._late, self.limit_ns, elsewhere)
+        return self._starved if self._shares.any() else Starved(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def handing_over_s(self, rows: NDArray[np.integer]) -> float:
         """Return for how long threads that share processors hand them over in some rows: the part of these in all that
@@ -82,7 +80,14 @@ class LateRun:
 
     @functools.cached_property
     def _shares(self) -> NDArray[np.bool_]:
-        return sharing_processors(self._timeline, self._work, self._latency, self._usual_ns)
+        if self._work.processes == len(self._work.process_of_thread):
+            return np.zeros(self._work.processes, np.bool_)
+        return sharing_processors(self._timeline, self._work, self._latency, self._usual_ns, self._starved)
+
+    @functools.cached_property
+    def _starved(self) -> Starved:
+        elsewhere = lock_waited(self._timeline, self._work.locks)
+        return starved(self._timeline, self._work, self._late, self.limit_ns, elsewhere)
 
     @functools.cached_property
     def _late(self) -> NDArray[np.int64]:

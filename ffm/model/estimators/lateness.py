@@ -5,20 +5,22 @@ host of a virtual machine. A fix does not save that delay, which another run has
 hardly ever has it, the wait is not its cause.
 
 Threads of a process can also delay each other if they share processors. Their waits are then late because others run,
-which a fix changes, and not by chance. The kernel counts how long a thread could have run but had no processor
-(`DeviceWork.delayed`). Where that was not recorded, the threads show it: one runs whenever the others are late, so they
-are late at the same time less often than by chance.
+which a fix changes, and not by chance. The same goes for the calls, and the times between calls, in which a thread
+loses its processor: one that asks again and again whether its work is done never waits, and is late all the same. The
+kernel counts how long a thread could have run but had no processor (`DeviceWork.delayed`). Where that was not recorded,
+the threads show it: one runs whenever the others are late, so they are late at the same time less often than by chance.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import DeviceWork
-from ffm.model.grouping import parts
+from ffm.model.device import Action, DeviceWork
+from ffm.model.grouping import parts, sorted_within
 from ffm.model.timeline import Timeline
 
 SELDOM = 0.05
@@ -68,11 +70,12 @@ def beyond_work(latency: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def sharing_processors(
-    timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int
+    timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int, starved: Starved
 ) -> NDArray[np.bool_]:
     """Return whether the threads of each process share processors, shape (processes,).
 
-    `latency` and `usual_ns` as for `late_from`. O(n log n) for n late waits.
+    `latency` and `usual_ns` as for `late_from`, and `starved` as the function of that name returns it. O(n log n) for n
+    late waits.
     """
     shares = np.zeros(work.processes, np.bool_)
     if work.processes == len(work.process_of_thread):
@@ -84,6 +87,7 @@ def sharing_processors(
     known = np.zeros(threads, np.bool_) if work.delayed is None else work.delayed >= 0
     delayed = np.where(known, np.zeros(threads) if work.delayed is None else work.delayed, 0)
     by_process = functools.partial(np.bincount, work.process_of_thread, minlength=work.processes)
+    late = late + np.bincount(timeline.thread, weights=starved.within + starved.after, minlength=threads)
     told = by_process(weights=np.where(known, late, 0))
     shares = (told > 0) & (by_process(weights=np.minimum(delayed, late)) >= BY_SHARING * told)
     often = np.bincount(timeline.thread[rows], minlength=threads) >= OFTEN_LATE
@@ -120,30 +124,48 @@ def _take_turns(thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArra
     return bool(expected >= OFTEN_LATE * (end - begin).mean() and together < BY_CHANCE * expected)
 
 
+class Starved(NamedTuple):
+    """How much longer rows took than usual, because their threads had no processor; columns of shape (n,)."""
+
+    within: NDArray[np.int64]
+    """In their calls,"""
+    after: NDArray[np.int64]
+    """and from these to the thread's next ones."""
+
+
 def starved(
     timeline: Timeline, work: DeviceWork, late: NDArray[np.int64], least_ns: int, elsewhere: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return by how much later than usual at its site each row's thread came to its next row, from `least_ns` on, if it
-    had no processor meanwhile; shape (n,).
+) -> Starved:
+    """Return how much longer than usual at its site each row took, up to its thread's next row, from `least_ns` on, if
+    the thread had no processor meanwhile.
 
     A thread can lose its processor anywhere. It did where the kernel counted at least half of all that it was late by,
     in waits (`late`) and besides: otherwise it worked longer there, or waited for something else. `elsewhere` is for
-    how long each row's thread waited for others after it. O(n log n).
+    how long each row's thread waited for others after it. O(n) for few sites.
     """
     if work.delayed is None:
-        return np.zeros(len(timeline), np.int64)
+        return Starved(np.zeros(len(timeline), np.int64), np.zeros(len(timeline), np.int64))
     over = timeline.start + timeline.duration
     until = np.append(np.where(timeline.thread[1:] == timeline.thread[:-1], timeline.start[1:], over[:-1]), over[-1:])
-    took = until - timeline.start - timeline.wait - elsewhere
-    order = np.lexsort((took, timeline.site))
-    sites = np.arange(int(timeline.site.max(initial=-1)) + 1)
-    begin, end = (np.searchsorted(timeline.site[order], sites, side) for side in ("left", "right"))
-    usual = took[order][np.minimum((begin + end) // 2, len(timeline) - 1)] if len(timeline) else took
-    longer = took - usual[timeline.site]
+    own = timeline.duration - timeline.wait
+    longer = _longer_than_usual(timeline.site, until - timeline.start - timeline.wait - elsewhere)
     longer = np.where(longer >= least_ns, longer, 0)
     threads = len(work.process_of_thread)
     behind = np.bincount(timeline.thread, weights=late + longer, minlength=threads)
-    return np.where((work.delayed >= BY_SHARING * behind)[timeline.thread], longer, 0)
+    longer = np.where((work.delayed >= BY_SHARING * behind)[timeline.thread], longer, 0)
+    # A call that only waits acts when it begins.
+    waits = (work.action >= Action.WAIT_AND_ENQUEUE) & (work.action <= Action.WAIT_EVENT)
+    within = np.where(waits, 0, np.minimum(_longer_than_usual(timeline.site, own).clip(0), longer))
+    return Starved(within, longer - within)
+
+
+def _longer_than_usual(site: NDArray[np.int32], took: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return by how much longer than the median of its site each row took; negative for shorter ones. O(n)."""
+    count = np.bincount(site)
+    first = np.cumsum(count) - count
+    ordered = sorted_within(site.astype(np.int64), took, len(count), count // 2)
+    usual = ordered[(first + count // 2).clip(max=max(len(took) - 1, 0))] if len(took) else took
+    return took - usual[site]
 
 
 def late_at_once(timeline: Timeline, work: DeviceWork, late: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -33,9 +33,10 @@ So a wait may meet work that another call enqueued after the wait began. That do
 no later than it did, and no wait of such a run ends later.
 
 Threads may share processors (`ffm.model.estimators.lateness`). Then one that woke late had to wait until another one
-stopped running: it goes on as early as that one, but no earlier than if it had woken as usual. None of its lateness is
-chance. The lower end of the interval assumes that it is as late as before. The upper end adds the time in which all of
-them were late at once, by the part that the waits of the fix have in their lateness.
+stopped running: it goes on as early as that one, but no earlier than if it had woken as usual. So does one that lost
+its processor in a call or between two, whatever had let it go on before. None of its lateness is chance. The lower end
+of the interval assumes that it is as late as before. The upper end adds the time in which all of them were late at
+once, by the part that the waits of the fix have in their lateness.
 
 How much earlier several threads end together depends on what they do. Threads that share a call site run the same code
 side by side: the last of them to end counts, as it does for ranks of a program. Threads without one do different things
@@ -441,10 +442,20 @@ class Replay:
         usual = self.inference.latency_ns
         apart = manner.strict or manner.recurs
         late = self._late.never_sharing if apart else self._late.by_sharing
-        longer = _NO_ROWS if apart else self._late.starved
+        longer, after = (_NO_ROWS, _NO_ROWS) if apart else self._late.starved
         shown = self.inference.likely.latency if self._saves_lateness(times, manner) else _NO_ROWS
         gpu = Gpu(
-            times.gpu, times.ready, times.latency, chance, usual, times.pause, late, longer, shown, self._late.limit_ns
+            times.gpu,
+            times.ready,
+            times.latency,
+            chance,
+            usual,
+            times.pause,
+            late,
+            longer,
+            after,
+            shown,
+            self._late.limit_ns,
         )
         rows = 4 * self._expected * visits // len(course.ends)
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)

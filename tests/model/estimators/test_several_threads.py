@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork, LockWaits
 from ffm.model.estimators.faster import Faster
-from ffm.model.estimators.lateness import sharing_processors
+from ffm.model.estimators.lateness import Starved, sharing_processors
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -207,7 +207,8 @@ def copies(calls: list[Call], begins: list[int], seed: int) -> tuple[Run, NDArra
 
 def shares_processors(run: Run) -> bool:
     latency, usual = run.inference.likely.latency, run.inference.latency_ns
-    return bool(sharing_processors(run.timeline, run.work, latency, usual).any())
+    nothing = np.zeros(len(run.timeline), np.int64)
+    return bool(sharing_processors(run.timeline, run.work, latency, usual, Starved(nothing, nothing)).any())
 
 
 @given(

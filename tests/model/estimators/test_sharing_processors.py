@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ffm.model.device import Action, DeviceWork
-from ffm.model.estimators.lateness import late_at_once, sharing_processors, starved
+from ffm.model.device import Action, DeviceWork, LockWaits
+from ffm.model.estimators.lateness import late_at_once, late_limit, sharing_processors, starved
 from ffm.model.estimators.replay import Replay, Replayed
 from ffm.model.timeline import Kind, Timeline
 from tests.examples import examples
@@ -90,7 +90,9 @@ def delayed(work: DeviceWork, *nanoseconds: int) -> DeviceWork:
 
 def shares(timeline: Timeline, work: DeviceWork, gpu: NDArray[np.int64]) -> list[bool]:
     latency = given_gpu_times(timeline, work, gpu).likely.latency
-    return [bool(one) for one in sharing_processors(timeline, work, latency, USUAL)]
+    late = np.where(latency > USUAL, latency - USUAL, 0)
+    lacked = starved(timeline, work, late, late_limit(USUAL), np.zeros(len(timeline), np.int64))
+    return [bool(one) for one in sharing_processors(timeline, work, latency, USUAL, lacked)]
 
 
 def unneeded(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
@@ -170,12 +172,59 @@ def test_what_takes_long_and_was_no_delay_is_work() -> None:
     latency = given_gpu_times(timeline, work, gpu).likely.latency
     late = np.where(latency > USUAL, latency - USUAL, 0)
     nowhere = np.zeros(len(timeline), np.int64)
-    found = starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, nowhere)
+    within, found = starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, nowhere)
+    assert not within.any()
     assert set(found.tolist()) == {0, turn}
     assert (found > 0).sum() == TURNS // 2
     assert not found[timeline.thread == 1].any()
     # Nor is what was a wait for another thread.
-    assert not starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, found).any()
+    assert not starved(timeline, delayed(work, TURNS * turn, 0), late, turn // 2, found).after.any()
+
+
+def in_turn_with_one_that_polls(
+    turns: int = TURNS, *, within: bool = False
+) -> tuple[Timeline, DeviceWork, NDArray[np.int64], int]:
+    """Two threads that have one processor in turn; also return how long a turn is.
+
+    The second one never waits: it asks for the state of its work, and has no processor during the turns of the first
+    one, within a call or after it. Both use the legacy default stream.
+    """
+    first, _, _ = traced_together([Member(0, 0, task() * TASKS * 2)])
+    turn = int(first.start[3 * TASKS])
+    *most, last = task() * TASKS
+    runs = [*most, dataclasses.replace(last, gap=last.gap + turn)] * turns
+    asks = [Call(Action.NONE, Kind.OTHER, own=MICROSECOND)] * (turn // MICROSECOND - 1)
+    sets = Call(Action.ENQUEUE, Kind.LAUNCH, own=MICROSECOND + turn * within, gap=turn * (not within), gpu=MICROSECOND)
+    members = [Member(0, 0, runs), Member(0, turn, [*asks, sets] * turns + asks)]
+    timeline, work, gpu = traced_together(members)
+    site = np.arange(len(timeline), dtype=np.int32) % len(task())
+    polls = timeline.thread == 1
+    site[polls] = len(task())
+    site[np.flatnonzero(polls)[0]] = 0  # both run the same code, so that the last one to end counts
+    return dataclasses.replace(timeline, site=site), work, gpu, turn
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_thread_that_never_waits_goes_on_as_early_as_the_one_that_had_its_processor(within: bool) -> None:
+    timeline, work, gpu, turn = in_turn_with_one_that_polls(within=within)
+    waits = unneeded(timeline, work)
+    shared = delayed(work, TURNS * turn, TURNS * turn)
+    assert shares(timeline, shared, gpu) == [True]
+    alone = TURNS * TASKS * 10e-6
+    assert likely_s(timeline, shared, gpu, waits) >= 0.9 * alone
+    assert likely_s(timeline, delayed(work, 0, 0), gpu, waits) <= 0.1 * alone
+
+
+def test_a_thread_that_another_one_lets_go_on_may_still_have_no_processor() -> None:
+    """The first one lets the second one go on early in its last turn, and keeps the processor for that turn."""
+    timeline, work, gpu, turn = in_turn_with_one_that_polls(turns=2)
+    work = delayed(work, 2 * turn, 2 * turn)
+    lets_go = np.flatnonzero((timeline.thread == 0) & (timeline.start > 2 * turn))[:1]
+    loses = np.flatnonzero((timeline.thread == 1) & (timeline.gap >= turn))[:1]
+    at_once = np.zeros(1, np.int64)
+    behind_lock = dataclasses.replace(work, locks=LockWaits(row=loses, after=at_once, by=lets_go, released=at_once))
+    waits = unneeded(timeline, work)
+    assert likely_s(timeline, behind_lock, gpu, waits) == likely_s(timeline, work, gpu, waits) >= TASKS * 10e-6
 
 
 def test_threads_of_which_nothing_was_counted_do_not_decide() -> None:

@@ -77,7 +77,7 @@ def replay_group(
         changed = member < len(members) and members[member] == place
         state.touched[thread] |= changed
         change = change_of(trace, fix, manner, row, changed)
-        begun = begin(state, trace, row)
+        begun = begin(state, trace, times, row)
         if encounters.total > 0:
             begun = follow(state, trace, encounters, entry, place, begun)
         now = call(state, trace, times, fix, manner, change, row, begun)

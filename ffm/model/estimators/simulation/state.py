@@ -69,9 +69,9 @@ class Gpu(NamedTuple):
     late: Columns
     """For each process, the latency from which on a thread woke late because others used its processor."""
     starved: Columns
-    """By how much later than usual each row's thread came to its next one, since others used its processor; may be
-    empty.
-    """
+    """How much longer than usual each row's call took, since others used its thread's processor; may be empty."""
+    starved_after: Columns
+    """How much later the thread then came to its next one; may be empty."""
     shown: Columns
     """The latencies of the likely timeline, where what removed waits woke late disappears with them; else empty."""
     late_limit: int
@@ -160,6 +160,8 @@ class Late(NamedTuple):
     """How much of that is left to the thread's next wait, where the fix removes it."""
     begun: Columns
     """By how much earlier each thread's last call began, less what is left so."""
+    after: Columns
+    """For how long each thread had no processor after its last call."""
 
 
 class State(NamedTuple):
@@ -246,6 +248,7 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
             removed=np.zeros(threads, np.bool_),
             left=np.zeros(threads, np.int64),
             begun=np.zeros(threads, np.int64),
+            after=np.zeros(threads, np.int64),
         ),
         last=np.full(processes, -1, np.int64),
         touched=np.zeros(threads, np.uint8),

@@ -61,16 +61,32 @@ def run_in_turn(state: State, trace: Trace, row: int) -> None:
 
 
 @inner
-def starve(state: State, trace: Trace, times: Gpu, row: int) -> None:
-    """Remember for how long a thread had no processor in a row's call, or after it, for `run_in_turn`. Of a wait that
-    was removed, only what it woke late counts.
+def take_up_processor(state: State, trace: Trace, times: Gpu, row: int) -> None:
+    """Let a thread that had no processor since its last call, or within a row's call, go on as early as the one that
+    ran meanwhile. What it waited for before that, such as a lock, does not hold it up any longer.
+
+    A call in which others ran is visited when it acts, after the calls that these made meanwhile.
     """
-    if len(times.starved) == 0 or times.starved[row] == 0:
+    thread, other = thread_of(trace, row), int(state.last[process_of(trace, row)])
+    lacked = int(state.late.after[thread])
+    state.late.after[thread] = 0
+    if len(times.starved) > 0:
+        lacked += int(times.starved[row])
+    if lacked > 0 and other >= 0 and other != thread:
+        early = int(state.early[thread])
+        state.early[thread] = max(early, min(early + lacked, int(state.late.begun[other])))
+
+
+@inner
+def starve(state: State, trace: Trace, times: Gpu, row: int) -> None:
+    """Remember for how long a thread had no processor after a row's call, for `take_up_processor`. Of a wait that was
+    removed, only what it woke late counts.
+    """
+    if len(times.starved_after) == 0 or times.starved_after[row] == 0:
         return
     thread = thread_of(trace, row)
     if state.late.by[thread] == 0 or not state.late.removed[thread]:
-        state.late.by[thread] += times.starved[row]
-        state.late.removed[thread] = False
+        state.late.after[thread] = times.starved_after[row]
 
 
 @inner
@@ -142,8 +158,10 @@ def joined_gain(state: State, family: Family, strict: bool, place: int, child: i
 
 
 @inner
-def begin(state: State, trace: Trace, row: int) -> int:
+def begin(state: State, trace: Trace, times: Gpu, row: int) -> int:
     """Let a thread begin a call; return when."""
+    if trace.related:
+        take_up_processor(state, trace, times, row)
     thread, shift = thread_of(trace, row), shift_of(state, trace, row)
     if trace.related:
         state.late.begun[thread] = shift - state.late.left[thread]
