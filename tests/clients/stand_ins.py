@@ -42,6 +42,9 @@ REFUSALS = {
 }
 """For each library: the prefix of its functions' names, and what they return."""
 
+ADVICE = {"libcudnn.so.9": ": convolve without cuDNN (torch.backends.cudnn.enabled = False)"}
+"""What to do without a library, after the sentence that it is missing. PyTorch passes on what cuDNN says."""
+
 ASKED = ("libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libnvidia-ml.so.1")
 """Those that XLA needs in order to start, or to start without error messages."""
 
@@ -120,7 +123,9 @@ def build(library: str, functions: dict[str, str], answers: dict[str, str], fold
     for name in functions:
         if f" {name}(" in own:
             continue
-        text = '(long)"a stand-in supports nothing"'
+        text = (
+            f'(long)"{library} is not on this virtual GPU, and its stand-in supports nothing{ADVICE.get(library, "")}"'
+        )
         answer = answers.get(name, text if re.search("(ErrorString|StatusString|StatusName)$", name) else refusal)
         call = f"long {name}(void *first, void *second)"
         source += f'__attribute__((visibility("default"))) {call};\n{call} {{ return {answer}; }}\n'
