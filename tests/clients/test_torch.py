@@ -114,3 +114,10 @@ def test_pinned_memory_that_pytorch_hands_out_again_needs_no_wait(tmp_path: Path
         if site.call == "cudaDeviceSynchronize" and any(f.line == line for f in analysis.stacks[site.stack].frames)
     )
     assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
+
+
+def test_pinned_memory_that_the_script_keeps_needs_the_wait(tmp_path: Path) -> None:
+    program = HERE / "torch_held.py"
+    (site,) = sites_at_mark(measured(PYTHON, program, tmp_path), program)
+    (needed,) = (verdict.occurrences for verdict in site.synchronization if verdict.kind == "required")
+    assert (site.call, site.count, needed) == ("cudaDeviceSynchronize", 20, 19)
