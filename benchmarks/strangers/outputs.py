@@ -17,7 +17,8 @@ _REFUSED = re.compile(r"^vgpu: ", re.MULTILINE)
 """What the virtual GPU says of code that it cannot run: a program need not notice."""
 _NONE_FAILED = re.compile(
     r"\b(0|no|zero) +(errors?|mismatch(es)?|fail(ed|ures?)?|wrong|incorrect)\b|"
-    r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}[:=]? *0(\.0*)?( *%| out of \d+)?\s*$",
+    r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}"
+    r"([:=]? *0(\.0*)?( *%| out of \d+)?\s*$|[:=] *0(\.0*)?(?![\w.]))",
     re.IGNORECASE | re.MULTILINE,
 )
 _CLOCK = re.compile(r"\b\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\b")

@@ -219,6 +219,15 @@ def test_numbers_that_differ_from_run_to_run_are_no_difference(monkeypatch: pyte
     assert first_difference("after 0.5\n", "after 0.8\n", "after 0.6\nkilled\n") != ""
 
 
+def test_a_program_that_counts_no_mismatches_passes_its_own_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
+    own_check = import_module("outputs").own_check
+    assert own_check(0, "label mismatches=0  count mismatches=0  max 0.000e+00\n") == "passed"
+    assert own_check(0, "mismatches CPU vs GPU = 0 (exact)\n") == "passed"
+    assert own_check(0, "mismatches = 0.5 of 1\n") == "failed"
+    assert own_check(0, "mismatches=0  wrong values: 3\n") == "failed"
+
+
 def test_a_rate_may_have_more_groups_of_digits_than_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS / "strangers")
     first_difference = import_module("outputs").first_difference
