@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +87,13 @@ class DiffersError(FfmError):
     help="A version corrected by hand, to run with the same arguments for comparison.",
 )
 @click.option("--yes", "agreed", is_flag=True, help="Run the command that the results name without asking.")
+@click.option(
+    "--stdin",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What each run reads from its standard input, from the start of the file; `-` for a copy of this command's "
+    "own. [default: the file of `< FILE`, else what was read when the program was measured]",
+)
 @limit_options
 @results_option
 @json_option
@@ -103,6 +111,7 @@ def apply_remedy(
     memory_mib: int,
     twin: Path | None,
     agreed: bool,
+    stdin: Path | None,
     timeout: float | None,
     accept_status: int | None,
     folder: Path | None,
@@ -140,11 +149,27 @@ def apply_remedy(
         files=list(files),
         memory_bytes=memory_mib << 20,
         twin=twin,
+        stdin=_input(results, stdin),
         timeout_s=timeout,
         accept_status=accept_status,
         as_json=as_json,
         named=bool(remedies or chosen or sequence is not None) and not everything,
     )
+
+
+def _input(results: Results, given: Path | None) -> Path | None:
+    """Return what each run reads: what is named, or else what was read when the program was measured.
+
+    Raises:
+        FfmError: It cannot be read.
+    """
+    import tempfile
+
+    from ffm.cli.standard_input import chosen_input, measured_input
+    from ffm.results.folder.paths import ResultsFolder
+
+    scratch = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="ffm-input-"))
+    return chosen_input(given, ResultsFolder(Path(scratch))) or measured_input(results)
 
 
 def _measured_command(results: Results, *, agreed: bool) -> list[str]:
@@ -155,10 +180,10 @@ def _measured_command(results: Results, *, agreed: bool) -> list[str]:
     Raises:
         FfmError: The user does not agree, or cannot be asked.
     """
-    import shlex
     import sys
 
     from ffm.plain_text import plain
+    from ffm.report.commands import stdin_of, typed
 
     if not results.command:
         raise FfmError("these results name no command: name it yourself, -- ./app ARGUMENTS.")
@@ -169,7 +194,7 @@ def _measured_command(results: Results, *, agreed: bool) -> list[str]:
         reason = "was measured in another folder"
     if agreed:
         return results.command
-    command = plain(shlex.join(results.command))
+    command = plain(typed(results.command, stdin_of(results.document.run)))
     unknown = f"{plain(str(results.folder))} {reason}, and would run the command:\n  {command}\n"
     if not sys.stdin.isatty():
         raise FfmError(f"{unknown}Agree with --yes, or name your own command: -- ./app ARGUMENTS.")
@@ -276,13 +301,12 @@ def _apply(
     files: list[Path],
     memory_bytes: int,
     twin: Path | None,
+    stdin: Path | None,
     timeout_s: float | None,
     accept_status: int | None,
     as_json: bool,
     named: bool,
 ) -> None:
-    import dataclasses
-
     import orjson
     from rich.console import Console
     from rich.text import Text
@@ -314,6 +338,7 @@ def _apply(
             memory_bytes=memory_bytes,
             twin=None if twin is None else [str(twin.absolute()), *command[1:]],
             timeout_s=timeout_s,
+            stdin=stdin,
             require=lambda run: _require_sound(results, command, run, accept_status),
             require_corrected=lambda counted: _require_planned_calls(results, command, counted),
             progress=lambda line: status.update(Text(plain(line))),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from ffm.cli.options import chosen_folder, limit_options, view_command
+from ffm.cli.standard_input import input_option
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class CouldNotCheckError(FfmError):
     help="`github`: annotations of GitHub Actions.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: standard output]")
+@input_option
 @limit_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -78,6 +80,7 @@ def check(
     how: str | None,
     kind: str,
     output: Path | None,
+    stdin: Path | None,
     timeout: float | None,
     accept_status: int | None,
     command: tuple[str, ...],
@@ -98,7 +101,7 @@ def check(
         baseline = home / rules.baseline
         known = _known(baseline)
         if command:
-            folder = _measured(command, folder, timeout, accept_status, quick=quick)
+            folder = _measured(command, folder, stdin, timeout, accept_status, quick=quick)
         results = _opened(folder)
         if update:
             _update(baseline, results, rules, known or [])
@@ -132,7 +135,13 @@ def _known(baseline: Path) -> list[KnownSites] | None:
 
 
 def _measured(
-    command: tuple[str, ...], folder: Path | None, timeout: float | None, accept_status: int | None, *, quick: bool
+    command: tuple[str, ...],
+    folder: Path | None,
+    stdin: Path | None,
+    timeout: float | None,
+    accept_status: int | None,
+    *,
+    quick: bool,
 ) -> Path:
     """Measure the program again: what is up to date for the workflow may rest on another library."""
     from ffm.cli.quick import measure_quickly
@@ -141,7 +150,9 @@ def _measured(
     given = {"results": folder, "timeout": timeout, "accept_status": accept_status}
     settings: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
     settings = {"app": shlex.join(command), **settings}
-    return measure_quickly(settings) if quick else measure(settings, force=True)
+    if quick:
+        return measure_quickly(settings, stdin=stdin)
+    return measure(settings, force=True, stdin=stdin)
 
 
 def _opened(folder: Path | None) -> Results:

@@ -20,6 +20,7 @@ from ffm.cli.options import (
     require_time,
     scheduler_option,
 )
+from ffm.cli.standard_input import chosen_input, input_option
 from ffm.errors import FfmError, UnreadableError
 
 LIMITED_SUFFIX = "-sites"
@@ -36,6 +37,7 @@ KEPT = "What the completed stages found is kept: the same command goes on from t
     metavar="FOLDER",
     help="Where the results go. [default: results/<program>]",
 )
+@input_option
 @limit_options
 @portion_options
 @for_option
@@ -78,6 +80,7 @@ KEPT = "What the completed stages found is kept: the same command goes on from t
 def run(
     sample: str | None,
     results: Path | None,
+    stdin: Path | None,
     timeout: float | None,
     accept_status: int | None,
     window: str | None,
@@ -126,11 +129,11 @@ def run(
     if quick:
         from ffm.cli.quick import measure_quickly
 
-        _show_report(measure_quickly(settings, leave=detach, last_s=last_s))
+        _show_report(measure_quickly(settings, stdin=stdin, leave=detach, last_s=last_s))
         return
     if sites is not None:
         settings |= _limited(settings, sites, sites_of)
-    _show_report(measure(settings, force))
+    _show_report(measure(settings, force, stdin))
 
 
 def _refuse_contradictions(quick: bool, sites: bool, watches: bool, scheduler: bool, detach: bool, last: bool) -> None:
@@ -206,8 +209,10 @@ def _read(files: tuple[Path, ...]) -> dict[str, Any]:
     return settings
 
 
-def measure(settings: dict[str, Any], force: bool) -> Path:
+def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) -> Path:
     """Run the workflow with a display on standard error; return the folder with the results.
+
+    `stdin` is what `--stdin` names, which takes precedence over a setting.
 
     Raises:
         FfmError: The settings are wrong, or a stage failed; the message is the stage's own sentence.
@@ -227,6 +232,10 @@ def measure(settings: dict[str, Any], force: bool) -> Path:
             f"the current folder {Path.cwd()} cannot be written, and Snakemake keeps its records there; change to "
             "another one, and name the program by its path."
         )
+    read = chosen_input(stdin or (Path(checked.stdin) if checked.stdin else None), folder)
+    if read is not None:
+        settings = settings | {"stdin": str(read)}
+        read_settings(settings)
     folder.make()
     screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))
     with shown(screen) as take:

@@ -20,6 +20,7 @@ from ffm.cli.options import (
     require_time,
     scheduler_option,
 )
+from ffm.cli.standard_input import chosen_input, input_option
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _measuring(function: Callable[..., None]) -> Callable[..., None]:
         metavar="SECONDS",
         help="Stop the program, and all that it started, after this time.",
     )(function)
-    function = for_option(function)
+    function = for_option(input_option(function))
     return _results(function)
 
 
@@ -83,6 +84,7 @@ def _run(
     command: tuple[str, ...],
     timeout: float | None,
     accept_status: int,
+    stdin: Path | None,
     watch: Watch = "pages",
     ordinary_memory: bool = True,
     sites: Path | None = None,
@@ -103,7 +105,18 @@ def _run(
     folder = ResultsFolder(results or Path("results") / application_name(words))
     chosen = None if sites is None else read_choice(sites).stacks
     request = Request(
-        words, folder, timeout, watch, ordinary_memory, accept_status, chosen, portion, for_s, leave, last_s
+        words,
+        folder,
+        timeout,
+        watch,
+        ordinary_memory,
+        accept_status,
+        chosen,
+        portion,
+        for_s,
+        leave,
+        last_s=last_s,
+        stdin=chosen_input(stdin, folder),
     )
     with running(name, " ".join(words)) as line:
         try:
@@ -127,13 +140,18 @@ def _run(
 @stage.command()
 @_measuring
 def baseline(
-    results: Path | None, timeout: float | None, for_s: float | None, accept_status: int, command: tuple[str, ...]
+    results: Path | None,
+    timeout: float | None,
+    for_s: float | None,
+    stdin: Path | None,
+    accept_status: int,
+    command: tuple[str, ...],
 ) -> None:
     """1: time the bare program, and find which driver functions wait.
 
     COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
     """
-    _run("baseline", results, command, timeout, accept_status, for_s=for_s)
+    _run("baseline", results, command, timeout, accept_status, stdin, for_s=for_s)
 
 
 @stage.command()
@@ -145,6 +163,7 @@ def tracing(
     results: Path | None,
     timeout: float | None,
     for_s: float | None,
+    stdin: Path | None,
     detach: bool,
     last_s: float | None,
     accept_status: int,
@@ -162,7 +181,18 @@ def tracing(
     require_time(detach, for_s)
     portion = read_portion(window, ranges, iterations)
     require_all(last_s, portion)
-    _run("tracing", results, command, timeout, accept_status, portion=portion, for_s=for_s, leave=detach, last_s=last_s)
+    _run(
+        "tracing",
+        results,
+        command,
+        timeout,
+        accept_status,
+        stdin,
+        portion=portion,
+        for_s=for_s,
+        leave=detach,
+        last_s=last_s,
+    )
 
 
 @stage.command()
@@ -190,6 +220,7 @@ def memory(
     results: Path | None,
     timeout: float | None,
     for_s: float | None,
+    stdin: Path | None,
     accept_status: int,
     watch: Watch,
     no_ordinary_memory: bool,
@@ -197,16 +228,21 @@ def memory(
     command: tuple[str, ...],
 ) -> None:
     """3: find who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, accept_status, watch, not no_ordinary_memory, sites, for_s=for_s)
+    _run("memory", results, command, timeout, accept_status, stdin, watch, not no_ordinary_memory, sites, for_s=for_s)
 
 
 @stage.command(name="sync-use")
 @_measuring
 def sync_use(
-    results: Path | None, timeout: float | None, for_s: float | None, accept_status: int, command: tuple[str, ...]
+    results: Path | None,
+    timeout: float | None,
+    for_s: float | None,
+    stdin: Path | None,
+    accept_status: int,
+    command: tuple[str, ...],
 ) -> None:
     """4: measure the time from each needed synchronization to the first use of what it protects."""
-    _run("sync-use", results, command, timeout, accept_status, for_s=for_s)
+    _run("sync-use", results, command, timeout, accept_status, stdin, for_s=for_s)
 
 
 @stage.command()

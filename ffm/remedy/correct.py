@@ -18,6 +18,7 @@ from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program
 from ffm.instrument.session.program_end import await_end
 from ffm.instrument.session.runner import run_instrumented
+from ffm.instrument.session.standard_input import standard_input
 from ffm.remedy.layout import Counted, constant, guarded_functions, read_counters
 from ffm.remedy.selection import (
     MEMORY_BYTES,
@@ -82,6 +83,8 @@ class Comparison:
     planned: list[Planned]
     each_counted: list[list[Counted]]
     twin: list[ProgramRun]
+    stdin: Path | None = None
+    """The file that each run read from its standard input."""
 
     @property
     def counted(self) -> list[Counted]:
@@ -113,11 +116,13 @@ def compare_runs(
     memory_bytes: int = MEMORY_BYTES,
     twin: list[str] | None = None,
     timeout_s: float | None = None,
+    stdin: Path | None = None,
     require: Callable[[ProgramRun], None] = lambda run: None,
     require_corrected: Callable[[Sequence[Counted]], None] = lambda counted: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Alternate bare and corrected runs of the command, `runs` times each, and likewise of `twin` if it is given.
+    Each run reads the file `stdin` from its start, or nothing.
 
     `require` is called with each bare run, and `require_corrected` with what each process of the first corrected run
     counted. They raise where there is nothing to compare.
@@ -140,18 +145,18 @@ def compare_runs(
         each_counted: list[list[Counted]] = []
         for turn in range(runs):
             progress(f"run {turn + 1} of {runs}: uncorrected")
-            bare.append(run_bare(command, folder, files, timeout_s))
+            bare.append(run_bare(command, folder, files, timeout_s, stdin))
             require(bare[-1])
             progress(f"run {turn + 1} of {runs}: corrected")
-            run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs)
+            run, counted = _run_corrected(command, folder, turn, files, timeout_s, needs, stdin)
             corrected.append(run)
             each_counted.append(counted)
             if turn == 0:
                 require_corrected(counted)
             if twin is not None:
                 progress(f"run {turn + 1} of {runs}: corrected by hand")
-                by_hand.append(run_bare(twin, folder, [], timeout_s))
-    return Comparison(bare, corrected, ordered, each_counted, by_hand)
+                by_hand.append(run_bare(twin, folder, [], timeout_s, stdin))
+    return Comparison(bare, corrected, ordered, each_counted, by_hand, stdin)
 
 
 FileState = tuple[int, int, int] | None
@@ -171,8 +176,11 @@ def _digests(files: list[Path], before: list[FileState]) -> dict[str, str | None
     }
 
 
-def run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: float | None) -> ProgramRun:
-    """Run a program as it is, until it ends or the time is up; its output goes to a file in the folder.
+def run_bare(
+    command: list[str], folder: Path, files: list[Path], timeout_s: float | None, stdin: Path | None = None
+) -> ProgramRun:
+    """Run a program as it is, until it ends or the time is up; its output goes to a file in the folder. It reads the
+    file `stdin`, or nothing.
 
     Raises:
         ProgramError: It cannot be run.
@@ -180,10 +188,15 @@ def run_bare(command: list[str], folder: Path, files: list[Path], timeout_s: flo
     output, before = folder / "output", _states(files)
     try:
         resolved = resolve_program(command)
-        with output.open("wb") as sink:
+        with output.open("wb") as sink, standard_input(stdin) as source:
             began = time.monotonic()
             program = subprocess.Popen(
-                command, executable=resolved, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                executable=resolved,
+                stdin=source,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             end = await_end(program, timeout_s)
             wall_s = time.monotonic() - began
@@ -200,6 +213,7 @@ def _run_corrected(
     files: list[Path],
     timeout_s: float | None,
     needs: _Needs,
+    stdin: Path | None,
 ) -> tuple[ProgramRun, list[Counted]]:
     output, counts, before = folder / "output", folder / f"counts-{turn}", _states(files)
     counts.mkdir()
@@ -218,7 +232,7 @@ def _run_corrected(
         guarded_functions() if needs.closing else (),
         preloaded=(HEAP,) if needs.late else (),
     )
-    outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s)
+    outcome = run_instrumented(command, instruments, output=output, timeout_s=timeout_s, stdin=stdin)
     counted = [read_counters(path) for path in sorted(counts.glob("remedy-*.ffm"))]
     if not counted and outcome.ending.sound:
         raise ProgramError(

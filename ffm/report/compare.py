@@ -10,8 +10,10 @@ from statistics import median
 from ffm.errors import FfmError
 from ffm.gate.problems import CallSite, call_site
 from ffm.remedy.shift import shift_between
+from ffm.report.commands import stdin_of
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.run import Run
 from ffm.results.places import place
 from ffm.results.stored import Results, benefits_of_sites
 
@@ -66,6 +68,10 @@ class CompareView:
     new: str
     arguments: list[list[str]]
     """Those of both programs if they differ; otherwise empty."""
+    inputs: list[str]
+    """The files that both programs read from their standard input, if the contents differ; otherwise empty. None is an
+    empty text.
+    """
     old_s: list[float]
     new_s: list[float]
     saved_s: float
@@ -83,6 +89,11 @@ class CompareView:
 
 def _differing(old: list[str], new: list[str]) -> list[list[str]]:
     return [] if old == new else [old, new]
+
+
+def _inputs(old: Run | None, new: Run | None) -> list[str]:
+    contents = [run.stdin and run.stdin.sha256 for run in (old, new) if run is not None]
+    return [stdin_of(old), stdin_of(new)] if len(set(contents)) > 1 else []
 
 
 def compare(
@@ -113,6 +124,7 @@ def compare(
         old=before.application,
         new=after.application,
         arguments=_differing(before.command[1:], after.command[1:]),
+        inputs=_inputs(before.run, after.run),
         old_s=old_s,
         new_s=new_s,
         saved_s=median(old_s) - median(new_s),

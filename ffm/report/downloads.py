@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from ffm.report.commands import command
+from ffm.report.commands import command, stdin_of
 from ffm.report.numbers import count, plural, size
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import DownloadUse
@@ -106,7 +106,8 @@ def unwatched(analysis: Analysis, index: int) -> bool:
 
 def trace_hint(analysis: Analysis, results: str = "") -> str:
     """Return what to run where the page watch could not tell; `results` as for `ffm.report.commands.command`."""
-    program = shlex.join(["--", *analysis.command])
+    stdin = stdin_of(analysis.run)
+    program = shlex.join([*(["--stdin", stdin] if stdin else []), "--", *analysis.command])
     again = "sync-use and analysis after it" + (f", with {results} too" if results else "")
     return (
         f"`{command('stage memory --watch trace', results)} {program}` follows every load and store instead of "

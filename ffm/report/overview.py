@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from ffm.report.commands import command
+from ffm.report.commands import command, stdin_of
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.kept_waits import worth_telling
 from ffm.report.not_measured import NotMeasured, not_measured
@@ -80,6 +80,8 @@ class Overview:
 
     application: str
     command: list[str]
+    stdin: str
+    """The file that it read from its standard input; empty if it read none."""
     origin: str
     wall_s: float
     estimator: Estimator
@@ -147,10 +149,10 @@ def overview(
     fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
     apart = reached_from(analysis, (point.sites[0] for point in analysis.points))
     folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
-    something = analysis.folds or analysis.sequences or analysis.points
     return Overview(
         application=analysis.application,
         command=analysis.command,
+        stdin=stdin_of(analysis.run),
         origin=analysis.origin,
         wall_s=analysis.wall_s,
         estimator=estimator,
@@ -183,7 +185,7 @@ def overview(
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
-        nothing="" if something else why_nothing(analysis),
+        nothing="" if analysis.folds or analysis.sequences or analysis.points else why_nothing(analysis),
         notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results), *_chance_notes(analysis)],
         portion=portion_sentence(analysis),
         results=results,

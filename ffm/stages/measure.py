@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,16 @@ from ffm.instrument.session.instruments import PAGES, Instruments
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import Outcome, run_instrumented
-from ffm.results.documents.run import Driver, ExitStatus, HookOutcome, ProcessRecord, Run, working_directory
+from ffm.instrument.session.standard_input import read_input, require_input
+from ffm.results.documents.run import (
+    Driver,
+    ExitStatus,
+    HookOutcome,
+    ProcessRecord,
+    Run,
+    StandardInput,
+    working_directory,
+)
 from ffm.results.folder.identity import begin_run
 from ffm.results.folder.output import where_output
 from ffm.results.folder.paths import ResultsFolder
@@ -59,6 +69,8 @@ class Request:
     """How many seconds after the first recorded call the recording, and then the program, is ended; None for never."""
     leave: bool = False
     """Leave the program running then."""
+    stdin: Path | None = None
+    """The file that the program reads from its standard input; None if that is empty."""
     last_s: float | None = None
     """Keep only this many seconds at the end of the traced run; None for all of it."""
 
@@ -114,9 +126,8 @@ def measure(
     """
     request.folder.make()
     runs = begin_run(request.folder.root, stage, on)
-    folder = request.folder.fresh_recordings(stage)
-    search = _Search()
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    folder, search = request.folder.fresh_recordings(stage), _Search()
+    stdin, started = _described_input(request.stdin), datetime.now(UTC).isoformat(timespec="seconds")
     outcome = run_instrumented(
         request.command,
         Instruments(
@@ -136,14 +147,19 @@ def measure(
         ),
         output=request.folder.output(stage),
         timeout_s=request.timeout_s,
+        stdin=request.stdin,
     )
     recordings = _require_recordings(request, outcome, folder, stage)
-    run = _describe(stage, started, outcome, recordings, search.found, request)
+    run = _describe(stage, started, outcome, recordings, search.found, request, stdin)
     measured = measured_portion(portion, recordings, folder, request.command[0]) if outcome.ending.sound else None
     if measured is not None:
         measured = msgspec.structs.replace(measured, left=run.status.left or measured.left)
         run = msgspec.structs.replace(run, portion=measured, waiting_span_s=None)
     return Measurement(run, recordings, runs)
+
+
+def _described_input(file: Path | None) -> StandardInput | None:
+    return None if file is None else StandardInput(**dataclasses.asdict(read_input(file)))
 
 
 def _require_recordings(request: Request, outcome: Outcome, folder: Path, stage: str) -> list[Recording]:
@@ -171,6 +187,8 @@ def require_program(request: Request) -> None:
                 "the command as text. Call the program from a script that contains the argument, and measure that."
             ) from None
     resolve_program(request.command)
+    if request.stdin is not None:
+        require_input(request.stdin)
 
 
 def require_sound(run: Run, request: Request) -> None:
@@ -252,12 +270,14 @@ def _describe(
     recordings: list[Recording],
     found: dict[Path, WaitFunction],
     request: Request,
+    stdin: StandardInput | None,
 ) -> Run:
     driver_path = next((process.driver for process in outcome.processes if process.driver), None)
     hooks = next((process.hooks for process in outcome.processes if process.hooks), [])
     return Run(
         stage=stage,
         command=outcome.command,
+        stdin=stdin,
         working_directory=working_directory(),
         started=started,
         wall_s=outcome.wall_s,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ffm.errors import FfmError
 from ffm.instrument.session.portion import Asked, PortionError, read_duration, read_portion
+from ffm.instrument.session.standard_input import require_input
 from ffm.results.folder.paths import application_name, python_script
 from ffm.vgpu.paths import sample
 
@@ -29,6 +30,7 @@ NAMES = (
     "sample",
     "scheduler",
     "sites",
+    "stdin",
     "timeout",
     "watch",
     "window",
@@ -52,8 +54,8 @@ class Settings:
 
     command: list[str]
     files: list[str]
-    """What the results depend on: the program, and the script that it runs. If the program does not exist, `ffm stage`
-    says so in one sentence.
+    """What the results depend on: the program, the script that it runs, and what it reads from its standard input. If
+    the program does not exist, `ffm stage` says so in one sentence.
     """
     results: str
     """The folder."""
@@ -61,6 +63,8 @@ class Settings:
     """After how many seconds each run is stopped."""
     accepted_status: int
     """The exit code with which the program may end instead of 0."""
+    stdin: str
+    """The file that the program reads from its standard input in each run; empty for nothing."""
     memory_options: list[str]
     """Further options of stage 3."""
     sites: str
@@ -91,7 +95,8 @@ class Settings:
     def limits(self) -> list[str]:
         """Options of each run."""
         timeout = [] if self.timeout_s is None else ["--timeout", f"{self.timeout_s:g}"]
-        return timeout + (["--accept-status", str(self.accepted_status)] if self.accepted_status else [])
+        accepted = ["--accept-status", str(self.accepted_status)] if self.accepted_status else []
+        return timeout + accepted + ([f"--stdin={self.stdin}"] if self.stdin else [])
 
 
 def read_settings(given: Mapping[str, Any]) -> Settings:
@@ -111,12 +116,14 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
     if ordinary is None:
         raise SettingsError(f"ordinary_memory is yes or no, not {given['ordinary_memory']}.")
     sites = _text(given, "sites")
+    stdin = _stdin(given)
     return Settings(
         command,
-        _files(command),
+        _files(command, stdin),
         _results(given, command),
         _timeout(given),
         _accepted(given),
+        stdin,
         ["--watch", watch] * (watch != "pages") + ["--no-ordinary-memory"] * (not ordinary) + _limited(sites),
         sites,
         *_portion(given),
@@ -171,12 +178,22 @@ def _command(given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _files(command: list[str]) -> list[str]:
-    found = [file for file in (shutil.which(command[0]), python_script(command)) if file and Path(file).is_file()]
+def _stdin(given: Mapping[str, Any]) -> str:
+    file = _text(given, "stdin")
+    if file == "-":
+        raise SettingsError("stdin cannot be `-`, which is for `ffm run --stdin -`: name a file.")
+    if file:
+        require_input(Path(file))
+    return file
+
+
+def _files(command: list[str], stdin: str) -> list[str]:
+    named = (shutil.which(command[0]), python_script(command), stdin)
+    found = [file for file in named if file and Path(file).is_file()]
     for file in found:
         if set(file) & _BRACES:
             raise SettingsError(
-                f"Snakemake takes braces in names of files for wildcards, and {file} has some. Measure it through a "
+                f"Snakemake takes braces in names of files for wildcards, and {file} has some. Name it by a "
                 "symbolic link without them, or run the stages by hand (`ffm stage baseline -- ...`)."
             )
     return found

@@ -16,6 +16,7 @@ from ffm.results.documents.benefit import Benefit
 OUTCOME = Outcome(
     application="solver",
     command=["./solver"],
+    stdin="",
     runs=3,
     bare_s=1.0,
     corrected_s=0.9,

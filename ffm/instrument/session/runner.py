@@ -39,6 +39,7 @@ from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.session.program_end import ProgramEnd, await_end
+from ffm.instrument.session.standard_input import standard_input
 from ffm.whole_file import fresh_file
 
 COLLECTOR_FAILURES = {
@@ -106,7 +107,12 @@ class Outcome:
 
 
 def run_instrumented(
-    command: list[str], instruments: Instruments, *, output: Path, timeout_s: float | None = None
+    command: list[str],
+    instruments: Instruments,
+    *,
+    output: Path,
+    timeout_s: float | None = None,
+    stdin: Path | None = None,
 ) -> Outcome:
     """Run the program to its end, to the time limit, or as long as it is to be measured, with the instruments in place.
 
@@ -114,7 +120,8 @@ def run_instrumented(
     left running lives on however the run ends, unless ffm fails or the time limit is exceeded. A program that did not
     begin because the machine is too busy is started again.
 
-    The program's output goes to the file `output`. Recordings stay in `instruments.folder` however the run ends.
+    The program reads the file `stdin`, or nothing; its output goes to the file `output`. Recordings stay in
+    `instruments.folder` however the run ends.
 
     Raises:
         InstrumentError: The program cannot be started, Frida cannot attach to it, or how it ended is unknown.
@@ -127,12 +134,17 @@ def run_instrumented(
         )
     for _ in range(STARTS - 1):
         with suppress(UnresponsiveError):
-            return _run_once(command, resolved, instruments, output, timeout_s)
-    return _run_once(command, resolved, instruments, output, timeout_s)
+            return _run_once(command, resolved, instruments, output, timeout_s, stdin)
+    return _run_once(command, resolved, instruments, output, timeout_s, stdin)
 
 
 def _run_once(
-    command: list[str], resolved: Path, instruments: Instruments, output: Path, timeout_s: float | None
+    command: list[str],
+    resolved: Path,
+    instruments: Instruments,
+    output: Path,
+    timeout_s: float | None,
+    stdin: Path | None,
 ) -> Outcome:
     """Run the program as `run_instrumented` does, but start it once.
 
@@ -142,10 +154,11 @@ def _run_once(
     """
     run = _Run(instruments)
     cut = Cut(instruments.folder, run.ask_to_end, run.kill, run.leave if instruments.leave else None)
-    with run, Gate(run.instrument, home()) as gate, fresh_file(output) as sink, cut:
+    files = standard_input(stdin), fresh_file(output)
+    with run, Gate(run.instrument, home()) as gate, files[0] as source, files[1] as sink, cut:
         run.gate = gate
         began = time.monotonic()
-        program = run.start(command, resolved, sink)
+        program = run.start(command, resolved, source, sink)
         if instruments.lasting is not None:
             cut.after(instruments.lasting)
         end, timed_out = run.end_of(program, command[0], cut, timeout_s)
@@ -216,8 +229,12 @@ class _Run:
             os.close(self.leave)
             self.stop = -1
 
-    def start(self, command: list[str], resolved: Path, sink: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Start the program, which the gate holds before it runs code of its own; its output goes to `sink`."""
+    def start(
+        self, command: list[str], resolved: Path, source: IO[bytes] | int, sink: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        """Start the program, which the gate holds before it runs code of its own: it reads `source`, and writes to
+        `sink`.
+        """
         instruments = self._instruments
         try:
             program = subprocess.Popen(
@@ -229,6 +246,7 @@ class _Run:
                     marks.VARIABLE: str(instruments.folder.resolve()),
                     **told_of_marks(instruments),
                 },
+                stdin=source,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that the time limit can stop everything it started

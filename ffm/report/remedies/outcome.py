@@ -164,6 +164,8 @@ class Outcome:
 
     application: str
     command: list[str]
+    stdin: str
+    """The file that it read from its standard input; empty if it read none."""
     runs: int
     bare_s: float
     corrected_s: float
@@ -224,6 +226,7 @@ def outcome(
     return Outcome(
         application=document.application,
         command=command,
+        stdin="" if comparison.stdin is None else str(comparison.stdin),
         runs=len(comparison.bare),
         bare_s=comparison.bare_s,
         corrected_s=comparison.corrected_s,

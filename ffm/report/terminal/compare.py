@@ -18,6 +18,9 @@ def compare_lines(view: CompareView) -> Iterator[str]:
     if view.arguments:
         old, new = (shlex.join(words) or "none" for words in view.arguments)
         yield f"the programs had different arguments and may have done different work: {old} before, {new} after"
+    if view.inputs:
+        old, new = (file or "nothing" for file in view.inputs)
+        yield f"the programs read different input and may have done different work: {old} before, {new} after"
     yield summary(view)
     if view.estimated is not None:
         promise = view.estimated

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterator
 
+from ffm.report.commands import typed
 from ffm.report.numbers import size
 from ffm.report.remedies.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
 
@@ -18,7 +18,7 @@ SHOWN = 5
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """Yield the lines that show the outcome."""
-    yield f"{outcome.application}: {shlex.join(outcome.command)}"
+    yield f"{outcome.application}: {typed(outcome.command, outcome.stdin)}"
     yield f"  {outcome.runs} runs each, in turn; medians" if outcome.runs > 1 else "  one run each"
     yield ""
     yield f"  uncorrected {outcome.bare_s:9.3f} s"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ffm.report import not_measured, unproved
-from ffm.report.commands import command
+from ffm.report.commands import command, typed
 from ffm.report.names import cut_before_place, cut_middle
 from ffm.report.numbers import Scale, count, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section
@@ -57,7 +56,7 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = _head(view, scale)
     if view.command:
-        parts.append(paragraph(shlex.join(view.command), style="dim"))
+        parts.append(paragraph(typed(view.command, view.stdin), style="dim"))
     if unproved.recorded(view.origin):
         parts.append(paragraph(unproved.recorded(view.origin)))
     if view.portion:

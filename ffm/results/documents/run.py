@@ -85,6 +85,17 @@ class HookOutcome(Record, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class StandardInput(Record, frozen=True, kw_only=True):
+    """The file that was a run's standard input, so that others can be given the same."""
+
+    file: Argument
+    """Its absolute path."""
+    size: Count
+    """Bytes."""
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    """Of its content."""
+
+
 class Driver(Record, frozen=True, kw_only=True):
     """The GPU driver of a run, and its internal wait function as an offset from its load base."""
 
@@ -167,6 +178,8 @@ class Run(Record, frozen=True, kw_only=True):
     driver: Driver | None
     portion: Portion | None = None
     """What of it was measured; None for all."""
+    stdin: StandardInput | None = None
+    """What the program's standard input was; None if it was empty."""
 
     @property
     def sees_waits(self) -> bool:

@@ -31,6 +31,11 @@ class ResultsFolder:
         """Return the file with what the program wrote in a stage, or the `corrected` or `uncorrected` one did."""
         return self.root / f"{stage}.log"
 
+    @property
+    def standard_input(self) -> Path:
+        """The copy of what the program reads from its standard input, if that was no file."""
+        return self.root / "standard-input"
+
     def recordings(self, stage: str) -> Path:
         """Return the folder of a stage's raw recordings."""
         return self.root / "recordings" / stage

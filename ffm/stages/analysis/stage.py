@@ -98,6 +98,11 @@ def run_analysis(
         raise DocumentError(
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
+    if len({run.stdin and run.stdin.sha256 for run in runs if run is not None}) > 1:
+        raise DocumentError(
+            f"The program read different standard input in the runs in {folder.root}. Run all stages again with one "
+            "file."
+        )
     stages = {"baseline": baseline, "tracing": tracing, "memory": memory, "sync-use": sync_use}
     require_same_portion([tracing, memory, sync_use])
     on = begin_run(folder.root, "analysis", agreeing(folder.root, stages))
