@@ -23,12 +23,13 @@ from ffm.report.numbers import (
     shown_estimators,
 )
 
-NARROWEST = 80
+NARROWEST = 60
 """Columns that every screen may use. Narrower terminals wrap the lines themselves; no number is truncated."""
 
 GAP = 2
 INDENT = 2
-NARROWEST_FLEXIBLE = 12
+NARROWEST_FLEXIBLE = 16
+"""A flexible column with longer texts has at least so many columns, or a line of its own."""
 LONGEST_COMMAND = 32
 """Longest command, in columns, that has room for its meaning next to it."""
 
@@ -36,13 +37,15 @@ LONGEST_COMMAND = 32
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table. A flexible one gets the width that the others leave over. `cut` shortens its texts; if it is
-    `wrapped`, only words that are longer than a line.
+    `wrapped`, only words that are longer than a line. Where the width is not enough, flexible columns and those `below`
+    go on a second line of each row.
     """
 
     header: str
     right: bool = False
     flexible: bool = False
     wrapped: bool = False
+    below: bool = False
     style: str = ""
     cut: Callable[[str, int], str] = cut_middle
 
@@ -58,27 +61,63 @@ class Heading:
 def table(
     columns: Sequence[Column], rows: Sequence[Sequence[str] | Heading], width: int, *, indent: int = INDENT
 ) -> RenderableType:
-    """Lay out rows of text below headers; one column may be flexible. No line is broken or cut, however narrow the
-    terminal is.
-    """
-    cells = [row for row in rows if not isinstance(row, Heading)]
-    widths = [max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)]
-    taken = indent + GAP * (len(columns) - 1)
-    fixed = sum(size for size, column in zip(widths, columns, strict=True) if not column.flexible)
-    room = max(width - taken - fixed, NARROWEST_FLEXIBLE)
-    widths = [min(size, room) if column.flexible else size for size, column in zip(widths, columns, strict=True)]
-    headers = [column.header for column in columns]
-    lines = [_line(columns, headers, widths, indent, header=True)]
+    """Lay out rows of text below headers; one column may be flexible. Texts are cut or go on below, numbers never."""
+    widths = _widths(columns, rows)
+    flexible = [index for index, column in enumerate(columns) if column.flexible]
+    fixed = sum(size for index, size in enumerate(widths) if index not in flexible)
+    room = width - indent - GAP * (len(columns) - 1) - fixed
+    needed = max((min(widths[index], NARROWEST_FLEXIBLE) for index in flexible), default=0)
+    if flexible and room < needed:
+        return _in_two_lines(columns, rows, width, indent)
+    widths = [min(size, room) if index in flexible else size for index, size in enumerate(widths)]
+    lines = [_line(columns, [column.header for column in columns], widths, indent, header=True)]
     for row in rows:
         if isinstance(row, Heading):
-            words = " " * indent + row.words
-            lines.append(_whole(words + shorten(row.name, width - len(words)), style="dim"))
+            lines.append(_across(row, width, indent))
         else:
-            lines += [
-                _line(columns, cells_of_line, widths, indent, header=False)
-                for cells_of_line in _lines(columns, row, widths)
-            ]
+            lines += _row(columns, row, widths, indent)
     return Group(*lines)
+
+
+def _in_two_lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[str] | Heading], width: int, indent: int
+) -> RenderableType:
+    """Lay out each row in two lines: the numbers, then the texts."""
+    above = [index for index, column in enumerate(columns) if not (column.flexible or column.below)]
+    texts = [index for index in range(len(columns)) if index not in above]
+    numbers = [columns[index] for index in above]
+    widths = _widths(numbers, [row if isinstance(row, Heading) else [row[index] for index in above] for row in rows])
+    cut = next(columns[index] for index in texts if columns[index].flexible)
+    text = Column(
+        " and ".join(columns[index].header for index in texts), wrapped=cut.wrapped, flexible=True, cut=cut.cut
+    )
+    room = width - indent - INDENT
+    lines = [
+        _line(numbers, [column.header for column in numbers], widths, indent, header=True),
+        _line([text], [text.header], [room], indent + INDENT, header=True),
+    ]
+    for row in rows:
+        if isinstance(row, Heading):
+            lines.append(_across(row, width, indent))
+            continue
+        lines.append(_line(numbers, [row[index] for index in above], widths, indent, header=False))
+        lines += _row([text], [" ".join(row[index] for index in texts)], [room], indent + INDENT)
+    return Group(*lines)
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str] | Heading]) -> list[int]:
+    """Return how long the longest text of each column is."""
+    cells = [row for row in rows if not isinstance(row, Heading)]
+    return [max([len(column.header), *(len(row[index]) for row in cells)]) for index, column in enumerate(columns)]
+
+
+def _across(row: Heading, width: int, indent: int) -> Text:
+    words = " " * indent + row.words
+    return _whole(words + shorten(row.name, width - len(words)), style="dim")
+
+
+def _row(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], indent: int) -> list[Text]:
+    return [_line(columns, cells, widths, indent, header=False) for cells in _lines(columns, row, widths)]
 
 
 def _whole(text: str, style: str = "") -> Text:

@@ -66,7 +66,7 @@ def _shares(shares: list[Share], scale: Scale, width: int) -> RenderableType:
         Column("seconds", right=True),
         Column("of path", right=True),
         Column("kind", style="bold"),
-        Column("meaning", flexible=True),
+        Column("meaning", flexible=True, wrapped=True),
     ]
     rows = [
         [scale.seconds(share.seconds), percent(share.percent), share.name, MEANINGS[share.name]]

@@ -15,7 +15,7 @@ View = TypeVar("View")
 def print_screen(render: Callable[[View, int], RenderableType], view: View) -> None:
     """Print a view at the terminal's width; in a pipe, without colours and 80 columns wide or as COLUMNS says.
 
-    Tables need `NARROWEST` columns: on a narrower terminal, their lines wrap.
+    Screens need `NARROWEST` columns: on a narrower terminal, their lines wrap.
     """
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as capture:

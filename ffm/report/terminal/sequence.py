@@ -11,7 +11,6 @@ from ffm.report.numbers import Scale, count, plural, ranges
 from ffm.report.sequence import Operation, Reason, SequenceView
 from ffm.report.terminal.findings import conditions, finding_text
 from ffm.report.terminal.layout import (
-    NARROWEST,
     Column,
     Heading,
     bullet,
@@ -22,8 +21,8 @@ from ffm.report.terminal.layout import (
     table,
 )
 
-PLACE = 24
-"""Columns for file and line on the narrowest terminal."""
+USUAL, PLACE = 80, 24
+"""Columns of a terminal, and for file and line on such a one and on narrower ones."""
 
 _ISSUES = {("synchronization",): "sync", ("transfer",): "transfer", ("synchronization", "transfer"): "both"}
 """`both`: an unneeded transfer that also synchronizes."""
@@ -66,7 +65,7 @@ def _operations(view: SequenceView, scale: Scale, width: int) -> RenderableType:
     columns = [
         Column("#", right=True),
         Column("call", flexible=True),
-        Column("place"),
+        Column("place", below=True),
         Column("issue"),
         Column("count", right=True),
         Column("alone", right=True),
@@ -78,7 +77,7 @@ def _operations(view: SequenceView, scale: Scale, width: int) -> RenderableType:
         if operation.where.caller != caller:
             caller = operation.where.caller
             rows.append(Heading("in ", caller or "an unknown function"))
-        rows.append(_row(operation, view, scale, max(width - NARROWEST, 0) + PLACE))
+        rows.append(_row(operation, view, scale, max(width - USUAL, 0) + PLACE))
     return table(columns, rows, width)
 
 
