@@ -108,7 +108,7 @@ def _no_driver() -> Finding:
     return Finding(
         subject="driver",
         state=State.MISSING,
-        says=f"{NOT_FOUND}, or name it with --driver",
+        says=f"{NOT_FOUND}, or name it with --driver. `ffm demo` needs none: it measures a sample on a virtual GPU",
     )
 
 
