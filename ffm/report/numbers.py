@@ -187,6 +187,16 @@ def plural(value: int, noun: str) -> str:
     return f"{value:,} {noun}" + ("" if value == 1 else "s")
 
 
+def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all shows") -> str:
+    """Return how many rows `Scale.shows` left out, and why: replay goes by the upper end of a saving's interval."""
+    they = "it saves" if number == 1 else "they save"
+    less = f"less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
+    why = f"{they} {less}"
+    if estimator == "replay":
+        why = f"even at most {why}, beyond the {100 * VARIES:.0f} % by which any two runs differ"
+    return f"{plural(number, noun)} hidden ({shown_by}): {why}"
+
+
 def size(value: int) -> str:
     """Bytes with a binary prefix: `1.50 MiB`."""
     amount = float(value)

@@ -126,7 +126,7 @@ def test_changes_that_are_all_hidden_are_counted() -> None:
     analysis = sample_analysis()
     page = _breaking(html(analysis, remedies=replace(remedies_view(analysis, show_all=True), remedies=[], hidden=2)))
     assert "<h2>What to change</h2>" in page
-    assert "2 below 0.1 % of the run hidden" in page.partition("<h2>What to change</h2>")[2]
+    assert "2 places hidden (" in page.partition("<h2>What to change</h2>")[2]
 
 
 def test_nothing_found_is_said() -> None:

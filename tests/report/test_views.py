@@ -104,7 +104,7 @@ def test_a_wait_covered_by_a_later_call_of_the_same_site_is_not_conditional_on_i
     page = html(changed, "carry", None)
     for shown in (" ".join(text_of(render_site(site(changed, 1))).split()), " ".join(page.split())):
         assert "is first used after a later call here, which also waits for it: the last of these calls must" in shown
-    assert "as long as this stays" not in text_of(render_site(site(changed, 1)))
+    assert "which must then stay" not in text_of(render_site(site(changed, 1)))
 
 
 def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:
@@ -120,7 +120,10 @@ def test_waits_for_timing_that_cost_little_are_counted_or_where_all_do_left_out(
     analysis = sample_analysis()  # of 1,000 s; any two runs differ by 1 %
     some = msgspec.structs.replace(analysis, timing=[timing_wait(1.0), timing_wait(0.5, 10.9), timing_wait(0.5, 11.1)])
     none = msgspec.structs.replace(analysis, timing=[timing_wait(0.5)])
-    for one, shown, hidden, more in ((some, 2, 1, "1 place below 0.10 % of the run hidden"), (none, 0, 1, "")):
+    for one, shown, hidden, more in (
+        (some, 2, 1, "1 place hidden (--all shows): even at most it saves less than 0.10 % of the run, beyond the 1 %"),
+        (none, 0, 1, ""),
+    ):
         view, remedies = overview(one), remedies_view(one)
         assert (len(view.timing), view.timing_hidden) == (shown, hidden)
         assert (len(remedies.timing), remedies.timing_hidden) == (shown, hidden)
@@ -143,7 +146,7 @@ def test_the_first_screen_counts_rows_where_all_are_hidden() -> None:
     small = [msgspec.structs.replace(one, benefit=benefit(1e-9, 1e-9)) for one in analysis.folds]
     view = overview(msgspec.structs.replace(analysis, folds=small))
     folds = text_of(render_first_screen(view)).partition("Folds")[2].partition("Sequences")[0]
-    assert f"{len(small)} rows below 0.10 % hidden" in folds
+    assert f"{len(small)} rows hidden (--all shows): they save less than 0.10 % of the run" in folds
     assert "none" not in folds
 
 
@@ -225,9 +228,9 @@ def test_a_function_stays_in_a_fold_whose_sites_are_all_too_small_for_a_row() ->
     )
     view = fold(analysis, "cudaFree")
     assert ([(one.name, one.sites) for one in view.parts], view.hidden) == ([("doALS", [])], 2)
-    assert "2 sites below 0.10 % of the run hidden" in text_of(render_fold(view))
+    assert "2 sites hidden (--all shows)" in text_of(render_fold(view))
     none = msgspec.structs.replace(analysis, folds=[msgspec.structs.replace(free, parts=[free.parts[0]])])
-    assert "1 site below 0.10 % of the run hidden" in text_of(render_fold(fold(none, "cudaFree")))
+    assert "1 site hidden (--all shows)" in text_of(render_fold(fold(none, "cudaFree")))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -27,6 +28,7 @@ from ffm.report.numbers import (
     Estimator,
     Scale,
     count,
+    hidden_rows,
     percent,
     plural,
     ranges,
@@ -101,7 +103,7 @@ def html(
         seconds=scale.seconds, share=scale.share, percent=percent, count=count, bytes=size, ranges=ranges
     )
     environment.filters.update(shorten=shorten, cut=cut_middle, plural=plural, saving=scale.describe, words=shlex.join)
-    environment.filters.update(command=lambda words: command(words, results), code=_code)
+    environment.filters.update(command=partial(command, results=results), hidden=_hidden(results), code=_code)
     view = overview(analysis, estimator, show_all=show_all, results=results)
     sequences = [
         DrawnSequence(sequence(analysis, number, estimator), sequence_picture(analysis, number, estimator))
@@ -152,6 +154,11 @@ def _unbroken(value: object) -> object:
         return value
     text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", value)
     return Markup(text) if isinstance(value, Markup) else text
+
+
+def _hidden(results: str) -> Callable[[int, str, Estimator], str]:
+    """Return the filter that says how many rows are hidden."""
+    return partial(hidden_rows, shown_by=f"`{command('report --all --html FILE', results)}` shows")
 
 
 def _code(text: str) -> Markup:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ffm.report.commands import command
 from ffm.report.fold import FoldSite, FoldView, Part
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Saving, Scale, count, percent, plural
+from ffm.report.numbers import Saving, Scale, count, hidden_rows, plural
 from ffm.report.terminal.findings import conditions, finding_text
 from ffm.report.terminal.layout import (
     Column,
@@ -41,8 +41,7 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
     if rows:
         parts.append(table(columns, rows, width))
     if view.hidden:
-        limit = percent(HIDDEN_BELOW_PERCENT)
-        parts.append(paragraph(f"{plural(view.hidden, 'site')} below {limit} of the run hidden (--all shows)"))
+        parts.append(paragraph(hidden_rows(view.hidden, "site", view.estimator)))
     sites = _sites(view.parts)
     if any(site.findings for site in sites):
         parts.append(heading("Why"))

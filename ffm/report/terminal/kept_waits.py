@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 
 from ffm.report import ordering, sharing, timing
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, percent, plural
+from ffm.report.numbers import Scale, hidden_rows
 from ffm.report.overview import Overview
 from ffm.report.python import fetching
 from ffm.report.remedies.view import RemediesView
@@ -38,6 +38,5 @@ def waits_section(title: str, waits: list[str], advice: str, hidden: int, most: 
     if len(waits[:most]) < len(waits):
         parts.append(paragraph(f"and {len(waits) - len(waits[:most])} more"))
     if hidden:
-        limit = percent(HIDDEN_BELOW_PERCENT)
-        parts.append(paragraph(f"{plural(hidden, 'place')} below {limit} of the run hidden (--all shows)"))
+        parts.append(paragraph(hidden_rows(hidden, "place", "replay")))
     return [*parts, paragraph(advice)]

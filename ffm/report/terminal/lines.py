@@ -8,7 +8,7 @@ from rich.text import Text
 from ffm.report.commands import command
 from ffm.report.lines import LinesView
 from ffm.report.names import cut_behind_place
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale, count, percent, plural
+from ffm.report.numbers import Scale, count, hidden_rows
 from ffm.report.terminal.layout import (
     Column,
     all_fixed,
@@ -56,8 +56,7 @@ def render_lines(view: LinesView, width: int = 80) -> RenderableType:
         ]
         parts.append(table(columns, rows, width))
     if view.hidden:
-        limit = percent(HIDDEN_BELOW_PERCENT)
-        parts.append(paragraph(f"{plural(view.hidden, 'line')} below {limit} hidden (--all shows)"))
+        parts.append(paragraph(hidden_rows(view.hidden, "line", view.estimator)))
     if view.everything is not None:
         parts += [Text(), recoverable("All problems together", scale, view.everything, view.estimator)]
     if view.lines:

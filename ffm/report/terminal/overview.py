@@ -11,7 +11,7 @@ from rich.text import Text
 from ffm.report import not_measured, unproved
 from ffm.report.commands import command, typed
 from ffm.report.names import cut_before_place, cut_middle
-from ffm.report.numbers import Scale, count, percent, plural
+from ffm.report.numbers import Scale, count, hidden_rows, percent, plural
 from ffm.report.overview import Overview, PartialDownload, Row, Section
 from ffm.report.terminal.kept_waits import costly_waits, waits_section
 from ffm.report.terminal.layout import (
@@ -158,8 +158,8 @@ def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
     if len(view.unproved) > most:
         parts.append(paragraph(f"and {len(view.unproved) - most} more"))
     if view.unproved_hidden:
-        limit = percent(view.hidden_below_percent)
-        parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} below {limit} hidden (--all shows)"))
+        less = f"less than {percent(view.hidden_below_percent)} of the run even at most"
+        parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} hidden (--all shows) that would save {less}"))
     parts.append(paragraph(unproved.advice(view.origin, shown=shown)))
     return parts
 
@@ -192,8 +192,7 @@ def _section(section: Section, shape: Shape, view: Overview, scale: Scale, width
     elif not section.hidden:
         parts.append(paragraph("none"))
     if section.hidden:
-        limit = percent(view.hidden_below_percent)
-        parts.append(paragraph(f"{plural(section.hidden, 'row')} below {limit} hidden (--all shows)"))
+        parts.append(paragraph(hidden_rows(section.hidden, "row", view.estimator)))
     return parts
 
 
