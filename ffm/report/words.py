@@ -6,7 +6,7 @@ from ffm.results.vocabulary import Because
 
 WORDS = {
     Because.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
-    Because.LATER_COVERS: "what it protects is first used after a later synchronization, which must then stay",
+    Because.LATER_COVERS: "what it protects is first used after a later wait for the same work, which must then stay",
     Because.RESULT_USED: "the CPU uses a result of the work that it waits for",
     Because.RESULT_USED_UNSEEN: "the CPU used a result after every wait here that was watched; these were not watched",
     Because.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",

@@ -31,6 +31,11 @@ class Place:
     def __str__(self) -> str:
         return f"{self.call} {self.place} (site {self.site})"
 
+    @property
+    def wait(self) -> str:
+        """Its wait: calls such as `cudaFree` do not show by their name that they wait."""
+        return str(self) if "ynchronize" in self.call else f"the one inside {self}"
+
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:

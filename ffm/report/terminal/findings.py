@@ -12,13 +12,13 @@ from ffm.results.places import Place
 
 
 def finding_text(finding: Finding) -> str:
-    """`unnecessary synchronization (50 of 50 occurrences): reason; keep cudaMemcpy als.cu:994 (site 9)`."""
+    """`unnecessary synchronization (50 of 50 occurrences): reason: the one inside cudaFree als.cu:994 (site 9)`."""
     text = (
         f"{finding.verdict} {finding.issue} ({count(finding.occurrences)} of {count(finding.of)} occurrences)"
         f": {finding.reason}"
     )
     if finding.keep is not None and not finding.itself:
-        text += f"; as long as this stays: {finding.keep}"
+        text += f": {finding.keep.wait}"
     if finding.first is not None:
         text += f"; first transferred by {finding.first}"
     return text
@@ -33,10 +33,10 @@ def conditions(keep: list[Place], numbered: dict[int, int]) -> list[RenderableTy
     if not keep:
         return []
     return [
-        heading("Conditions: conditionally unnecessary as long as these synchronizations stay"),
+        heading("Conditions: conditionally unnecessary as long as these waits stay"),
         *(
             bullet(
-                f"{where} in {shorten(where.caller or 'an unknown function', 60)}"
+                f"{where.wait}, in {shorten(where.caller or 'an unknown function', 60)}"
                 + (f": operation {numbered[where.site]} above" if where.site in numbered else "")
             )
             for where in keep

@@ -10,7 +10,7 @@ from rich.text import Text
 from ffm.model.groups.names import starts_a_thread
 from ffm.report.commands import command
 from ffm.report.names import shorten
-from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Scale, count, percent, plural
+from ffm.report.numbers import Estimator, Scale, count, hidden_rows, plural
 from ffm.report.remedies.view import OWN_LINE, RemediesView, RemedyPlace, RemedyView
 from ffm.report.terminal.kept_waits import costly_waits
 from ffm.report.terminal.layout import INDENT, all_fixed, bullet, following, heading, paragraph, typed
@@ -38,10 +38,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
         parts.append(paragraph(view.nothing))
     if view.hidden:
         parts.append(Text())
-        limit = percent(HIDDEN_BELOW_PERCENT)
-        parts.append(
-            paragraph(f"{plural(view.hidden, 'place')} to change below {limit} of the run hidden (--all shows)")
-        )
+        parts.append(paragraph(hidden_rows(view.hidden, "place", view.estimator)))
     parts += costly_waits(view, scale)
     if view.remedies:
         first = view.remedies[0].where.site
@@ -88,7 +85,7 @@ def _remedy(
         paragraph(f"{saved}; {count(remedy.occurrences)} of {count(remedy.of)} calls are affected"),
     ]
     parts += instructions
-    parts += [paragraph(f"keep: {kept}") for kept in remedy.keep if kept.site != remedy.where.site]
+    parts += [paragraph(f"keep the wait: {kept.wait}") for kept in remedy.keep if kept.site != remedy.where.site]
     if remedy.automatic:
         options = " ".join(remedy.automatic)
         applied = command(f"apply-remedy {options} --site {remedy.where.site}", results)
