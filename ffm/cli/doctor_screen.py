@@ -40,7 +40,7 @@ def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> Non
         console.print("Programs can be measured on this machine.", style="green")
     else:
         missing = [finding.subject for finding in diagnosis.findings if finding.state is State.MISSING]
-        console.print(f"Nothing can be measured: see {', '.join(missing)}.", style="bold red")
+        console.print(f"Nothing can be measured on this machine: see {', '.join(missing)} above.", style="bold red")
 
 
 def _print_hooks(examination: Examination, console: Console) -> None:

@@ -134,11 +134,13 @@ def _of_driver(found: Examination) -> list[Finding]:
 
 
 def _of_device(found: Examination) -> Finding:
+    advice = "see whether `nvidia-smi` lists one, and whether a container was given it. `ffm demo` needs none"
     if found.initialised != 0:
-        error = f" ({found.initialisation_error})" if found.initialisation_error else ""
-        return Finding(subject="GPU", state=State.MISSING, says=f"cuInit returns {found.initialised}{error}")
+        error = f", {found.initialisation_error}" if found.initialisation_error else ""
+        says = f"the driver cannot use a GPU (cuInit returns {found.initialised}{error}): {advice}"
+        return Finding(subject="GPU", state=State.MISSING, says=says)
     if found.compute_capability is None:
-        return Finding(subject="GPU", state=State.MISSING, says="the driver finds no GPU")
+        return Finding(subject="GPU", state=State.MISSING, says=f"the driver finds no GPU: {advice}")
     major, minor = found.compute_capability
     return Finding(
         subject="GPU", state=State.GOOD, says=f"{found.device}, compute capability {major}.{minor} (sm_{major}{minor})"
@@ -148,7 +150,7 @@ def _of_device(found: Examination) -> Finding:
 def _of_hooks(found: Examination) -> Finding:
     groups = {how: len(hooks) for how, hooks in found.by_outcome().items()}
     counts = ", ".join(f"{count} {how}" for how, count in sorted(groups.items(), key=lambda group: -group[1]))
-    says = f"{len(found.hooks)} functions: {counts}"
+    says = f"{len(found.hooks)} functions of the driver, by how they can be observed: {counts}"
     lost = found.unhooked
     if not found.hooks or any(hook.essential for hook in lost):
         return Finding(subject="hooks", state=State.MISSING, says=says)
@@ -161,7 +163,7 @@ def _of_wait_function(found: WaitFunction | None) -> Finding:
         return Finding(
             subject=subject,
             state=State.LIMITED,
-            says="not searched for yet in this build: `ffm doctor --probe` does that, and so does the first "
+            says="not searched for yet in this driver: `ffm doctor --probe` does that, and so does the first "
             "measurement",
         )
     if found.offset is None:
@@ -174,7 +176,8 @@ def _of_wait_function(found: WaitFunction | None) -> Finding:
     where = " and ".join(f"{offset:#x}" for offset in found.offsets)
     idle = f"; {', '.join(found.calls_that_did_not_wait)} did not wait" if found.calls_that_did_not_wait else ""
     busy = found.occupied_by.replace("_", " ")
-    says = f"at {where}; checked with {_grouped(found.waiting_calls)} on a GPU kept busy by a {busy}{idle}"
+    checked = f"checked with {_grouped(found.waiting_calls)} on a GPU kept busy by a {busy}{idle}"
+    says = f"all waits for the GPU end at {where} in the driver; {checked}"
     limits = [
         *(f"{name} waits in its own code" for name in found.own_code),
         *(f"{name} waits elsewhere, which is not observed" for name in found.uncovered_calls),

@@ -52,7 +52,7 @@ def _compiled_parts() -> Check:
         except (InstrumentError, OSError) as error:
             return Check("compiled parts", False, str(error))
         found.append(name)
-    return Check("compiled parts", True, ", ".join(found))
+    return Check("compiled parts", True, f"complete: {', '.join(found)}")
 
 
 def _frida() -> Check:
@@ -82,8 +82,8 @@ def check_tracing() -> Check:
     if refused:
         advice = "allow ptrace in the container (--cap-add=SYS_PTRACE), or run ffm outside it"
         return Check("ptrace", False, f"this process may not trace others ({refused}): {advice}")
-    allowed = ", which lets ffm trace the programs that it starts" if scope == 1 and not capable else ""
-    return Check("ptrace", True, where + allowed + (", and we have CAP_SYS_PTRACE" if capable else ""))
+    privileged = ", and ffm has CAP_SYS_PTRACE" if capable else ""
+    return Check("ptrace", True, f"ffm may trace the programs that it starts ({where}{privileged})")
 
 
 def _refused() -> str:
