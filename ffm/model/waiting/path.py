@@ -172,6 +172,13 @@ def time_by_owner(
     timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
 ) -> NDArray[np.int64]:
     """Return the nanoseconds of stretches by owner; shape (owners,)."""
+    return np.asarray(time_by_part_of_owner(timeline, work, graph, stretches, owners).sum(axis=0), np.int64)
+
+
+def time_by_part_of_owner(
+    timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
+) -> NDArray[np.int64]:
+    """Return the nanoseconds of stretches by `Part` and by who owns them; shape (parts, owners)."""
     return _tallied(timeline, work, graph, stretches, owners).owner
 
 
@@ -180,7 +187,7 @@ def _tallied(
 ) -> path_kernels.Sums:
     """Add up how long the pieces of stretches are; pieces of a long run never lie in memory together."""
     begins = _begins(timeline, work)
-    sums = path_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros(owners.count, np.int64))
+    sums = path_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros((len(Part), owners.count), np.int64))
     run(
         path_kernels.tally,
         len(timeline),

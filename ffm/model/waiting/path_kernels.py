@@ -107,7 +107,7 @@ class Sums(NamedTuple):
     part: Columns
     """By part and, last, the GPU's work on transfers."""
     owner: Columns
-    """By owner; empty if they are not asked for."""
+    """By part and owner; without owners if they are not asked for."""
 
 
 @inlined
@@ -366,16 +366,16 @@ def count(pieces: Pieces, found: int, of: Owners, sums: Sums) -> None:
         lasting = pieces.end[piece] - pieces.begin[piece]
         on_transfer = part == GPU and of.kind[row] == TRANSFER
         sums.part[index(len(sums.part) - 1 if on_transfer else part)] += lasting
-        if len(sums.owner) == 0:
+        if sums.owner.shape[1] == 0:
             continue
         if part == GPU:
-            sums.owner[index(of.gpu[row])] += lasting
+            sums.owner[part, index(of.gpu[row])] += lasting
         elif part == WORK:
-            sums.owner[index(of.after[row])] += lasting
+            sums.owner[part, index(of.after[row])] += lasting
         elif part == START:
-            sums.owner[of.before] += lasting
+            sums.owner[part, of.before] += lasting
         else:
-            sums.owner[index(of.call[row])] += lasting
+            sums.owner[part, index(of.call[row])] += lasting
 
 
 def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:

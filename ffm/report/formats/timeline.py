@@ -17,7 +17,7 @@ from ffm.model.waiting.path import Part
 from ffm.report.waiting.rows import region_title
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
-from ffm.results.waiting.run_path import RunPath, run_path
+from ffm.results.waiting.run_path import RunPath, run_path, stored_waiting
 
 MOST_SPANS = 8_000
 """Spans of all lanes, about: some 300 kB."""
@@ -93,7 +93,7 @@ def timeline_data(results: Results) -> TimelineData | None:
     if results.work is None or not len(results.timeline):
         return None
     run = run_path(results)
-    found = find_regions(results.document, run)
+    found = find_regions(results.document, run, stored_waiting(results).regions)
     threads = len(run.work.process_of_thread)
     origin = int(run.path.begin[0]) if len(run.path.begin) else 0
     length = max(run.path.length, 1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from ffm.errors import FfmError
 from ffm.model.waiting.path import Part
 from ffm.report.commands import command
@@ -92,8 +90,7 @@ def region_view(results: Results, wanted: str, words: str = "") -> RegionView:
     region = waiting.regions[number]
     run = run_path(results)
     found = find_regions(document, run, waiting.regions)
-    lasting = (run.path.end - run.path.begin) / _NS * found.shares_of_pieces(number, run.path)
-    seconds = np.bincount(run.path.part, weights=lasting, minlength=max(Part) + 1)
+    seconds = found.seconds_by_part(number, run)
     return RegionView(
         application=document.application,
         wall_s=document.wall_s,
