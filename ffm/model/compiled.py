@@ -25,6 +25,9 @@ _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 """How kernels are compiled: to release the interpreter lock, and not to be called from C."""
 
 
+BUILT = "built_for_kernels"
+"""The attribute of functions in place of which kernels call others: what makes these."""
+
 MOST_INDEX = (1 << 62) - 1
 """No place in a column is greater."""
 
@@ -52,6 +55,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return the compiled form of a kernel, which is kept on disk between runs."""
     import numba
 
+    if hasattr(kernel, BUILT):
+        return getattr(kernel, BUILT)()  # type: ignore[no-any-return]
     keep = may_keep(kernel, numba.config)
     assert isinstance(kernel, FunctionType)
     named = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
@@ -111,6 +116,17 @@ def inlined(function: Function) -> Function:
     """Mark such a function that allocates or returns arrays."""
     setattr(function, INNER, {"inline": "always"})
     return function
+
+
+def built(build: Callable[[], Any]) -> Callable[[Function], Function]:
+    """Mark a function in place of which kernels call another one, which `build` makes."""
+
+    def mark(function: Function) -> Function:
+        setattr(function, INNER, {})
+        setattr(function, BUILT, build)
+        return function
+
+    return mark
 
 
 @inlined

@@ -23,9 +23,17 @@ def row_at(order: Columns, place: int) -> int:
 
 
 @inner
+def is_lone(trace: Any) -> bool:
+    """Return whether a run has one thread, so that no column needs to tell which; `trace` has the columns of `Timeline`
+    and `DeviceWork`.
+    """
+    return len(trace.thread) == 0
+
+
+@inner
 def thread_of(trace: Any, row: int) -> int:
-    """Return the thread of a row; `trace` has the columns of `Timeline` and `DeviceWork`."""
-    return index(trace.thread[row])
+    """Return the thread of a row."""
+    return 0 if is_lone(trace) else index(trace.thread[row])
 
 
 @inner

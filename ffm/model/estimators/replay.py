@@ -68,6 +68,7 @@ from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
 from ffm.model.estimators.run_end import RunEnd
+from ffm.model.estimators.simulation.lone import is_of_one_thread, replay_lone
 from ffm.model.estimators.simulation.passes import replay_group
 from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace, at_the_start
 from ffm.model.estimators.stretches import Course, Stretches
@@ -458,10 +459,11 @@ class Replay:
             self._late.limit_ns,
         )
         rows = 4 * self._expected * visits // len(course.ends)
+        simulate = replay_lone if is_of_one_thread(trace, self._family) else replay_group
         state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
 
         def visit(part: Fix, until: int) -> None:
-            run(replay_group, rows, trace, gpu, self._family, part, manner, probes, state, until)
+            run(simulate, rows, trace, gpu, self._family, part, manner, probes, state, until)
 
         if len(course.fix.members) or len(probes.time):
             course.follow(way, state, visit, self._reach(way, times) if course.digests else 0)

@@ -35,7 +35,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
 )
 from ffm.model.thread_relations_kernels import Family
-from ffm.model.visits import process_of, row_at, thread_of
+from ffm.model.visits import is_lone, process_of, row_at, thread_of
 
 
 def replay_group(
@@ -47,10 +47,23 @@ def replay_group(
     before. At the end, `state.early` is the nanoseconds by which each thread ends earlier. The rules are those of
     `ffm.model.estimators.replay`.
     """
+    visit_rows(trace, times, family, fix, manner, probes, state, until)
+    if until == len(trace.start):
+        for thread in range(len(state.early)):
+            go_on_together(state, trace, family.encounters, probes.wait, thread)
+        wait_at_the_end(state)
+
+
+@inner
+def visit_rows(
+    trace: Trace, times: Gpu, family: Family, fix: Fix, manner: Manner, probes: Probes, state: State, until: int
+) -> None:
+    """Simulate the rows from where the last part of the run ended up to a place in the order of rows."""
     order, members, locks, encounters = trace.order, fix.members, family.locks, family.encounters
     probed, starts, waits = probes.time, probes.start, probes.wait
-    timed, kept, related = len(probed) > 0, len(starts) > 0, trace.related
-    early, reached, rows = state.early, state.reached, len(trace.thread)
+    timed, kept, related, lone = len(probed) > 0, len(starts) > 0, trace.related, is_lone(trace)
+    met = not lone and encounters.total > 0
+    early, reached, rows = state.early, state.reached, len(trace.start)
     entry = member = child = 0  # the next of the entries of encounters, of the changed rows, of the joined threads
     wait = free = 0  # the next of the waits for other threads, by where they end and by where these let go
     place, fresh = int(reached[0]), reached[1] != 0
@@ -60,11 +73,11 @@ def replay_group(
     while place < until:
         row = row_at(order, place)
         thread = thread_of(trace, row)
-        if encounters.total > 0:
+        if met:
             go_on_together(state, trace, encounters, waits, thread)
         if related:
             run_in_turn(state, trace, row)
-        if related or family.joined[thread] >= 0:
+        if related or (not lone and family.joined[thread] >= 0):
             child = meet_threads(state, trace, family, manner.strict, place, child)
         less = int(probed[row]) if timed else 0
         if related:
@@ -78,13 +91,14 @@ def replay_group(
         state.touched[thread] |= changed
         change = change_of(trace, fix, manner, row, changed)
         begun = begin(state, trace, times, row)
-        if encounters.total > 0:
+        if met:
             begun = follow(state, trace, encounters, entry, place, begun)
         now = call(state, trace, times, fix, manner, change, row, begun)
         early[thread] = trace.start[row] + trace.duration[row] - now
-        if encounters.total > 0:
+        if met:
             entry = come(state, trace, encounters, change, entry, place, begun, now)
-        free = let_go_on(state, trace, locks, probed, place, free)
+        if not lone:
+            free = let_go_on(state, trace, locks, probed, place, free)
         if kept:
             starts[row] = begun
             waits[row] = max(now - begun - change.own, 0)
@@ -94,10 +108,6 @@ def replay_group(
             member = next_member(members, member, place)
             place = max(place, members[member]) if member < len(members) else rows
     reached[0], reached[1] = min(place, until), fresh
-    if until == rows:
-        for thread in range(len(early)):
-            go_on_together(state, trace, encounters, waits, thread)
-        wait_at_the_end(state)
 
 
 @inner
@@ -171,7 +181,7 @@ def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: in
     """Return whether the process runs as measured from a place on, after this row, but for being early."""
     thread = thread_of(trace, row)
     process, early = process_of(trace, row), state.early[thread]
-    if state.moved_until[thread] >= 0 or place >= len(trace.thread):
+    if state.moved_until[thread] >= 0 or place >= len(trace.start):
         return False
     following = row_at(trace.order, place)
     if process_of(trace, following) != process:

@@ -12,7 +12,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.visits import process_of, thread_of
+from ffm.model.visits import is_lone, process_of, thread_of
 
 NEVER_OVER = 1 << 62
 """Nanoseconds."""
@@ -136,7 +136,7 @@ def remove_wait(
         removed.latency[thread] = max(removed.latency[thread], min(beyond, trace.wait[row]))
         removed.ended[thread] = trace.start[row] + trace.duration[row]
         process = process_of(trace, row)
-        last = state.removed_last[process]
+        last = 0 if is_lone(trace) else state.removed_last[process]
         if last < 0 or done >= removed.over[last]:
             state.removed_last[process] = thread
 
@@ -159,6 +159,8 @@ def wait_again(
         until += int(state.late.by[thread])
     now = max(now, until)
     # A wait that began before another thread's was over has itself shown when the work was done.
+    if is_lone(trace):
+        return now
     other = state.removed_last[process_of(trace, row)]
     if other >= 0 and other != thread and trace.start[row] >= state.removed.ended[other]:
         now = max(now, take_up(state, trace, manner, row, other, arrived, target, scope))
