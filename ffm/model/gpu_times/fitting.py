@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import kernels, overtaken_waits
+from ffm.model.gpu_times import kernels, lone_fit, overtaken_waits
 from ffm.model.gpu_times.simulated_gpu import Trace
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
 from ffm.model.grouping import parts
@@ -57,10 +57,11 @@ def fit_times(
     shown = np.empty(0, np.int64)
     if work.processes < len(work.process_of_thread):
         shown = run(overtaken_waits.waits_shown, len(timeline), trace)
+    fit = lone_fit.fit_lone if lone_fit.is_of_one_device(trace) else kernels.fit
     # Waits shorten earlier work: the second pass sees from the beginning when it is done.
     for _ in range(2):
         explained, waited = run(
-            kernels.fit,
+            fit,
             len(timeline),
             trace,
             kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown),

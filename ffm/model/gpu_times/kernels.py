@@ -19,6 +19,7 @@ from ffm.model.gpu_times.simulated_gpu import (
     Trace,
     at_the_start,
     await_other,
+    device_of,
     end_of_event,
     enqueue,
     is_legacy,
@@ -87,7 +88,12 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
 
     Returns the nanoseconds of waiting that the GPU's work explains, and those of all waiting.
     """
-    state = at_the_start(trace)
+    return fit_rows(trace, rules, fitted, at_the_start(trace))
+
+
+@inner
+def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[int, int]:
+    """Do so with the state before the first row."""
     explained = 0
     waited = 0
     order, action, start, duration, wait = trace.order, trace.action, trace.start, trace.duration, trace.wait
@@ -144,7 +150,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     if for_event:
         target = end_of_event(state, trace, fitted.gpu, trace.event[row])
     elif trace.action[row] == WAIT_CONTEXT:
-        target = latest(state.streams, trace.gpu_of_stream[lane]) if lane >= 0 else latest_of(state, trace, process)
+        target = latest(state.streams, device_of(trace, lane)) if lane >= 0 else latest_of(state, trace, process)
     else:
         target = ordered_of(state, trace, process) if is_legacy(trace, row) else state.over[lane]
     limit = seen if blocks else after
@@ -234,7 +240,7 @@ def last_of_all(state: State, trace: Trace, process: int, waited: int) -> int:
     """Return the stream whose work a wait for everything, or for the device of the stream `waited`, waited for: the one
     that got work last, unless something has waited for that before; then the one whose work is over last, or -1.
     """
-    newest = int(state.last_anywhere[process] if waited < 0 else state.last_here[trace.gpu_of_stream[waited]])
+    newest = int(state.last_anywhere[process] if waited < 0 else state.last_here[device_of(trace, waited)])
     if newest < 0 or state.queues.last[newest] >= 0:
         return newest
     found = -1

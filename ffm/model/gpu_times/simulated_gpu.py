@@ -109,9 +109,15 @@ def is_legacy(trace: Trace, row: int) -> bool:
 
 
 @inner
+def device_of(trace: Trace, stream: int) -> int:
+    """Return the device of a stream; if there is only one device, no column needs to tell."""
+    return index(trace.gpu_of_stream[stream]) if len(trace.gpu_of_stream) > 0 else 0
+
+
+@inner
 def gpu_of(trace: Trace, process: int, stream: int) -> int:
     """Return the device of a stream; the first of the process for work of no known stream."""
-    return index(trace.gpu_of_stream[stream] if stream >= 0 else trace.first_gpu[process])
+    return device_of(trace, stream) if stream >= 0 else index(trace.first_gpu[process])
 
 
 @inner
@@ -216,7 +222,7 @@ def waited_gpus(trace: Trace, process: int, stream: int) -> range:
     the process.
     """
     if stream >= 0:
-        return range(trace.gpu_of_stream[stream], trace.gpu_of_stream[stream] + 1)
+        return range(device_of(trace, stream), device_of(trace, stream) + 1)
     return range(trace.first_gpu[process], trace.first_gpu[process + 1])
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulator import SYNC, Call, Member, traced, traced_together
 
 from ffm.model.device import Action, DeviceWork
-from ffm.model.gpu_times import kernels
+from ffm.model.gpu_times import kernels, lone_fit
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.queues import advance, append, begun_at, cut_from, is_pending, queues_of, write_all_down
 from ffm.model.gpu_times.simulated_gpu import State, Trace
@@ -172,6 +172,7 @@ def most_reads(
         counting.append(Counting(state.queues.before))
         return state._replace(queues=state.queues._replace(before=counting[-1]))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(kernels, "at_the_start", counted)
+    for module in (kernels, lone_fit):
+        monkeypatch.setattr(module, "at_the_start", counted)
     infer_gpu_times(timeline, dataclasses.replace(work, measured=np.where(gpu > 0, gpu * slower, -1)))
     return max(column.read for column in counting)
