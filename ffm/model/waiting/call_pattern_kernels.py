@@ -41,6 +41,8 @@ class Rows(NamedTuple):
     cause: Columns
     process_of_thread: Columns
     legacy: Columns
+    apart: Columns
+    """`DeviceWork.apart`"""
 
 
 def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int, int]:
@@ -52,9 +54,10 @@ def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int
     threads, processes = len(rows.process_of_thread), len(rows.legacy)
     before = np.full(threads, -1, np.int64)
     waiting = np.zeros(streams + 1, np.int64)  # pieces of work of each stream that nobody has waited for
-    since = np.zeros(streams + 1, np.int64)  # how often all of the process's work had been waited for then
-    of_process = np.zeros(processes, np.int64)
-    waits = np.zeros(processes, np.int64)
+    since = np.zeros(streams + 1, np.int64)  # how often all of its kind had been waited for then
+    # Of streams that the legacy stream orders, and of the others:
+    of_process = np.zeros((2, processes), np.int64)
+    waits = np.zeros((2, processes), np.int64)
     recorded = np.full(events + 1, streams, np.int64)  # the stream on which each event was recorded last
     free = np.zeros(len(rows.thread), np.bool_)  # whether nobody has waited for the row's work
     count, lasting = 0, 0
@@ -70,31 +73,33 @@ def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int
         works = rows.gpu_end[row] > rows.gpu_begin[row]
         if action == WAIT_EVENT:
             stream = recorded[rows.event[row]]
-        if since[stream] != waits[process]:
-            waiting[stream], since[stream] = 0, waits[process]
+        kind = int(rows.apart[stream])
+        if since[stream] != waits[kind, process]:
+            waiting[stream], since[stream] = 0, waits[kind, process]
         own = works and action == ENQUEUE_AND_WAIT
         if action in (ENQUEUE_AND_WAIT, WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT):
-            whole = action == WAIT_CONTEXT or stream == rows.legacy[process]
+            all_of = 2 if action == WAIT_CONTEXT else int(stream == rows.legacy[process])  # so many kinds
             last = before[thread]
-            mine = last >= 0 and free[last] and (whole or rows.stream[last] == stream)
-            pending = (of_process[process] if whole else waiting[stream]) + int(own)
+            mine = last >= 0 and free[last] and (rows.apart[rows.stream[last]] < all_of or rows.stream[last] == stream)
+            pending = of_process[:all_of, process].sum() if all_of > 0 else waiting[stream]
+            pending += int(own)
             if rows.cause[row] >= 0 and 0 < pending == int(own) + int(mine):
                 first = last if mine else row
                 count += 1
                 lasting += rows.gpu_end[row if own else last] - rows.gpu_begin[first]
-            if whole:
-                waits[process] += 1
-                of_process[process] = 0
+            if all_of > 0:
+                waits[:all_of, process] += 1
+                of_process[:all_of, process] = 0
             else:
-                of_process[process] -= waiting[stream]
+                of_process[kind, process] -= waiting[stream]
                 waiting[stream] = 0
             if mine:
                 free[last] = False
         if works and not own:
-            if since[stream] != waits[process]:
-                waiting[stream], since[stream] = 0, waits[process]
+            if since[stream] != waits[kind, process]:
+                waiting[stream], since[stream] = 0, waits[kind, process]
             waiting[stream] += 1
-            of_process[process] += 1
+            of_process[kind, process] += 1
             free[row] = True
         before[thread] = row
     return count, lasting

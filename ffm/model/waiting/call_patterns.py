@@ -61,6 +61,7 @@ def offloads(timeline: Timeline, work: DeviceWork, graph: Graph) -> tuple[int, i
         graph.cause,
         work.process_of_thread,
         work.legacy,
+        work.apart,
     )
     count, lasting = run(call_pattern_kernels.offloads, len(timeline), order, rows, work.streams, work.events)
     return int(count), int(lasting)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from simulator import NON_BLOCKING, Call, Member, traced, traced_together
+from simulator import LEGACY, NON_BLOCKING, Call, Member, traced, traced_together
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, Direction
@@ -113,6 +113,14 @@ def test_only_work_that_the_wait_is_for_counts() -> None:
     assert offloads(*run_of(others)) == (1, 100 * US)
 
 
+def test_the_legacy_stream_does_not_wait_for_streams_that_it_does_not_order() -> None:
+    aside = kernel(500, stream=NON_BLOCKING)
+    assert offloads(*run_of([aside, download(40, stream=LEGACY)])) == (1, 40 * US)
+    assert offloads(*run_of([aside, download(40, stream=LEGACY), wait()])) == (1, 40 * US)
+    assert offloads(*run_of([kernel(100), aside, download(40, stream=LEGACY)])) == (0, 0)
+    assert offloads(*run_of([kernel(100), download(40, stream=LEGACY)])) == (1, 140 * US)
+
+
 def test_what_was_waited_for_counts_no_more() -> None:
     assert offloads(*run_of([kernel(100), wait(stream=1), kernel(30), wait(), download(20)])) == (3, 150 * US)
 
@@ -136,7 +144,7 @@ def test_synchronous_offload_is_the_same_compiled() -> None:
     timeline, work, graph = run_of([kernel(100), wait(), kernel(5, stream=2), download(40), kernel(8), wait(1)])
     rows = call_pattern_kernels.Rows(
         timeline.thread, work.action, work.stream, work.event, graph.gpu_begin, graph.gpu_end, graph.cause,
-        work.process_of_thread, work.legacy,
+        work.process_of_thread, work.legacy, work.apart,
     )  # fmt: skip
     order = np.arange(len(timeline))
     found = compiled(call_pattern_kernels.offloads)(order, rows, work.streams, work.events)
