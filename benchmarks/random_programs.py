@@ -1,15 +1,18 @@
 """Do intervals hold on programs that nobody wrote? Random programs: estimated, fixed, and measured again.
 
     python benchmarks/random_programs.py                       # 40 programs, 7 rounds each
-    python benchmarks/random_programs.py --programs 200 --seed 7
+    python benchmarks/random_programs.py --programs 200 --seed 7 --streams 1
 
-Each program repeats a random sequence of uploads, launches on three streams, downloads, waits, allocations and CPU work
-on the virtual GPU, whose latencies, bandwidths, kernel times and call costs are drawn at random, too: each from half to
-twice its default. All four stages measure it. The fix leaves out all synchronizations that ffm calls unnecessary, and
-each is a call of its own in the source, so that the program does it by an argument. The bare program and the fixed one
-then run in turn. The saving is the median of the differences within a round, with a 95 % interval of that median. An
-interval *held* if it contains the saving, and *agrees* if it overlaps the saving's own interval: on a machine in use,
-small savings are known no better.
+Each program repeats a random sequence of uploads, launches on up to three streams, downloads, waits, allocations and
+CPU work on the virtual GPU, whose latencies, bandwidths, kernel times and call costs are drawn at random, too: from
+half to twice the default. All four stages measure it. The fix leaves out all synchronizations that ffm calls
+unnecessary, and each is a call of its own in the source, so that the program does it by an argument. The bare program
+and the fixed one then run in turn. The saving is the median of the differences within a round, with a 95 % interval of
+that median. An interval *held* if it contains the saving, and *agrees* if it overlaps the saving's own interval: on a
+machine in use, small savings are known no better.
+
+Where a fix lets several streams work at once, the virtual GPU needs a thread for each piece of work that is under way.
+With few processors it is late then, as no GPU is: `--streams 1` measures without that.
 
 Programs without an unnecessary synchronization, and estimates below a share of the run (`--least`), do not count.
 Prints a table; writes `benchmarks/results/random_programs.json`.
@@ -50,6 +53,9 @@ RESULTS = Path(__file__).parent / "results" / "random_programs.json"
 CONFIGURATION = "VGPU_CONFIGURATION"
 LIMIT_S = 60.0
 
+STREAMS = 3
+"""As in `programs/random.h`."""
+
 KERNELS = {"kernel.k0": 8.0, "kernel.k1": 60.0, "kernel.k2": 400.0}
 """A short one, a middling one and a long one, us."""
 
@@ -77,8 +83,8 @@ class Program:
     """By line, the bit of the call in the program's argument."""
 
 
-def generate(chance: random.Random) -> Program:
-    """Return a program of at least one wait, with a GPU of its own."""
+def generate(chance: random.Random, streams: int = STREAMS) -> Program:
+    """Return a program of at least one wait, with a GPU of its own, that uses so many streams at most."""
     steps = [chance.choice(STEPS) for _ in range(chance.randint(5, 14))] + [
         "launch",
         chance.choice(["context", "stream"]),
@@ -96,7 +102,7 @@ def generate(chance: random.Random) -> Program:
     for number, step in enumerate(steps):
         values = {
             "b": chance.randrange(4),
-            "s": chance.randrange(3),
+            "s": chance.randrange(streams),
             "size": chance.choice([4, 4096, 1 << 16, 1 << 18]),
         }
         if step in ("context", "stream", "event"):
@@ -135,9 +141,9 @@ def spare_sites(results: Results, program: Program) -> dict[int, int]:
     return found
 
 
-def try_program(seed: int, rounds: int, least: float, folder: Path) -> dict[str, Any] | None:
+def try_program(seed: int, streams: int, rounds: int, least: float, folder: Path) -> dict[str, Any] | None:
     """Measure a program, fix it, and measure again; None if there is nothing to fix."""
-    program = generate(random.Random(seed))
+    program = generate(random.Random(seed), streams)
     (folder / "program.c").write_text(program.source)
     (folder / "vgpu").write_text(program.configuration)
     os.environ[CONFIGURATION] = str(folder / "vgpu")
@@ -192,6 +198,9 @@ def main() -> int:
     """Try programs until enough have something to fix; print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=40, help="how many with something to fix [40]")
+    parser.add_argument(
+        "--streams", type=int, default=STREAMS, help=f"at most so many, the default one first [{STREAMS}]"
+    )
     parser.add_argument("--rounds", type=int, default=7, help="runs of each program, bare and fixed in turn [7]")
     parser.add_argument("--seed", type=int, default=1, help="of the first program; the next ones follow [1]")
     parser.add_argument("--least", type=float, default=0.01, help="smallest estimate as a share of the run [0.01]")
@@ -205,7 +214,7 @@ def main() -> int:
         while len(rows) < arguments.programs and time.monotonic() < until:
             with tempfile.TemporaryDirectory(prefix="ffm-random-") as folder:
                 try:
-                    row = try_program(seed, arguments.rounds, arguments.least, Path(folder))
+                    row = try_program(seed, arguments.streams, arguments.rounds, arguments.least, Path(folder))
                 except (FfmError, subprocess.SubprocessError) as error:
                     print(f"program {seed}: {error}", file=sys.stderr)
                     failed.append(seed)
