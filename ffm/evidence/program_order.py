@@ -247,16 +247,18 @@ def access_uses(
     up = np.isin(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
     source_in_flight = np.isin(functions, [function.index for function in catalogue.functions if function.asynchronous])
     reads = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    only_read = (up | reads) & ~writes
+    is_result = launches | sets | ~((up | reads) & ~writes)
+    presumed = (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0
     role = np.select(
         [
             recorded["kind"] == constant("FFM_ACCESS_UNWATCHED"),
             recorded["kind"] == constant("FFM_ACCESS_RELEASED"),
-            (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0,
-            launches | sets | ~only_read,
+            is_result & presumed,
+            is_result,
+            source_in_flight & presumed,
             source_in_flight,
         ],
-        [Role.UNWATCHED, Role.RELEASED, Role.RESULT_UNSEEN, Role.RESULT, Role.SOURCE],
+        [Role.UNWATCHED, Role.RELEASED, Role.RESULT_UNSEEN, Role.RESULT, Role.SOURCE_UNSEEN, Role.SOURCE],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
     kernel, each = np.unique(recorded["thread_id"], return_inverse=True)

@@ -301,7 +301,13 @@ def can_be_staged(site: Site) -> bool:
     return site.function in DOWNLOADS and can_come_late(site) and pays(site)
 
 
-GUARDED = (Because.RESULT_USED, Because.RESULT_USED_UNSEEN, Because.SOURCE_OVERWRITTEN, Because.ORDERS_STREAMS)
+GUARDED = (
+    Because.RESULT_USED,
+    Because.RESULT_USED_UNSEEN,
+    Because.SOURCE_OVERWRITTEN,
+    Because.SOURCE_OVERWRITTEN_UNSEEN,
+    Because.ORDERS_STREAMS,
+)
 """Needs that a wait at the first use satisfies: memory is closed until the GPU is done with it, and the device keeps
 streams in order.
 """

@@ -10,6 +10,8 @@ WORDS = {
     Because.RESULT_USED: "the CPU uses a result of the work that it waits for",
     Because.RESULT_USED_UNSEEN: "the CPU used a result after every wait here that was watched; these were not watched",
     Because.SOURCE_OVERWRITTEN: "the CPU overwrites the source of a transfer that it waits for",
+    Because.SOURCE_OVERWRITTEN_UNSEEN: "the CPU overwrote the source of a transfer after each wait here that was "
+    "watched; these were not",
     Because.PRIVATE_CALL: "a library waits through a private call of the driver, whose results cannot be watched",
     Because.ORDERS_STREAMS: "work on another stream follows, which nothing else orders after the work before it",
     Because.TIMING: "the program reads GPU times of events that it waits for",

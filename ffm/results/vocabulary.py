@@ -21,6 +21,7 @@ class Because(StrEnum):
     RESULT_USED = auto()
     RESULT_USED_UNSEEN = auto()
     SOURCE_OVERWRITTEN = auto()
+    SOURCE_OVERWRITTEN_UNSEEN = auto()
     PRIVATE_CALL = auto()
     ORDERS_STREAMS = auto()
     TIMING = auto()

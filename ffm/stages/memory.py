@@ -58,7 +58,7 @@ from ffm.stages.tracing import traced_functions
 CONTENTS, WATCH, PLAN, GPU_TIMES, NO_ORDINARY, CHOSEN, NAMES = 1, 2, 4, 16, 32, 64, 256
 """Flags `FFM_MODE_*` of `ffm/instrument/native/collector/modes.h`."""
 
-TOUCHING = (Role.RESULT, Role.RESULT_UNSEEN, Role.SOURCE, Role.OWN_SOURCE)
+TOUCHING = (Role.RESULT, Role.RESULT_UNSEEN, Role.SOURCE, Role.SOURCE_UNSEEN, Role.OWN_SOURCE)
 """Accesses that stage 4 can observe again."""
 
 ENOUGH_EVENTS = 8

@@ -87,6 +87,8 @@ class Role(IntEnum):
     """The program asks whether the operation is over, and is told so."""
     RESULT_UNSEEN = 9
     """As `RESULT`, by a use that was not watched: each one that was came after the same wait of its call site."""
+    SOURCE_UNSEEN = 10
+    """As `SOURCE`, likewise."""
 
 
 class Comparison(IntEnum):

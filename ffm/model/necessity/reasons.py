@@ -40,6 +40,8 @@ class Reason(IntEnum):
     """As `HOST_TIMER`, where the program itself reads the processor's counter (RDTSC, RDTSCP)."""
     RESULT_USED_UNSEEN = 22
     """As `RESULT_USED`, by a use that was not watched."""
+    SOURCE_OVERWRITTEN_UNSEEN = 23
+    """As `SOURCE_OVERWRITTEN`, likewise."""
 
 
 REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}

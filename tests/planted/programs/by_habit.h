@@ -1,5 +1,5 @@
-// What the programs about habits have in common: in which turns they read what came. In each, in one of 107, in all but
-// these, or up to a turn.
+// What the programs about habits have in common: in which turns they use what came, or was sent. In each, in one of
+// 107, in all but these, or up to a turn.
 #pragma once
 
 #include "planted.h"

@@ -175,13 +175,18 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     }
 }
 
+void ffm_access_record_presumed(const ffm_range *range, uint32_t flags)
+{
+    const uint32_t kind = range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ;
+    ffm_access_record(range, kind, FFM_ACCESS_PRESUMED | flags, range->start, ffm_now(), 0);
+}
+
 void ffm_access_presume(uint32_t place)
 {
     ffm_range *range = ffm_ranges_at(place);
     const bool last = !others_may_wait();
     range->told = true;
-    ffm_access_record(range, FFM_ACCESS_READ, FFM_ACCESS_PRESUMED | (last ? FFM_ACCESS_LAST : 0), range->start,
-                      ffm_now(), 0);
+    ffm_access_record_presumed(range, last ? FFM_ACCESS_LAST : 0);
     if (last) {
         ffm_ranges_remove(place);
         return;

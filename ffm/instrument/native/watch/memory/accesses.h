@@ -12,6 +12,10 @@
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack);
 
+/* Record that a range counts as used by the calling thread as of now: its results are read, or what the GPU only reads
+ * is written. */
+void ffm_access_record_presumed(const ffm_range *range, uint32_t flags);
+
 /* The armed range at an index cannot be watched any more: it counts as used, and is removed from the table. */
 void ffm_access_lost(uint32_t place, uint64_t time);
 
@@ -22,7 +26,7 @@ void ffm_access_over(uint32_t place);
 /* What lies in [start, end) is about to be replaced or released: open ranges there count as used, likewise. */
 void ffm_access_over_in(uint64_t start, uint64_t end);
 
-/* A result that was spared counts as read by the calling thread, which has waited for it. It may be removed from the
+/* A range that was spared counts as used by the calling thread, which has waited for it. It may be removed from the
  * table. */
 void ffm_access_presume(uint32_t place);
 

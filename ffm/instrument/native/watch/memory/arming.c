@@ -96,7 +96,7 @@ static bool is_settled(const ffm_range *range)
            (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
 }
 
-/* A result that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is if
+/* A range that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is if
  * a wait ends that is not known to cover it. */
 static bool is_presumed(uint32_t place, bool first)
 {

@@ -41,6 +41,11 @@ uint32_t ffm_habit_of_block(uint32_t site, uint64_t block)
     return (uint32_t)((((block * odd) ^ site) * odd) >> 32);
 }
 
+uint32_t ffm_habit_of_uploads(uint32_t site)
+{
+    return ~site;
+}
+
 /* A number below another (G. Marsaglia, "Xorshift RNGs", 2003). */
 static uint32_t any_below(uint32_t end)
 {

@@ -1,5 +1,6 @@
 /* Results that are used after the same wait each time: what the downloads of a call site bring, or what its launches
- * may write to a block of host memory.
+ * may write to a block of host memory. And likewise, what its asynchronous uploads read, which is used when the program
+ * writes to it.
  *
  * To see a use costs a fault and two changes of protection, which take longer the more pages there are. A source whose
  * results a thread has used a hundred times in a row after its own wait, which was the first for them and made by the
@@ -18,6 +19,9 @@
 
 /* What the launches of a call site write to a block is a source of results, as a site's downloads are. */
 uint32_t ffm_habit_of_block(uint32_t site, uint64_t block);
+
+/* So is what the uploads of a call site read; a call can both upload and download. */
+uint32_t ffm_habit_of_uploads(uint32_t site);
 
 /* Whether the next result of a source, a call site or one of the above, need not be watched. */
 bool ffm_habit_spares(uint32_t source);

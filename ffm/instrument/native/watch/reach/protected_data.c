@@ -95,16 +95,20 @@ static uint64_t alone(void)
     return ffm_trace_on() ? !ffm_threads_several() : ffm_threads_alone();
 }
 
-/* Which results it is one of. */
+/* Which results, or sources of uploads, it is one of. */
 static uint32_t source_of(const ffm_range *range, uint32_t site)
 {
-    return range->launch ? ffm_habit_of_block(site, range->box.address) : site;
+    if (range->launch)
+        return ffm_habit_of_block(site, range->box.address);
+    return range->writes_only ? ffm_habit_of_uploads(site) : site;
 }
 
-/* No verdict rests on stage 4, which has a budget. Of memory that the GPU only reads, nothing is presumed. */
+/* No verdict rests on stage 4, which has a budget. What a call that waits itself reads has a rule of its own. */
 static bool has_habit(const ffm_range *range)
 {
-    return !ffm_trace_on() && !ffm_watch_budget_is_open() && !range->writes_only && (range->launch || range->download);
+    const bool uploaded = range->writes_only && !range->launch && range->in_flight;
+    const bool result = !range->writes_only && (range->launch || range->download);
+    return !ffm_trace_on() && !ffm_watch_budget_is_open() && (result || uploaded);
 }
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
@@ -113,8 +117,7 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
     watchable = watchable && !pageable_given;
     const uint32_t source = source_of(range, stack);
     if (watchable && !ffm_watch_budget_allows(source)) {
-        ffm_access_record(range, range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ,
-                          FFM_ACCESS_PRESUMED | FFM_ACCESS_LAST, range->box.address, ffm_now(), 0);
+        ffm_access_record_presumed(range, FFM_ACCESS_LAST);
         return;
     }
     range->habit = has_habit(range) ? source : 0;
