@@ -11,6 +11,7 @@ from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
+from ffm.model.codes import is_one_of
 from ffm.model.necessity.program import UNKNOWN_THREAD, Action, Operations, Role, Scope, Streams, Uses
 from ffm.model.transfers import latest_of
 from ffm.results.columnar.columns import Columns
@@ -42,7 +43,7 @@ class _Calls:
     def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
         """Return which operations are calls of these functions."""
         among = np.intersect1d([function.index for function in chosen], self._called)  # of most, there is no call
-        return np.isin(self._functions, among) if len(among) else np.zeros(len(self._functions), np.bool_)
+        return is_one_of(self._functions, among.tolist())
 
     def flagged(self, flag: str) -> NDArray[np.bool_]:
         """Return which operations have a flag of `layout.h`."""

@@ -51,6 +51,10 @@ AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.O
 """The reasons of synchronizations on which something may rely before all that was seen to: they cannot be moved."""
 
 
+_IS_REQUIRED = np.isin(np.arange(1 + max(Reason)), list(REQUIRED))
+
+
 def is_required(reason: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which of some values of `Reason` make a synchronization required."""
-    return np.isin(reason, list(REQUIRED))
+    required: NDArray[np.bool_] = _IS_REQUIRED[reason]
+    return required

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import is_one_of
 from ffm.model.compiled import run
 from ffm.model.necessity import state
 from ffm.model.necessity.program import (
@@ -106,7 +107,7 @@ def needed_synchronizations(
     _require(reason, uses.operation[alone], Reason.SOURCE_OVERWRITTEN)
     credited += [stays[:, [state.USE, state.RELIED_ON]], np.column_stack([alone, uses.operation[alone]])]
     _require(reason, found[handed, state.RELIED_ON], Reason.HANDED_OVER)
-    kept = needs[np.isin(role, [Role.OWN_SOURCE], invert=True) | is_required(reason)[needs[:, state.RELIED_ON]]]
+    kept = needs[(role != Role.OWN_SOURCE) | is_required(reason)[needs[:, state.RELIED_ON]]]
 
     # Doubts come last, and timing after them: what else relies on a wait is not "only timing".
     asked = [state.OF_ORDER] if len(operations.streams.kind) > 1 or (operations.action == Action.RELEASE).any() else []
@@ -175,5 +176,5 @@ def _require_for(reason: NDArray[np.uint8], needs: NDArray[np.int64], clocks: Cl
 
 def _require(reason: NDArray[np.uint8], rows: NDArray[np.int64], why: Reason) -> None:
     """Give rows a reason unless they have a stronger one or get no verdict."""
-    weaker = np.isin(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    weaker = is_one_of(reason[rows], (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
     reason[rows[weaker]] = why
