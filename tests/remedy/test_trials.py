@@ -190,18 +190,33 @@ def test_a_correction_that_pays_later_comes_back_soon(between: int, costs: int, 
     assert found.original < 1.5 * costs
 
 
-@pytest.mark.parametrize("gain", [30, 100])
-def test_a_gain_smaller_than_the_noise_is_mostly_had(gain: int, simulate: Simulate) -> None:
-    """Comparisons that contradict it by chance do not end it for long."""
-    (found,) = simulate(Site(original=20 + gain, corrected=20, noise=1000), calls=50 * CALLS)
-    assert found.original < 25 * CALLS
+MANY = 50 * CALLS
+FEW_RUNS = 100
+
+
+@pytest.mark.parametrize(("gain", "original"), [(30, 0.35), (100, 0.12)])
+def test_a_gain_smaller_than_the_noise_is_mostly_had(gain: int, original: float, simulate: Simulate) -> None:
+    """Of 2 and 7 % of the time, whose standard deviation is a fifth: what contradicts by chance does not end it for
+    long.
+    """
+    sites = [Site(20 + gain, 20, noise=1000, seed=seed) for seed in range(1, FEW_RUNS + 1)]
+    found = [simulate(site, calls=MANY, recorded=MANY)[0] for site in sites]
+    assert sum(one.original for one in found) / FEW_RUNS <= original * MANY
+
+
+@pytest.mark.parametrize(("loss", "corrected"), [(100, 0.2), (300, 0.04)])
+def test_a_loss_smaller_than_the_noise_is_mostly_avoided(loss: int, corrected: float, simulate: Simulate) -> None:
+    """Of 7 and 20 % of the time: comparisons go on for as long as corrections seem to lose."""
+    sites = [Site(20, 20 + loss, noise=1000, seed=seed) for seed in range(1, FEW_RUNS + 1)]
+    found = [simulate(site, calls=MANY, recorded=MANY)[0] for site in sites]
+    assert sum(MANY - one.original for one in found) / FEW_RUNS <= corrected * MANY
 
 
 def test_few_long_calls_lose_little(simulate: Simulate) -> None:
-    """Two before the comparison, and of its calls as many as show that a time slice is not the cause."""
+    """One before the comparison, and of its calls as many as show that a time slice is not the cause."""
     (found,) = simulate(Site(original=10_000, corrected=40_000), calls=17, recorded=17)
     assert not found.corrects
-    assert 17 - found.original <= 4
+    assert 17 - found.original <= 2
 
 
 @pytest.mark.parametrize("burst", [2, 3, 5, 8, 9, 11, 13, 16, 27, 100])
@@ -246,10 +261,10 @@ def test_a_gain_that_stands_out_of_the_noise_is_hardly_ever_given_back(
 
 
 def test_many_calls_are_not_corrected_in_vain_where_there_are_few(simulate: Simulate) -> None:
-    """Two before the comparison and two in it."""
+    """One before the comparison and two in it."""
     (found,) = simulate(Site(original=500, corrected=1000, between=500), calls=16, recorded=16)
     assert not found.corrects
-    assert 16 - found.original == 4
+    assert 16 - found.original == 3
 
 
 def test_a_wait_that_only_moves_to_another_call_is_no_gain(simulate: Simulate) -> None:

@@ -11,27 +11,49 @@ enum { CLEAR_ERRORS = 3 };
 enum { ENOUGH = 4 };
 
 /* It is open which way is faster if they differ by less than so many standard errors; but not after so many pairs: then
- * they differ little. */
+ * they differ little. As long as corrections seem to lose, it stays open, because then comparing costs nothing. */
 enum { OPEN_ERRORS = 2, OPEN_PAIRS = 8 };
 
 /* All but the last pairs are forgotten as soon as so many in a row contradict the others: programs have phases. */
 enum { CONTRADICT = 3 };
 
-/* The standard error of a median, times the square root of the sample's size, by the median deviation from it. Of
+/* The standard error of a centre, times the square root of the sample's size, by the median deviation from it. Of
  * normally distributed values, 1.4826 times that deviation is the standard deviation (1 / the 0.75 quantile), and the
- * median varies by 1.2533 times what the mean does (the square root of pi / 2). */
-static const double error_of_median = 1.4826 * 1.2533;
+ * centre varies by 1.0233 times what the mean does (the square root of pi / 3). */
+static const double error_of_centre = 1.4826 * 1.0233;
+
+enum { MEANS = FFM_PAIRS_SAMPLE * (FFM_PAIRS_SAMPLE + 1) / 2 };
+
+/* Shell's sort: the C library's may allocate memory, which the program's allocator need not bear here. */
+static void sort(float *values, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap > 0; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            const float value = values[i];
+            uint32_t place = i;
+            for (; place >= gap && values[place - gap] > value; place -= gap)
+                values[place] = values[place - gap];
+            values[place] = value;
+        }
+}
 
 static float median(float *values, uint32_t count)
 {
-    for (uint32_t i = 1; i < count; i++) {
-        const float value = values[i];
-        uint32_t place = i;
-        for (; place > 0 && values[place - 1] > value; place--)
-            values[place] = values[place - 1];
-        values[place] = value;
-    }
+    sort(values, count);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* The median of the means of all pairs of values (Hodges and Lehmann 1963, doi:10.1214/aoms/1177704172). Up to 29 % of
+ * the values may be anything, and yet it varies hardly more than the mean does where nothing is wrong with them. Of
+ * few values, one in each half of these means would be too many: their median. */
+static float centre(const float *values, uint32_t count)
+{
+    float means[MEANS];
+    uint32_t found = 0;
+    for (uint32_t one = 0; one < count; one++)
+        for (uint32_t other = one; other < (count < ENOUGH ? one + 1 : count); other++)
+            means[found++] = (values[one] + values[other]) / 2;
+    return median(means, found);
 }
 
 /* The square of the sample's standard error, by how the pairs differ from each other. Of few pairs that is hardly
@@ -41,7 +63,7 @@ static double error_squared(const ffm_pairs *pairs, const ffm_remedy_trial *tria
 {
     float errors[FFM_PAIRS_SAMPLE];
     memcpy(errors, pairs->errors, sizeof errors);
-    const double among = error_of_median * error_of_median * trial->deviation * trial->deviation;
+    const double among = error_of_centre * error_of_centre * trial->deviation * trial->deviation;
     const double within = trial->pairs < ENOUGH ? median(errors, trial->pairs) : 0;
     return (among > within ? among : within) / trial->pairs;
 }
@@ -62,7 +84,8 @@ static bool pays(const ffm_pairs *pairs, const ffm_remedy_trial *trial)
 
 bool ffm_pairs_leave_open(const ffm_pairs *pairs, const ffm_remedy_trial *trial)
 {
-    if (trial->pairs == 0 || trial->pairs >= OPEN_PAIRS || pairs->rare_loss > 0)
+    const bool seems_to_lose = trial->corrects && trial->slower > 0;
+    if (trial->pairs == 0 || (trial->pairs >= OPEN_PAIRS && !seems_to_lose) || pairs->rare_loss > 0)
         return false;
     return is_within(pairs, trial, trial->pairs == 1 ? CLEAR_ERRORS : OPEN_ERRORS);
 }
@@ -98,11 +121,10 @@ void ffm_pairs_add(ffm_pairs *pairs, ffm_remedy_trial *trial, double original_ns
     trial->pairs++;
     if (ffm_pairs_contradictions(pairs, trial) == CONTRADICT)
         keep_last(pairs, trial, CONTRADICT);
+    const float *differences = pairs->differences, middle = centre(differences, trial->pairs);
     float values[FFM_PAIRS_SAMPLE];
-    memcpy(values, pairs->differences, sizeof values);
-    const float middle = median(values, trial->pairs);
     for (uint32_t i = 0; i < trial->pairs; i++)
-        values[i] = values[i] > middle ? values[i] - middle : middle - values[i];
+        values[i] = differences[i] > middle ? differences[i] - middle : middle - differences[i];
     trial->slower = middle + pairs->rare_loss;
     trial->deviation = median(values, trial->pairs);
     trial->corrects = pairs->rare_loss == 0 && pays(pairs, trial);

@@ -113,7 +113,7 @@ void ffm_trials_open(void)
     for (uint32_t i = 0; i < ffm_plan_sites(); i++) {
         ffm_trials[i].corrects = true;
         if (units != NULL)
-            units[i] = (unit){.scale = 1, .due = 2, .now = true, .enough = FEW_LONG};
+            units[i] = (unit){.scale = 1, .due = 1, .now = true, .enough = FEW_LONG};
     }
     comparison.of = NULL;
     comparison.lost_ns = 0;
@@ -263,9 +263,11 @@ static void begin(unit *it, uint64_t now_ns)
     set_now(it, false);
 }
 
+/* Of a single call, there is no time from one call to the next. */
 static bool noticeable(const unit *it, uint64_t now_ns)
 {
-    return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * FFM_TRIAL_NOTICEABLE >= now_ns - it->first_ns;
+    const uint64_t since_ns = it->calls > 1 ? it->first_ns : comparison.opened_ns;
+    return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * FFM_TRIAL_NOTICEABLE >= now_ns - since_ns;
 }
 
 /* Whether corrections that stay for want of proof seem to lose. To compare again costs nothing then. */

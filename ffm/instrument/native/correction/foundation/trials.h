@@ -6,13 +6,14 @@
  * together, such as frees and their allocations) goes through a pair of blocks: some calls as the program made them,
  * and some corrected, in turns of who comes first. Each block ends with an original call, whose wait ends the work that
  * the block left behind, so that a block pays for its own. The relative differences of the pairs are a sample; the
- * unit goes back to the original calls while their median is a loss beyond its standard error. A median, because on a
- * machine in use other programs disturb single blocks by many times what a correction costs. How much calls within the
- * blocks differ tells the error of a single pair, so that one is enough where the loss is large beside the noise. Where
- * it is not, further pairs follow at once, up to a few. If the calls come in bursts, blocks begin and end in the same
- * place of a burst, because pauses between bursts would decide the comparison.
+ * unit goes back to the original calls while the centre of that is a loss beyond its standard error (pairs.h). Not the
+ * mean, because on a machine in use other programs disturb single blocks by many times what a correction costs. How
+ * much calls within the blocks differ tells the error of a single pair, so that one is enough where the loss is large
+ * beside the noise. Where it is not, further pairs follow at once: up to a few, and more while they tell of a loss. If
+ * the calls come in bursts, blocks begin and end in the same place of a burst, because pauses between bursts would
+ * decide the comparison. The first pair follows the first corrected call, which may prepare something.
  *
- * What few calls lose, comparisons hardly ever contain, and their median hides it. So the time in the unit's calls is
+ * What few calls lose, comparisons hardly ever contain, and their centre hides it. So the time in the unit's calls is
  * looked at between comparisons, too. If long ones lost more than the others gained, as many calls are left as they
  * are. If one of these is as long, that was the program's own; otherwise the unit goes back for good.
  *
