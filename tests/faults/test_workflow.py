@@ -88,7 +88,7 @@ def test_ordinary_memory_is_nothing_else() -> None:
 def test_a_program_with_braces_in_its_name_can_be_measured_through_a_link(tmp_path: Path) -> None:
     program = Path(shutil.copy("/bin/true", tmp_path / "a{x}"))
     (tmp_path / "a").symlink_to(program)
-    with pytest.raises(SettingsError, match="through a symbolic link"):
+    with pytest.raises(SettingsError, match="by a symbolic link"):
         read_settings({"app": str(program), "results": "here"})
     assert read_settings({"app": str(tmp_path / "a")}).files == [str(tmp_path / "a")]
 

@@ -132,9 +132,9 @@ def test_no_function_of_the_c_library_is_replaced_in_what_lives_on(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("run", "--quick", "--detach"), "by --for"),
+        (("run", "--quick", "--detach"), "how long with --for"),
         (("run", "--for", "1s", "--detach"), "add --quick"),
-        (("stage", "tracing", "--detach", "--"), "by --for"),
+        (("stage", "tracing", "--detach", "--"), "how long with --for"),
     ],
 )
 def test_where_it_would_make_no_sense_it_is_refused(

@@ -118,11 +118,24 @@ def test_no_other_run_can_find_the_last_seconds_again(ffm: Ffm, server: Path, tm
     assert refused.code == 1 and "no other run can find again" in refused.err
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "abc", "", "60 parsecs", "1e99s", "999999h"])
-def test_what_is_no_time_is_refused_before_anything_runs(ffm: Ffm, server: Path, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("-1", "not a time"),
+        ("abc", "not a time"),
+        ("", "not a time"),
+        ("60 parsecs", "not a time"),
+        ("1e99s", "not a time"),
+        ("0", "choose from 0.01 s to 1,000,000 s"),
+        ("999999h", "choose from 0.01 s to 1,000,000 s"),
+    ],
+)
+def test_what_is_no_time_is_refused_before_anything_runs(
+    ffm: Ffm, server: Path, tmp_path: Path, text: str, says: str
+) -> None:
     for words in (("run",), ("stage", "tracing")):
         done = ffm(*words, f"--for={text}", server, folder=tmp_path)
-        assert done.code == 2 and "not a time" in done.err
+        assert done.code == 2 and says in done.err
     assert not (tmp_path / "results").exists()
 
 

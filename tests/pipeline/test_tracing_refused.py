@@ -45,8 +45,8 @@ def test_a_kernel_that_refuses_ptrace(tmp_path: Path, arguments: tuple[str, ...]
     ("scope", "capable", "good", "says"),
     [
         (0, False, True, "kernel.yama.ptrace_scope is 0"),
-        (1, False, True, "which lets ffm trace the programs that it starts"),
-        (2, True, True, "and we have CAP_SYS_PTRACE"),
+        (1, False, True, "ffm may trace the programs that it starts"),
+        (2, True, True, "and ffm has CAP_SYS_PTRACE"),
         (2, False, False, "run ffm as root, or set it to 1"),
         (3, True, False, "this cannot be changed now; set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and restart"),
     ],

@@ -119,7 +119,7 @@ def read_duration(text: str) -> float:
         raise PortionError(f"{text} is not a time: write a number above 0 and its unit, such as 60s, 5min or 2h.")
     seconds = float(match[1]) * _UNITS[match[2] or "s"]
     if not LEAST_S <= seconds <= LONGEST_S:
-        raise PortionError(f"a run cannot be measured for {text}: choose a time from {LEAST_S:g} s to {LONGEST_S:g} s.")
+        raise PortionError(f"a run cannot be measured for {text}: choose from {LEAST_S:g} s to {LONGEST_S:,.0f} s.")
     return seconds
 
 
