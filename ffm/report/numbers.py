@@ -189,11 +189,11 @@ def plural(value: int, noun: str) -> str:
 
 def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all shows") -> str:
     """Return how many rows `Scale.shows` left out, and why: replay goes by the upper end of a saving's interval."""
-    they = "it saves" if number == 1 else "they save"
-    less = f"less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
-    why = f"{they} {less}"
+    less = f"less than {percent(HIDDEN_BELOW_PERCENT)}"
     if estimator == "replay":
-        why = f"even at most {why}, beyond the {100 * VARIES:.0f} % by which any two runs differ"
+        why = f"{less} beyond the {100 * VARIES:.0f} % of chance"
+    else:
+        why = f"{'it saves' if number == 1 else 'they save'} {less} of the run"
     return f"{plural(number, noun)} hidden ({shown_by}): {why}"
 
 
