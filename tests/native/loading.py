@@ -6,6 +6,9 @@ import ctypes
 import tempfile
 from pathlib import Path
 
+LOADED_OFTEN = "-Dtls_model(model)="
+"""Compile with this what is loaded several times: the static block for thread-local variables has room for few."""
+
 
 def loaded_anew(library: Path) -> ctypes.CDLL:
     """Load a library with state of its own, however often this process has loaded it.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.layers import NATIVE, includes_of
-from tests.native.loading import loaded_anew
+from tests.native.loading import LOADED_OFTEN, loaded_anew
 
 HERE = Path(__file__).parent
 RECORDED = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32)
@@ -33,8 +33,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            "-fsanitize=undefined", "-fno-sanitize-recover=all", *includes_of("collector"), "-o", str(path),
-            *map(str, sources),
+            LOADED_OFTEN, "-fsanitize=undefined", "-fno-sanitize-recover=all", *includes_of("collector"),
+            "-o", str(path), *map(str, sources),
         ],
         check=True,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.packing import CONTROL, PackingError, first_number, unpack
 from ffm.instrument.recording.reader import read_recording
 from tests.native.layers import includes_of, sources_of
-from tests.native.loading import loaded_anew
+from tests.native.loading import LOADED_OFTEN, loaded_anew
 
 KINDS = {
     "ffm_operation": "FFM_CHUNK_OPERATIONS",
@@ -56,8 +56,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{folder}", *includes_of("record"), "-o",
-            str(library), *map(str, sources_of("record")), "-lpthread",
+            LOADED_OFTEN, "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{folder}", *includes_of("record"),
+            "-o", str(library), *map(str, sources_of("record")), "-lpthread",
         ],
         check=True,
     )  # fmt: skip

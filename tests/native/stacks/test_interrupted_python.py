@@ -15,7 +15,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.generate import include_text
 from tests.conftest import cuda_include
 from tests.native.layers import includes_of, sources_of
-from tests.native.loading import loaded_anew
+from tests.native.loading import LOADED_OFTEN, loaded_anew
 
 VERSION = 0x030B07F0
 """Python 3.11.7, whose innermost frame is found through a structure on the stack."""
@@ -47,8 +47,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            "-Dtls_model(model)=",  # little room is left for variables of threads that are found the short way
-            f"-I{folder}", *includes_of("stacks"), "-isystem", str(cuda_include()), "-o", str(path),
+            LOADED_OFTEN, f"-I{folder}", *includes_of("stacks"), "-isystem", str(cuda_include()), "-o", str(path),
             *map(str, sources_of("stacks")), "-lunwind", "-lpthread",
         ],
         check=True,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.native.layers import NATIVE, includes_of
-from tests.native.loading import loaded_anew
+from tests.native.loading import LOADED_OFTEN, loaded_anew
 
 MOST = 1 << 20
 """`FFM_MOST_STACKS`."""
@@ -33,7 +33,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [
             "gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-            *includes_of("stacks"), "-o", str(path), *map(str, sources),
+            LOADED_OFTEN, *includes_of("stacks"), "-o", str(path), *map(str, sources),
         ],
         check=True,
     )  # fmt: skip
