@@ -6,16 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
-from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.names import RecordedModule
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedPythonFrame, RecordedStack
 from ffm.model.necessity.program import Role, Uses
+from tests.evidence.recorded_calls import columns_of
 
 PROGRAM = "/home/user/program"
 RUNTIME = "/usr/local/cuda/lib64/libcudart.so.12"
@@ -31,16 +30,7 @@ ASK = {"function": "cuStreamQuery", "stream": 4096, "stack": 7}
 
 def answers(*calls: dict[str, Any], files: tuple[str, ...] = (RUNTIME, PROGRAM), scripts: tuple[str, ...] = ()) -> Uses:
     """Find the answers of calls of one thread, all from functions in these files, innermost first."""
-    defaults = {
-        "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
-        "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0, "number": 0,
-    }  # fmt: skip
-    rows = [{**defaults, "start": 1_000 * place, "number": place, **call} for place, call in enumerate(calls)]
-    for row in rows:
-        row["function"] = load_catalogue()[row["function"]].index
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name in ("destination", "source", "stream", "handle"):
-        columns[name] = columns[name].astype(np.uint64)
+    columns = columns_of(*({"stack": 0, **call} for call in calls))
     python = [RecordedPythonFrame("step", script, 1, 1, False) for script in scripts]
     found = SimpleNamespace(
         operations={name: columns[name] for name in ("thread", "number", "stack")},

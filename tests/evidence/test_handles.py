@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.device_work import device_work
 from ffm.evidence.handles import CONTEXT_SHIFT, NON_BLOCKING, events_of, streams_of
 from ffm.evidence.program_order import operations_of
 from ffm.model.device import DeviceWork
 from ffm.model.necessity.program import StreamKind
-from ffm.results.columnar.columns import Columns
+from tests.evidence.recorded_calls import columns_of
 
 A, B = 0x7000, 0x8000
 MAKE_STREAM = {"function": "cuStreamCreate", "destination": A}
@@ -26,31 +25,17 @@ WAIT_ALL = {"function": "cuCtxSynchronize", "waits": 1, "wait": 10}
 SECOND_CONTEXT = 1 << CONTEXT_SHIFT
 
 
-def table_of(*calls: dict[str, Any]) -> Columns:
-    """Return the columns of calls of one thread; each names a `function` and the fields that differ from zero."""
-    defaults = {
-        "start": 0, "duration": 100, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "source": 0, "stream": 0,
-        "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
-    }  # fmt: skip
-    rows = [{**defaults, "start": 1_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "function"}
-    columns["function"] = np.array([load_catalogue()[row["function"]].index for row in rows])
-    for name in ("destination", "source", "stream", "handle"):
-        columns[name] = columns[name].astype(np.uint64)
-    return columns
-
-
 def streams(*calls: dict[str, Any]) -> list[int]:
-    return streams_of(table_of(*calls))[0].tolist()
+    return streams_of(columns_of(*calls))[0].tolist()
 
 
 def events(*calls: dict[str, Any]) -> list[int]:
-    columns = table_of(*calls)
+    columns = columns_of(*calls)
     return events_of(columns, columns["handle"] != 0).tolist()
 
 
 def work_of(*calls: dict[str, Any]) -> DeviceWork:
-    columns = table_of(*calls)
+    columns = columns_of(*calls)
     count = len(columns["start"])
     return device_work(columns, columns["thread"].astype(np.int32), np.full(count, -1))
 
@@ -97,13 +82,13 @@ def test_default_streams_belong_to_a_context_and_others_do_not() -> None:
 def test_a_stream_is_what_it_was_created_as_last(flags: int, kind: StreamKind) -> None:
     other = NON_BLOCKING - flags
     number, table = streams_of(
-        table_of({**MAKE_STREAM, "source": other}, LAUNCH, {**MAKE_STREAM, "source": flags}, LAUNCH)
+        columns_of({**MAKE_STREAM, "source": other}, LAUNCH, {**MAKE_STREAM, "source": flags}, LAUNCH)
     )
     assert table.kind[number[3]] == kind != table.kind[number[1]]
 
 
 def test_the_kind_of_a_stream_whose_creation_was_not_seen_is_unknown() -> None:
-    number, table = streams_of(table_of(LAUNCH, {"function": "cuLaunchKernel"}))
+    number, table = streams_of(columns_of(LAUNCH, {"function": "cuLaunchKernel"}))
     assert [StreamKind(table.kind[stream]) for stream in number] == [StreamKind.INDEPENDENT, StreamKind.LEGACY]
 
 
@@ -174,7 +159,7 @@ def test_identity_follows_each_call_in_turn(calls: list[dict[str, Any]]) -> None
         expected_events.append((call["handle"], made.get(("cuEventCreate", call["handle"]), 0)))
     assert same_partition(streams(*calls), expected_streams)
     assert same_partition(events(*calls), expected_events)
-    order = operations_of(table_of(*calls))
+    order = operations_of(columns_of(*calls))
     assert order.stream.tolist() == streams(*calls)
 
 

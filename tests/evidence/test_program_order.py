@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.program_order import operations_of, timing_uses
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity.program import Action, Operations, Scope
-
-
-def columns_of(*calls: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return calls of one thread; each names a `function` and the fields that differ from zero."""
-    defaults = {
-        "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
-        "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
-    }  # fmt: skip
-    rows = [{**defaults, "start": 1_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
-    for row in rows:
-        row["function"] = load_catalogue()[row["function"]].index
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name in ("destination", "source", "stream", "handle"):
-        columns[name] = columns[name].astype(np.uint64)
-    return columns
+from tests.evidence.recorded_calls import columns_of
 
 
 def order_of(*calls: dict[str, Any]) -> Operations:

@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.memory.recycled import recycled_uses
 from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.names import RecordedModule
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedStack
 from ffm.model.necessity.program import Role, Uses
+from tests.evidence.recorded_calls import columns_of
 
 RUNTIME, LIBRARY, OTHER, PROGRAM = range(4)
 FILES = (
@@ -73,16 +73,7 @@ BY_LIBRARY = {**BY_PROGRAM, "stack": WAIT}
 
 def guarded(calls: list[Call], used: int, *, files: tuple[str, ...] = FILES, address: int = FIRST) -> bool:
     """Return whether the use of what a call sent, after all calls, is guarded."""
-    defaults = {
-        "start": 0, "duration": 100, "wait": 0, "waits": 0, "destination": 0, "source": 0, "stream": 0, "handle": 0,
-        "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0, "number": 0, "bytes": 0,
-    }  # fmt: skip
-    rows = [{**defaults, "start": 1_000 * place, "number": place, **call} for place, call in enumerate(calls)]
-    for row in rows:
-        row["function"] = load_catalogue()[row["function"]].index
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    for name in ("destination", "source", "stream", "handle"):
-        columns[name] = columns[name].astype(np.uint64)
+    columns = columns_of(*({"stack": 0, **call} for call in calls))
     recording = SimpleNamespace(
         operations={name: columns[name] for name in ("thread", "number", "stack")},
         stacks=[RecordedStack("", cast(Any, STACKS.get(number, []))) for number in range(1 + max(STACKS))],
