@@ -192,11 +192,20 @@ def chosen_folder(folder: Path | None) -> Path:
     """Return the given results folder, or the newest one.
 
     Raises:
-        DocumentError: No such folder exists.
+        DocumentError: No such folder exists, or no stage has written to it.
     """
-    if folder is not None and not folder.is_dir():
+    from ffm.results.folder.paths import STAGES, ResultsFolder
+
+    if folder is None:
+        return newest_results(RESULTS)
+    if not folder.is_dir():
         raise DocumentError(f"the results folder {folder} does not exist: name another with --results.")
-    return folder or newest_results(RESULTS)
+    if not any(ResultsFolder(folder).document(stage).exists() for stage in STAGES):
+        raise DocumentError(
+            f"there are no results in {folder}: name another folder with --results, or measure a program with "
+            "`ffm run --results FOLDER ./program`."
+        )
+    return folder
 
 
 def results_words(folder: Path | None) -> str:

@@ -114,6 +114,7 @@ def test_the_html_report_is_written(ffm: CommandLine, results: Path, tmp_path: P
         (["fold", "cudaFre"], "did you mean cudaFree?"),
         (["site", "44"], "numbered 1 to 3"),
         (["report", "--results", "nowhere"], "nowhere"),
+        (["report", "--results", "."], "there are no results in ."),
         (["report", "--html", "no/such/folder/report.html"], "Create its folder first"),
         (["export", "--output", "no/such/folder/all.json"], "Create its folder first"),
     ],
