@@ -1,7 +1,7 @@
 """Numbers of a pass that only the pass itself knows, so that the compiler can keep them in registers.
 
-What lies in a column goes through memory at each row: of two columns, the compiler cannot know that they are not the
-same one. Where the next row depends on the last one's numbers, waiting for these takes most of a pass.
+What lies in a column goes through memory at each row, because the compiler cannot know that two columns are not the
+same one. If the next row depends on the last one's numbers, waiting for these takes most of a pass.
 """
 
 from __future__ import annotations

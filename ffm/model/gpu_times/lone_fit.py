@@ -1,5 +1,5 @@
-"""The pass of `ffm.model.gpu_times.kernels` over a run of one thread and one device, in the part of Python that Numba
-compiles: the same rules, with what is known of these two in registers.
+"""The pass of `ffm.model.gpu_times.kernels` over a run of one thread and one device, in the subset of Python that Numba
+compiles: the same rules, with the numbers of these two in registers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def in_registers(state: State) -> State:
 
 @inlined
 def without_threads(trace: Trace) -> Trace:
-    """Return the run without what tells threads and devices apart, as `ffm.model.visits.is_lone` takes it."""
+    """Return the run without the columns that tell threads and devices apart, so that `ffm.model.visits.is_lone` is
+    true of it.
+    """
     return Trace(
         order=np.empty(0, np.int64),
         thread=np.empty(0, np.int32),

@@ -1,5 +1,5 @@
-"""The pass of `ffm.model.estimators.simulation.passes` over a run of one thread, in the part of Python that Numba
-compiles: the same rules, with what is known of the thread and its process in registers.
+"""The pass of `ffm.model.estimators.simulation.passes` over a run of one thread, in the subset of Python that Numba
+compiles: the same rules, with the numbers of the thread and its process in registers.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def put_back(own: State, state: State) -> None:
 
 @inlined
 def without_threads(trace: Trace) -> Trace:
-    """Return the run without what tells threads apart: `ffm.model.visits.is_lone` is true of it when it is compiled."""
+    """Return the run without the columns that tell threads apart, so that `ffm.model.visits.is_lone` is true of it."""
     return Trace(
         order=np.empty(0, np.int64),
         thread=np.empty(0, np.int32),
