@@ -1,4 +1,4 @@
-/* Looking for addresses among many bytes, most of which are none: by their upper halves, many at once. */
+/* Looks for addresses among many bytes, most of which are no addresses: compares many upper halves at once. */
 #ifndef FFM_ADDRESS_HALVES_H
 #define FFM_ADDRESS_HALVES_H
 
@@ -13,7 +13,7 @@ typedef uint64_t ffm_two_words __attribute__((vector_size(16)));
 
 /* What the upper halves of all addresses in [low, high] have in common. */
 typedef struct {
-    uint32_t upper, shared; /* bits, and which ones they are */
+    uint32_t upper, shared; /* the common bits, and a mask of them */
 } ffm_halves;
 
 static inline ffm_halves ffm_halves_between(uint64_t low, uint64_t high)

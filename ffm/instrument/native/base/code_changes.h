@@ -9,8 +9,8 @@
 
 enum { FFM_JUMP_BYTES = 5, FFM_JUMP_BLOCK = 16 };
 
-/* Put a jump to `target` at `start` with a single store, so that other threads see all of it or nothing. Its bytes must
- * be within 16 bytes aligned to 16, and writable. */
+/* Put a jump to `target` at `start` with a single store, so that other threads see all of it or nothing. The bytes of
+ * the jump must be writable and lie within one aligned block of 16. */
 static inline void ffm_jump_put(uint8_t *start, const uint8_t *target)
 {
     enum { JUMP_CODE = 0xE9 };
@@ -26,7 +26,7 @@ static inline void ffm_jump_put(uint8_t *start, const uint8_t *target)
                      : "memory", "cc");
 }
 
-/* Whether its bytes are within such a block. */
+/* Whether a jump at `start` lies within such a block. */
 static inline bool ffm_jump_fits(const uint8_t *start)
 {
     return (uintptr_t)start % FFM_JUMP_BLOCK + FFM_JUMP_BYTES <= FFM_JUMP_BLOCK;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* From now on, the file that is loaded at an address calls what `instead` returns for the name of an import, unless
- * that is NULL. False if its imports cannot be read, or some not be changed. */
+ * that is NULL. False if its imports cannot be read, or if some of them cannot be changed. */
 bool ffm_imports_lead(uint64_t start, void *(*instead)(const char *name));
 
 #endif

@@ -1,4 +1,4 @@
-/* System calls that are not the program's: directly to the kernel, without errno. */
+/* Our own system calls: directly to the kernel, without errno. */
 #ifndef FFM_KERNEL_H
 #define FFM_KERNEL_H
 
@@ -21,7 +21,7 @@ static inline int64_t ffm_kernel_call(uint64_t number, const uint64_t *a)
     return result;
 }
 
-/* The same for calls with up to four. */
+/* The same for calls with up to four arguments. */
 static inline int64_t ffm_kernel(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     const uint64_t arguments[6] = {a, b, c, d, 0, 0};

@@ -15,7 +15,7 @@ bool ffm_mappings_around(uint64_t address, uint64_t *start, uint64_t *end);
 typedef struct {
     uint64_t start, end;
     bool writable, is_private;
-    bool of_file; /* of one that can be found by its path: not deleted, and not made by memfd_create */
+    bool of_file; /* of a file that its path leads to: not deleted, and not made by memfd_create */
 } ffm_mapping;
 
 /* The mapping that contains an address; all 0 if there is none. Safe in signal handlers. */
@@ -26,7 +26,7 @@ bool ffm_mappings_readable(uint64_t start, uint64_t end);
 
 enum { FFM_MAPPED_STRETCHES = 256 };
 
-/* All that is mapped, as stretches without gaps in ascending order. */
+/* Everything that is mapped, as stretches without gaps, in ascending order. */
 typedef struct {
     bool unknown; /* there are too many, or they cannot be read */
     uint32_t count;
@@ -35,8 +35,8 @@ typedef struct {
     } stretches[FFM_MAPPED_STRETCHES];
 } ffm_mapped;
 
-/* Find it, for those who ask for many addresses: takes as long as some hundred questions to the kernel. Safe in signal
- * handlers. */
+/* Find all of it, for callers that ask about many addresses. It takes as long as a few hundred questions to the kernel.
+ * Safe in signal handlers. */
 void ffm_mappings_all(ffm_mapped *mapped);
 
 /* Whether an address may be mapped. O(log n). */

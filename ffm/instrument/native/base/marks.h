@@ -7,7 +7,7 @@
 
 typedef struct {
     uint64_t *peak;   /* updated with the most bytes that the blocks' own pages have cost so far */
-    uint64_t allowed; /* what they may cost: further blocks get no pages of their own */
+    uint64_t allowed; /* the most that they may cost: beyond it, blocks get no pages of their own */
     /* A block with its own pages, which starts here, is about to be freed. */
     void (*before_free)(uint64_t start, uint64_t end);
 } ffm_marks_observer;

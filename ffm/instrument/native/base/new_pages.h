@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* So many bytes of zeros, each page of which takes memory once it is written; NULL if there is no room. */
+/* `bytes` bytes of zeros. A page takes memory only once it is written. NULL if there is no room. */
 static inline void *ffm_new_pages(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

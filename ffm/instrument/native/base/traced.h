@@ -8,15 +8,15 @@
 bool ffm_trace_on(void);
 void ffm_trace_turn_on(void);
 
-/* Whether it sees all threads at this moment: there is room for some only, and handlers of signals are not seen. What
- * others touch is not known. */
+/* Whether it sees all threads at this moment. There is room for a limited number of them, and signal handlers are not
+ * seen. What unseen code touches is not known. */
 bool ffm_trace_complete(void);
 
 /* Something that is not followed may use the program's memory from now on. */
 void ffm_trace_lose(void);
 
-/* Around a handler of a signal. A thread that leaves it by a jump goes on in its own code, unseen: for it, the handler
- * is never over. */
+/* Around a signal handler. A thread that leaves it by a jump goes on in its own code, unseen: for it, the handler is
+ * never over. */
 void ffm_trace_handler_begins(void);
 void ffm_trace_handler_over(void);
 

@@ -55,8 +55,8 @@ bool ffm_blocks_at(uint32_t place, ffm_block *block);
 /* The index of the block that contains a host or device address; false if there is none. */
 bool ffm_blocks_find(uint64_t address, uint32_t *place);
 
-/* Code whose arrays count from one has the address before an array's first element, of 32 bytes at most (CUDA C++
- * Programming Guide, "Built-in Vector Types"). */
+/* Code whose arrays count from one holds the address one element before an array. Elements have 32 bytes at most (CUDA
+ * C++ Programming Guide, "Built-in Vector Types"). */
 enum { FFM_LARGEST_ELEMENT = 32, FFM_BLOCKS_NAMED = 2 };
 
 /* The indices of the blocks that an address may name: the one that contains it, and one that begins an element later.
@@ -72,7 +72,8 @@ typedef enum { FFM_NO_ADDRESS, FFM_KNOWN_ADDRESS, FFM_NEW_ADDRESS } ffm_addresse
 /* The words are in the block at an index, and the GPU can read them. O(words). */
 ffm_addresses ffm_blocks_scan_within(uint32_t place, const void *words, uint64_t bytes);
 
-/* How often a block was added or got a device address: in between, words that were scanned once say nothing new. */
+/* How often a block was added or got a device address. While this stays the same, words that were scanned once say
+ * nothing new. */
 uint64_t ffm_blocks_changes(void);
 
 /* Any kernel may find the address of the block at an index from now on. */

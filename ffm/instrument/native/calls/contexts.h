@@ -13,7 +13,8 @@ enum { FFM_CONTEXTS = 256 };
 /* The calling thread's context, numbered in order of first use; all after FFM_CONTEXTS - 1 share that number. */
 uint32_t ffm_context_number(void);
 
-/* The context for which a synchronization waits, if its arguments, which are filled in, name one; else the thread's. */
+/* The context that a synchronization waits for: the one that its arguments, which are filled in, name, or else the
+ * thread's. */
 uint32_t ffm_context_of(const ffm_function *function, const ffm_operation *operation);
 
 /* The context in which a recorded operation acted. */

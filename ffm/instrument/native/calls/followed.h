@@ -10,7 +10,7 @@
 typedef struct {
     const char *name;
     void *wrapper;         /* its replacement */
-    void *original;        /* the code that runs it without; NULL until it is replaced */
+    void *original;        /* runs the function without the replacement; NULL until it is replaced */
     bool (*wanted)(void);  /* whether to replace it at all; NULL means always */
     void (*bound)(void *); /* told of the original; may be NULL */
 } ffm_followed;

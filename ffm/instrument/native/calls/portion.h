@@ -19,7 +19,7 @@ typedef enum {
 
 typedef struct {
     ffm_portion_kind kind;
-    uint64_t from, until; /* of a window: up to before `until` */
+    uint64_t from, until; /* of a window, without `until` itself */
     uint64_t every;       /* of iterations: each n-th, with the one before and the one after it; 1 for all */
     const char *name;     /* of the marks, or a pattern of names; "" for any; copied */
 } ffm_portion;
@@ -38,19 +38,19 @@ static inline bool ffm_portion_limited(void)
 /* Whether the call of a thread that begins `now` is recorded. */
 bool ffm_portion_takes(uint32_t function, ffm_thread *thread, uint64_t now);
 
-/* A call ended that was not recorded. */
+/* A call that is not recorded has ended. */
 void ffm_portion_passed(void);
 
 /* The thread is about to commit the record of a call. */
 void ffm_portion_recording(uint32_t function, ffm_thread *thread);
 
-/* A recorded call ended, after all that is done about it. */
+/* A recorded call has ended, and all that is done about it. */
 void ffm_portion_recorded(void);
 
 /* Whether what a thread does between two calls is recorded. */
 bool ffm_portion_takes_samples(void);
 
-/* Whether a private wait of the thread is recorded, which has no function of the catalogue. */
+/* Whether a private wait of the thread, under no function of the catalogue, is recorded. */
 bool ffm_portion_takes_private(ffm_thread *thread);
 
 /* The program begins or ends an iteration. */

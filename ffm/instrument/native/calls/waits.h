@@ -16,7 +16,8 @@ typedef struct {
     uint64_t since;  /* when the call returned that ordered it so */
 } ffm_ordered;
 
-/* Streams that a place in another one is behind. One that is missing makes a wait uncertain, never wrong. */
+/* Streams whose work comes before a certain place in another stream. A missing one makes a wait uncertain, never
+ * wrong. */
 typedef struct {
     uint32_t count;
     ffm_ordered streams[FFM_STREAMS_BEHIND];
@@ -38,7 +39,7 @@ uint64_t ffm_stream_handle(const ffm_function *function, const ffm_operation *op
 uint64_t ffm_stream_key(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Note where an event is recorded, or that this may happen unseen, and which streams wait for one; call after each call
- * that becomes no part of a graph, and makes no stream one. */
+ * that does not become part of a graph and does not make a stream part of one. */
 void ffm_waits_note(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread);
 
 /* Whether the call waited, or learned that there is nothing to wait for, and for what. A call that waits for more than

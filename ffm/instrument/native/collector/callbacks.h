@@ -1,4 +1,4 @@
-/* What Frida's Interceptor calls in functions of the driver that it is attached to. */
+/* What Frida's Interceptor calls in the driver functions that it is attached to. */
 #ifndef FFM_CALLBACKS_H
 #define FFM_CALLBACKS_H
 
@@ -8,7 +8,7 @@
 FFM_EXPORT void ffm_collector_entry_enter(void *invocation);
 FFM_EXPORT void ffm_collector_entry_leave(void *invocation);
 
-/* The driver's internal wait functions, where the wrappers of collector.h have no room. */
+/* The driver's internal wait functions, where there is no room for the wrappers of collector.h. */
 FFM_EXPORT void ffm_collector_wait_enter(void *invocation);
 FFM_EXPORT void ffm_collector_wait_leave(void *invocation);
 

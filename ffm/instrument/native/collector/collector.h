@@ -14,7 +14,7 @@
 /* The agent is in the process, and the program has not started. */
 FFM_EXPORT void ffm_collector_arrive(void);
 
-/* Record only a portion of the run (portion.h): its kind, where it begins and ends, each how many iterations, and the
+/* Record only a portion of the run (portion.h): its kind, where it begins and ends, every how many iterations, and the
  * name of their marks. Call this before ffm_collector_open. */
 FFM_EXPORT void ffm_collector_limit(uint32_t kind, uint64_t from, uint64_t until, uint64_t every, const char *name);
 
@@ -33,7 +33,7 @@ FFM_EXPORT bool ffm_collector_unread(const char *path);
  * handler, -4 system calls cannot be intercepted. */
 FFM_EXPORT int ffm_collector_open(const char *folder, uint32_t mode, const char *plan);
 
-/* Nothing is recorded from now on, and no hook does anything, until the process ends. Not with FFM_MODE_WATCH. */
+/* From now on, nothing is recorded and no hook does anything, until the process ends. Not with FFM_MODE_WATCH. */
 FFM_EXPORT void ffm_collector_detach(void);
 
 /* Replacement code for a driver function, by its index in the catalogue. */
@@ -56,12 +56,12 @@ FFM_EXPORT bool ffm_collector_is_bound(const void *address);
 FFM_EXPORT void ffm_collector_python(const void *thread_state, const void *runtime, uint32_t version, bool dedicated);
 
 /* Functions of the C library to be replaced in a mode (see followed.h): name, replacement (NULL if already in place, or
- * not wanted) and original, by index. Names end with NULL. */
+ * not wanted) and original, by index. The name after the last one is NULL. */
 FFM_EXPORT const char *ffm_collector_followed_name(uint32_t mode, uint32_t place);
 FFM_EXPORT void *ffm_collector_followed_wrapper(uint32_t mode, uint32_t place);
 FFM_EXPORT void ffm_collector_followed_bind(uint32_t mode, uint32_t place, void *original);
 
-/* A function of an interpreter with which scripts read clocks: its other reads are its own. */
+/* A function of an interpreter with which scripts read clocks. All other reads of clocks are the interpreter's own. */
 FFM_EXPORT void ffm_collector_interpreter_clock(const void *function);
 
 /* The code of such an interpreter or, `for_scripts`, of a module of it with which scripts read clocks. */

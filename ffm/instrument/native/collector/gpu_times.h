@@ -1,6 +1,6 @@
-/* How long the GPU works at what the program enqueues, measured by two events around it (CUDA Driver API, "Event
- * Management": resolution half a microsecond). Work for which the call itself waits cannot be timed this way: the
- * second event comes after the wait. */
+/* How long the GPU takes for what the program enqueues, measured with two events around it (CUDA Driver API, "Event
+ * Management": resolution half a microsecond). Work that the call itself waits for cannot be timed this way: the second
+ * event would come after the wait. */
 #ifndef FFM_GPU_TIMES_H
 #define FFM_GPU_TIMES_H
 

@@ -7,7 +7,7 @@
 #include "catalogue.h"
 #include "records.h"
 
-/* Whether calls of this function launch kernels, or end them. */
+/* Whether calls of this function launch kernels, or unload them. */
 static inline bool ffm_kernel_names_concern(const ffm_function *function)
 {
     return function->effect == FFM_EFFECT_LAUNCH_KERNEL || function->effect == FFM_EFFECT_UNLOAD_CODE;

@@ -1,5 +1,5 @@
-/* What the destinations of small uploads contain, read back in the order of their streams while the program goes on:
- * nobody waits for it. */
+/* What the destinations of small uploads contain. They are read back in the order of their streams while the program
+ * goes on; nobody waits. */
 #ifndef FFM_LATE_READBACK_H
 #define FFM_LATE_READBACK_H
 
@@ -7,7 +7,7 @@
 #include "catalogue.h"
 #include "thread.h"
 
-/* What it is told of. */
+/* An upload whose destination is read back. */
 typedef struct {
     ffm_content content; /* of an upload: `hash` says what it sends */
     uint32_t site;
@@ -17,8 +17,8 @@ typedef struct {
 typedef void (*ffm_late_told)(ffm_thread *thread, const ffm_late_upload *upload, bool known, bool equal);
 
 /* Before an asynchronous upload without gaps: read its destination back. What it contained is told later. False if
- * nothing will be told: the upload is too large or there is no room, or the driver lacks the functions, and by CUDA's
- * rules while work is captured. */
+ * nothing will be told: the upload is too large, there is no room, the driver lacks the functions, or work is being
+ * captured, when CUDA forbids it. */
 bool ffm_late_readback_begin(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
                              const ffm_late_upload *upload);
 

@@ -6,12 +6,12 @@
 #include "catalogue.h"
 #include "hashes.h"
 
-/* Hash what the destination of an upload contains before it. False if it cannot be read: by CUDA's rules while work is
- * captured, and if the rows are too far apart. */
+/* Hash what the destination of an upload contains before the upload. False if it cannot be read: if the rows are too
+ * far apart, or while work is captured, when CUDA forbids it. */
 bool ffm_readback_hash(const ffm_function *function, const ffm_operation *operation, const ffm_box *destination,
                        ffm_hash *hash);
 
-/* Whether the destination of an upload contains what the upload sends, before it: both without gaps. Reads no further
+/* Whether the destination of an upload already contains what the upload sends; both are without gaps. Reads no further
  * than to the first difference. False as above. */
 bool ffm_readback_compare(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
                           bool *equal);

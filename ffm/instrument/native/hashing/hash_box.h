@@ -8,8 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* As ffm_hash_box_through (hashes.h), with the instructions that the names say. Where `readable` is NULL, all can be
- * read. */
+/* As ffm_hash_box_through (hashes.h), with the instructions that the names say. If `readable` is NULL, everything can
+ * be read as it is. */
 ffm_hash ffm_hash_box_sse2(const ffm_box *box, const void *(*readable)(uint64_t start, uint64_t bytes),
                            void (*part)(void *context, uint64_t place, const ffm_hash *hash), void *context);
 ffm_hash ffm_hash_box_avx2(const ffm_box *box, const void *(*readable)(uint64_t start, uint64_t bytes),

@@ -11,9 +11,8 @@
 ffm_hash ffm_hash_box(const ffm_box *box, void (*part)(void *context, uint64_t place, const ffm_hash *hash),
                       void *context);
 
-/* The same; `readable` gives each piece of the box, of at most FFM_PART_BYTES, in a form that can be read until it is
- * called again.
- */
+/* The same; `readable` returns each piece of the box, of at most FFM_PART_BYTES, in a form that stays readable until
+ * its next call. */
 ffm_hash ffm_hash_box_through(const ffm_box *box, const void *(*readable)(uint64_t start, uint64_t bytes),
                               void (*part)(void *context, uint64_t place, const ffm_hash *hash), void *context);
 

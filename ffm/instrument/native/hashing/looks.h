@@ -1,8 +1,8 @@
 /* Whether to look at what the destination of a transfer holds, before bytes are sent there.
  *
- * Reading back or hashing a destination costs as much as the transfer. A call site does it until it has been useless
- * some times in a row, and whenever bytes repeat that were already sent to the same destination; once it has found the
- * same some times in a row, ever less often. */
+ * Reading back or hashing a destination costs as much as the transfer. A call site does it until it was useless several
+ * times in a row, and whenever it sends the bytes again that were last sent to the same destination. Once it has found
+ * the same several times in a row, it does it ever less often. */
 #ifndef FFM_LOOKS_H
 #define FFM_LOOKS_H
 

@@ -1,5 +1,5 @@
-/* Which threads of the program waited for what another one let go: locks, condition variables, semaphores and barriers
- * of the C library (stage 2). */
+/* Which threads of the program waited until another one let something go: locks, condition variables, semaphores and
+ * barriers of the C library (stage 2). */
 #ifndef FFM_LOCK_WAITS_H
 #define FFM_LOCK_WAITS_H
 

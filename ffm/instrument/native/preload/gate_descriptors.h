@@ -1,8 +1,8 @@
 /* Keeps the descriptors of the instruments out of the program's way.
  *
- * The agent, which enters at the gate, talks to the runner through descriptors of this process. Programs close
- * descriptors that they have not opened (daemons, shells), and put their own files in such places. So the agent is made
- * to get high numbers, and what the C library closes for the program never includes those. */
+ * The agent, which enters at the gate, talks to the runner through descriptors of this process. Some programs (daemons,
+ * shells) close descriptors that they have not opened, and put their own files in such places. So the agent is made to
+ * get high numbers, and what the C library closes for the program never includes those. */
 #ifndef FFM_GATE_DESCRIPTORS_H
 #define FFM_GATE_DESCRIPTORS_H
 

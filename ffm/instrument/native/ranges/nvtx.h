@@ -1,4 +1,4 @@
-/* What NVTX, NVIDIA's tools extension, asks of a library that it is to tell about a program's ranges
+/* What NVTX, NVIDIA's tools extension, expects of a library that wants to hear of a program's ranges
  * (NVTX_INJECTION64_PATH; nvtx3/nvtxDetail/nvtxTypes.h of NVTX 3). */
 #ifndef FFM_NVTX_H
 #define FFM_NVTX_H

@@ -34,8 +34,8 @@ typedef struct {
     uint32_t python_readable; /* whether stacks hold its frames */
     uint64_t ordinary_memory; /* when a kernel first received what may be the address of ordinary memory; otherwise 0 */
     uint32_t ordinary_cause;  /* why it counts as one: FFM_ORDINARY_... */
-    uint32_t ordinary_offset; /* bytes from the begin of its parameters, of those whose place is known */
-    char ordinary_kernel[2048]; /* its name, or the begin of that; empty if it is not known */
+    uint32_t ordinary_offset; /* bytes from the start of its parameters, if the place is known */
+    char ordinary_kernel[2048]; /* its name, or the beginning of it; empty if it is not known */
     uint64_t
         fault_cost;    /* nanoseconds from an access to a watched page to the watch's handler, measured at the start */
     uint64_t finished; /* when ffm, which writes this itself, ended the recording before the process ended; or 0 */
@@ -48,8 +48,8 @@ typedef struct {
 
 /* Why a kernel counts as using ordinary memory. */
 enum {
-    FFM_ORDINARY_USES = 1,     /* its machine code may use as an address what it is given at a place */
-    FFM_ORDINARY_NO_CODE = 2,  /* the same, but of its machine code nothing is known */
+    FFM_ORDINARY_USES = 1,     /* its machine code may use what it is given at a place as an address */
+    FFM_ORDINARY_NO_CODE = 2,  /* the same, but nothing is known of its machine code */
     FFM_ORDINARY_ANYTHING = 3, /* the driver does not tell which parameters it has, or these are of no known form */
     FFM_ORDINARY_GRAPH = 4     /* it is in a graph */
 };
@@ -135,7 +135,7 @@ typedef struct {
 /* The kernel's parameters contain no address of device memory. No address is this. */
 enum { FFM_LEADS_NOWHERE = 1 };
 
-/* The code has no variables in the device's memory, but for constants. */
+/* The code has no variables in the device's memory, except constants. */
 enum { FFM_CODE_WITHOUT_VARIABLES = 1 };
 
 /* Flags of a content record. */
@@ -196,11 +196,11 @@ enum {
                                 program's output since the time `address`; at UINT64_MAX if it may at any time */
 };
 
-/* In place of a semaphore's first value or of a barrier's threads, and more than any: other processes can post it or
- * arrive there, which is not seen. */
+/* In place of a semaphore's first value or a barrier's number of threads, and larger than any: other processes, which
+ * are not seen, can post it or arrive there. */
 #define FFM_POSTED_UNSEEN 0xFFFFFFFF
 
-/* How many handovers between threads a process records. Beyond them, who else posts or arrives is not seen. */
+/* How many handovers between threads a process records. Beyond them, posts and arrivals of others are not seen. */
 enum { FFM_MOST_HANDOVERS = 65536 };
 
 /* Flags of an access. */
@@ -245,7 +245,8 @@ typedef struct {
     uint32_t kind;
 } ffm_extent;
 
-/* Instead of an operation's number: nothing lay between the two events. What they are apart is part of each time. */
+/* Instead of an operation's number: nothing lay between the two events. Their distance is part of every measured
+ * time. */
 enum { FFM_EVENTS_ALONE = 0x7FFFFFFF };
 
 /* How long the GPU worked at an operation (stage 3). */
@@ -253,7 +254,7 @@ typedef struct {
     uint64_t operation;   /* number within its thread, or FFM_EVENTS_ALONE */
     uint64_t nanoseconds; /* between the events around it */
     uint32_t operation_thread;
-    uint32_t arriving; /* of these, how many passed until its call was over, if the GPU was idle; 0 if it was not */
+    uint32_t arriving; /* how many of these passed before its call was over, if the GPU was idle; 0 if it was not */
 } ffm_gpu_time;
 
 /* Functions that allocate or free pageable host memory. */
@@ -297,14 +298,14 @@ typedef struct {
 typedef struct {
     uint64_t opened, closed;   /* nanoseconds; `closed` is 0 if it lasts to the end of the recording */
     uint64_t judged, unjudged; /* the part of it that is judged; the rest shows what lies at its edges */
-    uint64_t settled;          /* when the last call had ended that began before it, and is not recorded; 0 for none */
+    uint64_t settled;          /* when the last call ended that began before it and is not recorded; 0 for none */
     uint64_t calls;            /* counted ones of the process before it */
     uint64_t calls_closed;     /* and before its end */
     uint64_t iteration;        /* the number of the marked iteration that is judged, from 0 */
 } ffm_stretch;
 
-/* An operation that is the first of its function in its thread after `left_out` others, since the start of the
- * recording, were not recorded. */
+/* The first operation of its function in its thread after others were not recorded: `left_out` of them since the start
+ * of the recording. */
 typedef struct {
     uint64_t operation; /* number within its thread */
     uint32_t left_out;
@@ -338,8 +339,8 @@ typedef struct {
     uint32_t reserved;
 } ffm_kernel_name;
 
-/* A kernel that is given the address of the allocation at one place may find that of the other in memory, and the
- * reverse, from now on (stage 3). If one is 0, any kernel may find the other. */
+/* From now on, a kernel that is given the address of either allocation may find that of the other in memory (stage 3).
+ * If one is 0, any kernel may find the other. */
 typedef struct {
     uint64_t one;
     uint64_t other;

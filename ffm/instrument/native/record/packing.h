@@ -13,7 +13,7 @@ typedef struct {
     size_t last_bytes;
 } ffm_packer;
 
-/* Append a record of a packed kind. Records that look alike share a slot, of which the number's low byte counts. False
+/* Append a record of a packed kind. Records that look alike share a slot; only the low byte of its number counts. False
  * if there is no room, as for ffm_sink_reserve. */
 bool ffm_pack_record(ffm_packer *packer, uint32_t kind, uint32_t thread, uint32_t slot, const void *record);
 

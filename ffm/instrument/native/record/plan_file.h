@@ -14,8 +14,8 @@ typedef struct {
     size_t record_bytes;
 } ffm_plan_kind;
 
-/* Map a plan: its header, and then as many records as that says. NULL if the file cannot be read, or is no whole plan
- * of this kind and version. */
+/* Map a plan: its header, and then as many records as the header says. NULL if the file cannot be read, or is not a
+ * whole plan of this kind and version. */
 const ffm_plan_header *ffm_plan_file_map(const char *path, const ffm_plan_kind *kind);
 
 #endif

@@ -1,6 +1,6 @@
 /* Which places of a recording may be written again, if only its last nanoseconds are kept: those of chunks that were
- * full by then. So a program that never ends takes as much of the disk as it records in that time. Under the lock of
- * the sink. */
+ * full before. So a program that never ends takes only as much of the disk as it records in that time. Under the lock
+ * of the sink. */
 #ifndef FFM_RING_H
 #define FFM_RING_H
 

@@ -19,7 +19,7 @@ typedef struct {
 } ffm_stack;
 
 /* A frame and the rest of its chain: `next` is the number of the next frame, or 0. Frames are numbered from 1 as they
- * are recorded, and `next` before what it follows. */
+ * are recorded, and `next` is recorded before the frame that names it. */
 typedef struct {
     uint32_t next;
     uint32_t module; /* as in ffm_frame */
@@ -37,7 +37,7 @@ typedef struct {
 
 enum { FFM_INNER_FRAMES = 12, FFM_COLUMN_BITS = 31 };
 
-/* No stack has more frames, and no process more stacks: their numbers are below. */
+/* The most frames of a stack, and the most stacks of a process: all their numbers are below. */
 enum { FFM_MAX_FRAMES = 192, FFM_MAX_PYTHON_FRAMES = 128, FFM_MOST_STACKS = 1 << 20 };
 
 typedef struct {

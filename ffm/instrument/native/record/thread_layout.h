@@ -24,7 +24,7 @@ enum {
     FFM_SHORTEST_LOCK_WAIT = 20000 /* nanoseconds: waking a thread takes about as long */
 };
 
-/* A wait of a thread, outside of driver calls, that ended because another one let go what it waited for: a lock, a
+/* A thread's wait, outside of driver calls, that ended because another thread let go what it waited for: a lock, a
  * condition variable, a semaphore or a barrier of the C library (stage 2). */
 typedef struct {
     uint64_t since;
@@ -35,8 +35,8 @@ typedef struct {
 
 enum { FFM_NO_THREAD = 0xFFFFFFFF };
 
-/* What the kernel counted of a thread until its end, or the process's, in nanoseconds (stage 2). The first one of a
- * process is none of a thread, and is from the begin of the recording. */
+/* What the kernel counted for a thread by its end, or by the process's, in nanoseconds (stage 2). The first record of a
+ * process belongs to no thread, and is from the beginning of the recording. */
 typedef struct {
     uint64_t time;
     uint64_t process_ran; /* processor time of all threads of the process */

@@ -8,7 +8,7 @@
  *
  * Before Linux 5.11 its signal can interrupt a system call. An event of perf_event_open(2) then takes its place: its
  * signal comes only while the thread runs code of its own, but each time the thread falls asleep and wakes costs
- * microseconds. Where that is forbidden, or there are no timers left, it is the other of the two. */
+ * microseconds. If the chosen one is forbidden, or no timer is left, the other takes its place. */
 #ifndef FFM_SAMPLE_CLOCK_H
 #define FFM_SAMPLE_CLOCK_H
 

@@ -6,7 +6,7 @@
 /* From now on. */
 void ffm_samples_open(void);
 
-/* The calling thread was started, or made its first driver call; and it ends. */
+/* Called in a thread: it was started, or made its first driver call; and it is about to end. */
 void ffm_samples_thread(void);
 void ffm_samples_thread_ends(void);
 

@@ -13,7 +13,7 @@
 /* Take over these signals. Handlers of faults and traps run with all other signals blocked. */
 bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_signal_handler system_call);
 
-/* Call a function before each handler of the program, from now on and those that it has installed. */
+/* From now on, call a function before each handler of the program, also before those that it has installed already. */
 void ffm_signals_before_handlers(ffm_handler_listener before);
 
 /* Pass a signal that was not ours to the program, as it requested. */

@@ -1,5 +1,5 @@
 /* What a new stack is: where its frames are, its key, and what the recording says of it. All under the caller's lock,
- * if nothing else is said. */
+ * unless stated otherwise. */
 #ifndef FFM_DESCRIBED_STACKS_H
 #define FFM_DESCRIBED_STACKS_H
 
@@ -8,8 +8,8 @@
 
 #include "interned.h"
 
-/* Find where the frames of a stack are: of `depth` return addresses, and of the Python frames in the words after them.
- * Set `key`, by which runs are matched. */
+/* Find the places of a stack's frames: of its `depth` return addresses, and of the Python frames in the words after
+ * them. Sets `key`, which is the same in every run. */
 void ffm_stack_describe(const uint64_t *words, uint32_t depth, uint32_t python_words, uint8_t *key);
 
 /* Record the stack that was described last, and set its chains. False if memory is short. */

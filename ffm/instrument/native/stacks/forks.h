@@ -7,7 +7,7 @@
 typedef struct {
     void (*before)(void);
     void (*in_parent)(void);
-    void (*in_child)(void);    /* first of all, before it comes to the gate: release what threads of its parent held */
+    void (*in_child)(void);    /* first of all, before the gate: release what threads of the parent held */
     void (*behind_gate)(void); /* in the child, after whatever attaches there has run its own code; may be NULL */
 } ffm_fork_handlers;
 

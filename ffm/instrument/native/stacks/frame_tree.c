@@ -1,7 +1,7 @@
 #include "frame_tree.h"
 
-#include "fresh_pages.h"
 #include "kernel.h"
+#include "new_pages.h"
 
 enum { FIRST_SLOTS = 1 << 12 };
 
@@ -29,7 +29,7 @@ static void forget_slots(ffm_frame_tree *tree)
 static bool grow_slots(ffm_frame_tree *tree)
 {
     const uint32_t mask = tree->slots == NULL ? FIRST_SLOTS - 1 : 2 * tree->mask + 1;
-    uint32_t *fresh = ffm_fresh_pages(((size_t)mask + 1) * sizeof *fresh);
+    uint32_t *fresh = ffm_new_pages(((size_t)mask + 1) * sizeof *fresh);
     if (fresh == NULL)
         return false;
     for (uint32_t number = 1; number <= tree->count; number++)
@@ -50,7 +50,7 @@ static bool make_room(ffm_frame_tree *tree)
         return false;
     ffm_frame_node **block = &tree->blocks[tree->count / FFM_FRAME_BLOCK];
     if (*block == NULL)
-        *block = ffm_fresh_pages(FFM_FRAME_BLOCK * sizeof **block);
+        *block = ffm_new_pages(FFM_FRAME_BLOCK * sizeof **block);
     return *block != NULL;
 }
 

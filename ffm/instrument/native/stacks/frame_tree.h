@@ -1,5 +1,5 @@
-/* Chains of frames that share their ends, which makes a tree: a node is a frame and the chain that it continues. So a
- * number stands for a whole chain, and what chains have in common is there once. */
+/* Chains of frames, as a tree, because many of them share their ends. A node is a frame and the chain that it
+ * continues. So one number stands for a whole chain, and what chains have in common is stored once. */
 #ifndef FFM_FRAME_TREE_H
 #define FFM_FRAME_TREE_H
 
@@ -15,7 +15,7 @@ typedef struct {
 
 enum { FFM_FRAME_BLOCK = 1 << 14, FFM_FRAME_BLOCKS = 1 << 10, FFM_MOST_NODES = FFM_FRAME_BLOCK * FFM_FRAME_BLOCKS };
 
-/* A zeroed tree is empty. Its numbers begin with 1. A node that has a number is read without a lock. */
+/* A zeroed tree is empty. Its numbers begin with 1. A node that has its number is read without a lock. */
 typedef struct {
     ffm_frame_node *blocks[FFM_FRAME_BLOCKS];
     uint32_t *slots; /* numbers, found by the hash of their nodes; at most three quarters are taken */

@@ -5,7 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "fresh_pages.h"
+#include "new_pages.h"
 
 enum { FIRST_SLOTS = 1 << 14, ARENA = 1 << 20 };
 
@@ -89,7 +89,7 @@ static bool grow(ffm_interned_table *table, bool by_key)
 {
     const slots *old = table->slots;
     const uint32_t places = old == NULL ? FIRST_SLOTS : 2 * (old->mask + 1);
-    slots *fresh = ffm_fresh_pages(bytes_of(places));
+    slots *fresh = ffm_new_pages(bytes_of(places));
     if (fresh == NULL)
         return false;
     fresh->mask = places - 1;
@@ -126,7 +126,7 @@ ffm_interned *ffm_interned_allocate(size_t words)
     static size_t used;
     const size_t bytes = (sizeof(ffm_interned) + words * sizeof(uint64_t) + 15) & ~(size_t)15;
     if (arena == NULL || used + bytes > ARENA) {
-        char *fresh = ffm_fresh_pages(ARENA);
+        char *fresh = ffm_new_pages(ARENA);
         if (fresh == NULL)
             return NULL;
         arena = fresh;

@@ -1,4 +1,5 @@
-/* The stacks that a process has shown: found by the hash of their words without a lock, added under the caller's. */
+/* The stacks seen in a process. They are found by the hash of their words, without a lock, and added under the
+ * caller's. */
 #ifndef FFM_INTERNED_H
 #define FFM_INTERNED_H
 
@@ -8,8 +9,8 @@
 
 #include "records.h"
 
-/* 128 bits of the words, and what else tells stacks apart. With a million stacks, the chance that two of them agree is
- * less than 10^-26. */
+/* 128 bits of hash over the words and whatever else tells stacks apart. With a million stacks, the chance that two of
+ * them agree is less than 10^-26. */
 typedef struct {
     uint64_t low, high;
 } ffm_stack_hash;
@@ -21,18 +22,18 @@ typedef struct {
     uint32_t generation;   /* of the list of modules when it was found (modules.h): later, addresses may mean others */
     uint16_t depth;        /* native frames: the first words */
     uint16_t python_words; /* the words after them */
-    bool kept;             /* whether the words are here: only then it can be among the recent stacks */
+    bool kept;             /* whether the words are here: only then can it be among the recent stacks */
     uint8_t key[FFM_KEY_BYTES];
     uint64_t words[];
 } ffm_interned;
 
-/* A zeroed table is empty. It grows as stacks are added; those that search it meanwhile find what was there before. */
+/* A zeroed table is empty. It grows as stacks are added. Whoever searches it meanwhile finds what was there before. */
 typedef struct {
     struct ffm_interned_slots *slots;
     uint32_t used;
 } ffm_interned_table;
 
-/* The hash of a stack that is found while the list of modules has that generation. */
+/* The hash of a stack that was captured while the list of modules had that generation. */
 ffm_stack_hash ffm_interned_hash(const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t generation);
 
 ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash hash);
@@ -40,15 +41,15 @@ ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash 
 /* A stack with that key; only under the lock. */
 ffm_interned *ffm_interned_find_key(const ffm_interned_table *table, const uint8_t *key);
 
-/* Room for a stack with so many words that are kept. It stays for the life of the process; NULL if memory is short. */
+/* Room for a stack that keeps `words` words. It stays for the life of the process. NULL if memory is short. */
 ffm_interned *ffm_interned_allocate(size_t words);
 
 /* Add a stack that is not there, to be found by its hash or by its key. Returns 0 if memory is short. */
 int ffm_interned_add(ffm_interned_table *table, ffm_interned *stack);
 int ffm_interned_add_by_key(ffm_interned_table *table, ffm_interned *stack);
 
-/* The stacks that were found last, by their innermost frames: most calls come again from where they came before, and
- * then need no hash. */
+/* The stacks that were found last, by their innermost frames: most calls come from a recent stack again, and then need
+ * no hash. */
 enum { FFM_RECENT_STACKS = 1 << 8 };
 typedef struct {
     ffm_interned *places[FFM_RECENT_STACKS];

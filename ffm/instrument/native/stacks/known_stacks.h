@@ -8,7 +8,7 @@
 
 #include "stacks.h"
 
-/* So many stacks are known at a time, by so many inner frames. */
+/* How many stacks are known at a time, and by how many inner frames at most. */
 enum { FFM_KNOWN_STACKS = 8, FFM_KNOWN_RETURNS = 16 };
 
 typedef struct {
@@ -24,19 +24,19 @@ typedef struct {
 
 typedef struct {
     ffm_known_stack stacks[FFM_KNOWN_STACKS];
-    uint64_t met[FFM_KNOWN_STACKS]; /* of callers with their bases */
+    uint64_t met[FFM_KNOWN_STACKS]; /* hashes of callers with their bases */
     uint32_t added;
 } ffm_known_stacks;
 
 /* Whether the frames from `caller` on, which lie above `base`, are those of a known stack; then sets *stack. */
 bool ffm_known_stack_find(const ffm_known_stacks *known, const void *caller, uint64_t base, uint32_t *stack);
 
-/* Whether the same caller and base were met before, as far as is remembered: only stacks that occur again are worth
- * remembering, which takes as long as capturing them. */
+/* Whether the same caller and base were met before, as far as is remembered. Adding a stack takes as long as capturing
+ * it, so only those that occur again are worth adding. */
 bool ffm_known_stack_met(ffm_known_stacks *known, const void *caller, uint64_t base);
 
 /* Remember the stack that was captured just now. `from` are the registers at `caller`, or NULL if `caller` called the
- * calling functions. Stacks with functions of an interpreter are not remembered: they are not told by addresses. */
+ * calling functions. Stacks with functions of an interpreter are not remembered: addresses do not tell them apart. */
 void ffm_known_stack_add(ffm_known_stacks *known, const void *caller, uint64_t base, const ffm_registers *from,
                          uint32_t stack);
 

@@ -1,5 +1,5 @@
 /* Call stacks of a thread that occur again. Each is recognised by the words of the stack that an unwinder would read on
- * its way through it: where it starts alike and all of them are the same, it would find the same frames. That takes a
+ * its way through it: if it starts alike and all these words are the same, it would find the same frames. That takes a
  * fifth of the time of unwinding. */
 #ifndef FFM_REPEATED_STACKS_H
 #define FFM_REPEATED_STACKS_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many stacks are known at a time, each by at most so many words. */
+/* How many stacks are known at a time, and by how many words at most. */
 enum { FFM_REPEATED_SETS = 32, FFM_REPEATED_WAYS = 4, FFM_REPEATED_WORDS = 48 };
 
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
         uint64_t caller, frame; /* 0: none */
     } starts[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
     ffm_repeated_stack stacks[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
-    uint64_t met[FFM_REPEATED_SETS * FFM_REPEATED_WAYS]; /* starts with the stacks that were captured there */
+    uint64_t met[FFM_REPEATED_SETS * FFM_REPEATED_WAYS]; /* hashes of starts with the stacks that were captured there */
     uint32_t captured, walked, added;
     bool changing;
 } ffm_repeated_stacks;

@@ -11,7 +11,8 @@
 void ffm_stacks_open(void);
 
 /* Number of the calling function's stack, without its innermost `skip` frames (not counting this call's own).
- * `truncated` says whether it was deeper than FFM_MAX_FRAMES, or is one of too many and cut to its inner frames. */
+ * `truncated` says whether frames are missing: the stack was deeper than FFM_MAX_FRAMES, or there are so many stacks
+ * that it was cut to its inner frames. */
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
 /* Number of the stack of a function's caller, for driver calls. `frame` is the function's own, as
@@ -21,8 +22,8 @@ uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated);
 /* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
 
-/* Return addresses of the code that starts at the given registers, innermost first, at most `room`; the first is where
- * it is. In the same way. Within ffm_unwinding_begin and its end. */
+/* The return addresses themselves, found in the same way: innermost first, at most `room`. The first one is the place
+ * of the code itself. Only between ffm_unwinding_begin and ffm_unwinding_end. */
 uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32_t room, bool *truncated);
 
 /* The same as ffm_stack_from, for registers at the entry of a function whose frames are still on the calling thread's

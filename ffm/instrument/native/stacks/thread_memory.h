@@ -11,7 +11,8 @@
  * signal handlers. */
 void ffm_thread_memory_here(void);
 
-/* The same, unless it is noted, and the stack that the thread runs on now: a coroutine has a block of the program's. */
+/* The same, unless it is noted already, and the stack that the thread runs on now: a coroutine's is a block of the
+ * program's. */
 void ffm_thread_memory_runs(void);
 
 /* The same for a thread in a signal handler, where this is not possible: its whole stack, however far it may still

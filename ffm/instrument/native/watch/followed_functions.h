@@ -1,4 +1,4 @@
-/* All functions that are replaced before the program runs, of whatever file. */
+/* All functions that are replaced before the program runs, from all files. */
 #ifndef FFM_FOLLOWED_FUNCTIONS_H
 #define FFM_FOLLOWED_FUNCTIONS_H
 
@@ -6,7 +6,7 @@
 
 #include "followed.h"
 
-/* The row of a function of all tables, or NULL behind the last one. */
+/* The row at an index of all tables together; NULL behind the last one. */
 ffm_followed *ffm_followed_at(uint32_t place);
 
 #endif

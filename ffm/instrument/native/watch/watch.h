@@ -1,12 +1,12 @@
 /* The watch: who first touches host memory that the GPU writes or still reads (docs/architecture.md#synchronizations).
  *
- * Memory is protected from the end of the wait on which its use may rely until it is touched. The GPU's own accesses do
- * not go through the program's page protection. Not covered, without memory protection keys: an access by another
+ * Memory is protected until it is touched, from the end of the wait on which its use may rely. The GPU's own accesses
+ * do not go through the program's page protection. Not covered, without memory protection keys: an access by another
  * thread while a page next to a watched range is open for one instruction or one system call.
  *
  * protected_data.c determines what is watched, arming.c from when, and accesses.c what an access means. faults.c and
- * trace.c detect accesses, system_calls.c predicts the kernel's, and aside.c avoids disturbing what is next to a range.
- */
+ * trace.c detect accesses, system_calls.c predicts the kernel's, and aside.c avoids disturbing what is next to a
+ * range. */
 #ifndef FFM_WATCH_H
 #define FFM_WATCH_H
 
@@ -16,8 +16,8 @@
 #include "records.h"
 #include "thread.h"
 
-/* `plan` is followed by the keys of the stacks whose operations are watched, or is NULL for all. Without a
- * plan, or if `whole`, all is recorded about what is watched that stage 3 needs. */
+/* `plan` is followed by the keys of the stacks whose operations are watched, or is NULL for all. Without a plan, or if
+ * `whole`, everything is recorded that stage 3 needs about what is watched. */
 bool ffm_watch_open(const ffm_plan_header *plan, bool whole);
 
 /* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. */

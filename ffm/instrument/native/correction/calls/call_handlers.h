@@ -1,4 +1,4 @@
-/* What runs in place of each driver function, by the file that decides. */
+/* What runs in place of each driver function, grouped by the file that decides. */
 #ifndef FFM_REMEDY_CALL_HANDLERS_H
 #define FFM_REMEDY_CALL_HANDLERS_H
 

@@ -7,10 +7,10 @@
 /* Seconds per byte, each the fastest of some rounds. */
 typedef struct {
     double hash; /* XXH3-128 of memory that is in no cache */
-    double copy; /* from one such memory to another */
+    double copy; /* from such memory to other such memory */
 } ffm_remedy_costs;
 
-/* False if there is not enough memory to measure with. Takes some tens of milliseconds. */
+/* False if there is not enough memory to measure with. Takes tens of milliseconds. */
 FFM_EXPORT bool ffm_remedy_measure(ffm_remedy_costs *costs);
 
 #endif

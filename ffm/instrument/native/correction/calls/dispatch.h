@@ -8,7 +8,7 @@
 /* The ffm_call_handler of corrections (wrappers.h). */
 uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame);
 
-/* Whether the calling thread uses the driver, and is not in a call of it now. */
+/* Whether the calling thread uses the driver, but is not in a driver call now. */
 bool ffm_dispatch_between_calls(void);
 
 /* Choose the handler of each function. */

@@ -15,7 +15,7 @@ typedef struct {
     const uint64_t *arguments;
     const ffm_remedy_site *site; /* NULL if the call is not planned */
     ffm_remedy_tally *tally;     /* of the site */
-    bool corrected;              /* whether its unit is corrected at the moment (trials.h) */
+    bool corrected;              /* whether its unit is being corrected now (trials.h) */
 } ffm_program_call;
 
 /* Call the original function. If device memory is short, free pooled memory first. */

@@ -2,9 +2,9 @@
  *
  * A download at a planned stack goes into pinned staging memory and returns at once. The pages of its destination stay
  * closed until the bytes are there. A touch by the program, a system call on them, a driver call that reads or writes
- * them, or a look at a clock that may rely on the wait delivers first, and waits for the copy; otherwise the next wait
- * of the program delivers. The GPU writes a word after the bytes, so that waiting needs no driver call: a touch may
- * happen inside one. */
+ * them, or a read of a clock that may rely on the wait first waits for the copy and delivers the bytes. Otherwise, the
+ * next wait of the program delivers them. The GPU writes a word after the bytes, so that waiting needs no driver call:
+ * a touch may happen inside one. */
 #ifndef FFM_REMEDY_DOWNLOADS_H
 #define FFM_REMEDY_DOWNLOADS_H
 

@@ -25,7 +25,7 @@ enum {
 /* The guarded function itself. */
 plain_function ffm_guard_original(uint32_t guard);
 
-/* A call of the kernel that does nothing if it meets a closed page. */
+/* A system call that does nothing if it meets a closed page. */
 word ffm_guard_again_where_closed(uint32_t guard, PARAMETERS);
 
 #endif

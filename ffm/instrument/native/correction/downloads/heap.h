@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Find the preloaded library; in a program without it no block has pages of its own. Call again in a forked child. */
+/* Find the preloaded library. In a program without it, no block has pages of its own. Call again in a forked child. */
 void ffm_heap_open(void);
 
 /* Whether all pages of [first, last) belong to such blocks. */

@@ -48,7 +48,7 @@ bool ffm_late_open(void);
 void ffm_late_off(void);
 bool ffm_late_is_off(void);
 
-/* Whether some are pending, or one is just being deferred. */
+/* Whether any are pending, or one is being deferred just now. */
 bool ffm_late_busy(void);
 
 /* Whether there is room for another one. */

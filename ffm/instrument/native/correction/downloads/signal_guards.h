@@ -15,7 +15,7 @@
 #define OTHER(name)
 #include "guarded_functions.def"
 
-/* A handler that the program never meets where it asks for one. */
+/* A handler of ours that the program must never see when it asks for the installed one. */
 void ffm_guards_hide(void (*handler)(int, siginfo_t *, void *));
 
 /* The C library's sigaction. */

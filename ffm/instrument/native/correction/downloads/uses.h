@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A system call is about to use [start, end); returns what its end is told. Look for closed pages after that: whoever
- * closes some looks for uses after it said so (late.h). */
+/* A system call is about to use [start, end). Returns what ffm_uses_end takes. Look for closed pages only after this:
+ * whoever closes pages announces it first, and then looks for uses (late.h). */
 uint32_t ffm_uses_begin(uint64_t start, uint64_t end);
 void ffm_uses_end(uint32_t use);
 

@@ -1,4 +1,4 @@
-/* Driver functions that corrections replace besides the catalogue's rows: its `extra`. */
+/* Driver functions that corrections replace besides the catalogue's rows: those of its `extra`. */
 #ifndef FFM_REMEDY_EXTRAS_H
 #define FFM_REMEDY_EXTRAS_H
 

@@ -37,7 +37,7 @@ typedef struct {
 /* A unit whose pacing site was recorded less often than this is not compared while the program runs. */
 enum { FFM_TRIAL_LEAST_CALLS = 16 };
 
-/* What takes less than this part of the time is not worth noticing. */
+/* What takes less than one part in this many of the time is not worth noticing. */
 enum { FFM_TRIAL_NOTICEABLE = 100 };
 
 /* Why a process is not, or no longer, corrected. */
@@ -47,7 +47,7 @@ enum {
     FFM_STOP_CONTEXTS = 2,  /* a second context: waits that are removed here order work there */
     FFM_STOP_STREAMS = 3,   /* more streams than fences can cover */
     FFM_STOP_SHARED = 4,    /* memory or contexts shared in ways whose users cannot be seen */
-    FFM_STOP_ERROR = 5      /* work failed, so that the context can do no more: the driver answers all calls */
+    FFM_STOP_ERROR = 5      /* work failed, so the context can do no more: all calls are left to the driver */
 };
 
 typedef struct {

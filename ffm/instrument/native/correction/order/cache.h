@@ -17,11 +17,11 @@ typedef struct {
 ffm_content_key ffm_content_of(const void *memory, size_t bytes);
 
 /* Enqueue a copy of the content to the device address. False if no copy of it is held or the driver refuses. `at_once`:
- * only if the stream need not wait for another one, which fills the copy. */
+ * only if the stream need not wait for another stream that is still filling the copy. */
 bool ffm_cache_copy(const ffm_content_key *content, uint64_t to, uint64_t stream, bool at_once);
 
-/* Keep the content that is at a device address when the stream's work so far is done. `at_once`: only if there is room,
- * because freeing another copy would wait for the GPU. */
+/* Keep the content that will be at a device address once the stream's work so far is done. `at_once`: only if there is
+ * room, because freeing another copy would wait for the GPU. */
 void ffm_cache_keep(const ffm_content_key *content, uint64_t from, uint64_t stream, bool at_once);
 
 /* Device memory that the copies occupy. */

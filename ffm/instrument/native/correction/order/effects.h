@@ -22,7 +22,7 @@ bool ffm_effects_may_write(uint64_t start, size_t bytes);
 /* Number of effects so far. */
 uint64_t ffm_effects_now(void);
 
-/* For order.c, which holds ffm_lock: effects on a stream, or on all (0), are over, up to a number of theirs. */
+/* For order.c, which holds ffm_lock: effects on a stream, or on all (0), are over, up to and including this number. */
 void ffm_effects_over(uint64_t stream, uint64_t last);
 
 /* A stream is about to be destroyed: it cannot be queried any more. */

@@ -1,8 +1,8 @@
-/* What happens to all that corrections keep when they stop, when their context ends, and in a forked child. */
+/* What becomes of everything that corrections keep when they stop, when their context ends, and in a forked child. */
 #ifndef FFM_REMEDY_LIFETIME_H
 #define FFM_REMEDY_LIFETIME_H
 
-/* When corrections stop, call `deliver` first, which delivers pending downloads; then pay what removed waits promised,
+/* When corrections stop: first call `deliver`, which delivers pending downloads, then pay what removed waits promised,
  * and return kept device memory to the driver. */
 void ffm_lifetime_open(void (*deliver)(void));
 

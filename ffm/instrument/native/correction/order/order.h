@@ -9,17 +9,17 @@
  * - Anything outside the promise (a second context, a capture): then no wait is removed.
  *
  * While there is no stream but the legacy one, a fence is *implied*: that stream does its work in the order in which it
- * was enqueued, so that nothing need be recorded for later work to come after earlier work. An event is recorded as
- * soon as that no longer says it all: when another stream appears, or a call that may lead to some that is not seen;
- * when a kernel is launched that need not come after the one before it; and before work that may wait for the CPU,
- * because whoever asks for what was promised waits for all that came before the record. Who asks behind other work that
- * is still under way waits for too much; from then on, each fence is recorded.
+ * was enqueued, so later work comes after earlier work without any record. An event is recorded as soon as that is not
+ * enough: when another stream appears, or a call is made that may lead to streams that are not seen; when a kernel is
+ * launched that need not come after the one before it; and before work that may wait for the CPU, because a query about
+ * what was promised waits for all that came before the record. A query that comes behind other work that is still under
+ * way would wait for too much; from then on, each fence is recorded.
  *
- * Any other fence is one event, recorded where the work is, for which the streams wait that nothing else orders after
+ * Any other fence is one event, recorded where the work is. Those streams wait for it that nothing else orders after
  * it. Work on the legacy default stream comes after all earlier work on blocking streams, including each thread's own
  * default stream, and before all later work there (CUDA Programming Guide, "Implicit Synchronization"). So most fences
- * are one record on it. They are created at once, not at the next enqueue, because closed libraries enqueue by calls
- * that ffm does not see. */
+ * are a single record on it. They are created at once, not at the next enqueue, because closed libraries enqueue work
+ * with calls that ffm does not see. */
 #ifndef FFM_REMEDY_ORDER_H
 #define FFM_REMEDY_ORDER_H
 
@@ -52,7 +52,7 @@ bool ffm_order_fence(ffm_scope scope, uint64_t handle);
  * What was promised so far gets its event before it. */
 void ffm_order_record(void);
 
-/* Calls that are not seen may enqueue work on other streams, or let work go on: each fence is recorded from now on. */
+/* Unseen calls may enqueue work on other streams, or let work go on: from now on, each fence is recorded. */
 void ffm_order_unseen(void);
 
 /* Whether work enqueued on the stream now comes after all work enqueued before, on any stream. */

@@ -15,7 +15,7 @@ extern pthread_mutex_t ffm_lock;
 void ffm_stop(uint32_t reason);
 bool ffm_stopped(void);
 
-/* What the first ffm_stop calls (lifetime.h). */
+/* The function that the first ffm_stop calls (lifetime.h). */
 void ffm_state_on_stop(void (*handler)(void));
 
 /* A capture of a stream is about to begin, or ended. While one is under way, nothing is corrected, and nothing of ours
@@ -33,15 +33,15 @@ bool ffm_context_known(void);
 /* Whether the context that was seen is this one. */
 bool ffm_context_is(uint64_t asked);
 
-/* Make the context current for some calls of the driver, whatever the thread has; false if none was seen. */
+/* Make the context current for a few driver calls, whichever one the thread has; false if none was seen. */
 bool ffm_context_enter(void);
 void ffm_context_leave(void);
 
 /* Whether the context is in an error that only its destruction ends: enqueued work will not complete. */
 bool ffm_context_failed(void);
 
-/* The driver answered a call. An error of earlier work, which all later calls return, stops corrections, so that they
- * do. */
+/* The driver answered a call. An error of earlier work stops corrections, so that all later calls return it, as they
+ * must. */
 void ffm_state_answered(int result);
 
 /* For lifetime.c. */

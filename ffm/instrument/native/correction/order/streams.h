@@ -43,8 +43,8 @@ void ffm_streams_note_own(void);
 /* Number of threads that have used their own default stream. */
 uint32_t ffm_streams_of_threads(void);
 
-/* Whether the handle means only one stream for the calling thread's query: another thread's own default stream is
- * another stream. */
+/* Whether a query of the calling thread asks about the right stream: the handle of another thread's own default stream
+ * would mean its own. */
 bool ffm_streams_may_ask(uint64_t stream);
 
 /* Whether all work of a stream is done. False if that cannot be asked. No stream may be asked while it is captured. */

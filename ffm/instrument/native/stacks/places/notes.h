@@ -10,8 +10,8 @@
 
 #include "records.h"
 
-/* Copy the build-id among notes that take this many bytes, at most FFM_BUILD_ID_BYTES of it. Returns how many bytes
- * were copied; 0 if there is none. A file may contain any notes: nothing beyond the bytes is read. */
+/* Copy the build-id, at most FFM_BUILD_ID_BYTES of it, out of `bytes` bytes of notes. Returns how many bytes were
+ * copied; 0 if there is no build-id. A file may contain any notes: nothing beyond these bytes is read. */
 static inline uint32_t ffm_notes_build_id(const void *notes, size_t bytes, uint8_t *build_id)
 {
     const char *at = notes;

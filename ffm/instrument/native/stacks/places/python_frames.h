@@ -31,7 +31,7 @@ void ffm_python_found(const ffm_python *python);
 /* Whether there is an interpreter whose frames can be read. */
 extern bool ffm_python_readable;
 
-/* The same, for threads that did not find it: what it says must be seen with it. */
+/* The same, for threads other than the one that found it: they must see what was written before it, too. */
 static inline bool ffm_python_is_readable(void)
 {
     return __atomic_load_n(&ffm_python_readable, __ATOMIC_ACQUIRE);
@@ -42,7 +42,7 @@ static inline bool ffm_python_is_readable(void)
 uint32_t ffm_python_walk(uint64_t *words, bool *truncated);
 
 /* The same in the handler of a signal, which can have interrupted the interpreter anywhere, for the `most` innermost
- * frames: ends where what it finds is no frame. Some microseconds; one thread at a time. */
+ * frames: stops at the first thing that is no frame. Takes a few microseconds; one thread at a time. */
 uint32_t ffm_python_walk_interrupted(uint64_t *words, uint32_t most);
 
 /* A frame's place as it is recorded, and in words that mean the same in every run. */
@@ -52,7 +52,7 @@ typedef struct {
 } ffm_python_place;
 
 /* Describe a frame that ffm_python_walk just read in this thread; a new function is recorded. Not for the hot path.
- * Handlers of our signals alone may interrupt it. */
+ * Only handlers of our own signals may interrupt it. */
 ffm_python_place ffm_python_place_of(const uint64_t *words);
 
 /* Whether the native code at a module's base is the interpreter and nothing else. Takes the loader's lock. */

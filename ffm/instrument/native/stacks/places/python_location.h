@@ -1,4 +1,4 @@
-/* Where in its file an instruction of Python's is. */
+/* Where in its source file a Python instruction is. */
 #ifndef FFM_PYTHON_LOCATION_H
 #define FFM_PYTHON_LOCATION_H
 

@@ -1,4 +1,4 @@
-/* What an instruction that faulted touches: once it is let through, nothing faults. */
+/* What an instruction that faulted touches. This must be known beforehand: once it is let through, nothing faults. */
 #ifndef FFM_TOUCHED_H
 #define FFM_TOUCHED_H
 
@@ -12,7 +12,8 @@ typedef struct {
         bool writing;
     } of[3];
     uint32_t count; /* at least 1: the access that faulted, or the whole page where its other places are not known */
-    bool known;     /* on other pages, too: it touches nothing else, but perhaps before `of[0]` if that begins a page */
+    bool known; /* whether it is complete: it touches nothing else on any page, except perhaps bytes before `of[0]` if
+                   that begins a page */
 } ffm_touched;
 
 /* `address` is where it faulted, and `context` what it interrupted. Safe in signal handlers. */

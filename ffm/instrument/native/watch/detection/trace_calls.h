@@ -17,8 +17,8 @@ FFM_EXPORT void *ffm_collector_trace_create(void);
 FFM_EXPORT void *ffm_collector_trace_end(void);
 FFM_EXPORT void ffm_collector_trace_bind_end(void *original);
 
-/* What the translator asks of an instruction: if it has a register of masks, the elements and masks of its `ffm_lanes`.
- * False, and nothing changed, for other instructions and those of which that is not known. */
+/* What the translator asks about an instruction: if it has a mask register, the elements and masks of its `ffm_lanes`.
+ * False, and nothing is changed, if it has none or is not known. */
 FFM_EXPORT bool ffm_collector_trace_masks(const uint8_t *code, void *lanes);
 
 /* What the translated program calls (see ffm/instrument/trace_translator.c). The registers are Frida's GumCpuContext.

@@ -1,6 +1,5 @@
-/* Handlers of signals, whose code the trace watch does not translate: when one runs, everything armed counts as used,
- * and so does what would be armed until it returns.
- * The function that installs them is replaced. */
+/* Signal handlers, whose code the trace watch does not translate: when one runs, everything armed counts as used, and
+ * so does what would be armed until it returns. The function that installs them is replaced. */
 #ifndef FFM_TRACE_HANDLERS_H
 #define FFM_TRACE_HANDLERS_H
 

@@ -25,14 +25,15 @@ typedef struct {
     long long displacement;
 } ffm_operand;
 
-/* What a gather or a masked move accesses: element i, at the operand's address, and index[i] * scale or i elements
- * behind it, if the highest bit of mask[i] is set. The translation puts both vectors on the stack, the index first. */
+/* What a gather or a masked move accesses: element i if the highest bit of mask[i] is set. It lies index[i] * scale
+ * bytes, or i elements, behind the operand's address. The translation puts both vectors on the stack, the index
+ * first. */
 typedef struct {
     ffm_operand element;
     unsigned char count;       /* of elements; 0 if it is not known which memory is accessed */
     unsigned char index_bytes; /* of an element of the index; 0 for none */
-    unsigned char mask_bits;   /* of k1 to k7, which then has bit i in place of mask[i]; 0 for a vector */
+    unsigned char mask_bits;   /* of a mask register k1 to k7, whose bit i takes the place of mask[i]; 0 for a vector */
     unsigned char packed;      /* the elements that are accessed follow each other */
 } ffm_lanes;
 
-enum { FFM_LANES_MASK = 32, FFM_LANES_ROOM = 192 }; /* where the mask lies; both, and the red zone */
+enum { FFM_LANES_MASK = 32, FFM_LANES_ROOM = 192 }; /* offset of the mask; room for both vectors and the red zone */

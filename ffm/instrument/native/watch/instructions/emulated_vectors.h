@@ -1,4 +1,4 @@
-/* Operations of floating-point numbers that are executed in place of the CPU (emulation.h). */
+/* Floating-point operations that are executed in place of the CPU (emulation.h). */
 #ifndef FFM_EMULATED_VECTORS_H
 #define FFM_EMULATED_VECTORS_H
 
@@ -6,8 +6,8 @@
 
 #include "decoding.h"
 
-/* Execute an instruction of the kind FFM_OPERAND_VECTOR_COMPUTE, whose memory is accessible now. No exception of
- * floating-point numbers may be unmasked in the context. Its instruction pointer stays. */
+/* Execute an instruction of the kind FFM_OPERAND_VECTOR_COMPUTE, whose memory is accessible now. No floating-point
+ * exception may be unmasked in the context. Its instruction pointer stays. */
 void ffm_emulation_compute_vector(const ffm_decoded *instruction, ucontext_t *context);
 
 #endif

@@ -1,5 +1,5 @@
-/* Executes common loads, stores and arithmetic in place of the CPU, for an instruction that faulted, so that its page
- * need not stay open until the CPU has returned to the program and trapped again. Safe in signal handlers. */
+/* Executes common loads, stores and arithmetic in place of the CPU, for an instruction that faulted. So its page need
+ * not stay open until the CPU has returned to the program and trapped again. Safe in signal handlers. */
 #ifndef FFM_EMULATION_H
 #define FFM_EMULATION_H
 

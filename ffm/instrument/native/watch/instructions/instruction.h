@@ -1,5 +1,5 @@
-/* What memory an x86-64 instruction touches at most. A fault shows where one access starts, but not where it ends, nor
- * where else the instruction accesses memory. */
+/* The memory that an x86-64 instruction touches at most. A fault shows where one access starts, but not where it ends,
+ * nor where else the instruction accesses memory. */
 #ifndef FFM_INSTRUCTION_H
 #define FFM_INSTRUCTION_H
 

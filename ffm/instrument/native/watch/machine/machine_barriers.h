@@ -4,9 +4,9 @@
 
 #include "machine_ways.h"
 
-/* Find out by which instructions' barriers threads may meet, if the code restores any: a barrier may be in its own
- * place, in a register where it was saved, and in the place where it was restored. Of what is too large, or where one
- * gets into memory, nothing is found out. */
+/* Find out by which instructions' barriers threads may meet, if the code restores any. A barrier may be in its own
+ * place, in a register where it was saved, and in the place where it was restored. Nothing is found out about code that
+ * is too large, or that stores a barrier in memory. */
 void ffm_barriers_follow(ffm_ways *ways);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A kernel all instructions of which are known. `read` has a bit for each of so many bytes of its parameters, counted
- * from the first one, which begins in constant bank 0 where ffm_parameters_begin says. */
+/* A kernel all of whose instructions are known. `read` has a bit for each of the first `bytes` bytes of its parameters,
+ * which begin in constant bank 0 where ffm_parameters_begin says. */
 typedef struct {
     const char *name;
     const uint8_t *read, *text;
@@ -16,11 +16,11 @@ typedef struct {
     bool asserts; /* constant bank 4 names no function but the one that prints failed assertions */
 } ffm_kernel_code;
 
-/* Of how many bytes the machine code is that begins with so many of them: at least as many as its header has. 0 if it
- * is none of a known layout. */
+/* The size of machine code, of which the first `begin` bytes are given: at least its header. 0 if its layout is not
+ * known. */
 size_t ffm_machine_code_bytes(const uint8_t *code, size_t begin);
 
-/* Call `found` with each kernel in an image of so many bytes that has parameters. Nothing outside the image is read,
+/* Call `found` with each kernel of an image that has parameters. Nothing outside the image's `bytes` bytes is read,
  * whatever it contains. */
 void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(const ffm_kernel_code *, void *),
                               void *context);

@@ -1,4 +1,5 @@
-/* How instructions of a GPU are encoded, from compute capability 7.5 on: in two words, whose bits count from 0 to 127.
+/* How GPU instructions are encoded, from compute capability 7.5 on: in two words, whose bits are numbered from 0 to
+ * 127.
  *
  * Undocumented: derived from what NVIDIA's disassembler shows (machine_instruction.h). */
 #ifndef FFM_MACHINE_ENCODING_H
@@ -13,8 +14,8 @@ enum { FFM_INSTRUCTION_BYTES = 16 };
 /* Architectures with which encodings change, as 10 * major + minor. */
 enum { FFM_TURING = 75, FFM_HOPPER = 90, FFM_BLACKWELL = 100 };
 
-/* Bits 9 to 11 of arithmetic: which of the operands b and c is no register of the instruction's own kind, and what it
- * is instead. Bits 64 to 71 have the register of the other one. */
+/* Bits 9 to 11 of arithmetic: which of the operands b and c is not a register of the instruction's own kind, and what
+ * it is instead. Bits 64 to 71 name the register of the other one. */
 typedef enum {
     FFM_FORM_REGISTERS = 1,
     FFM_FORM_IMMEDIATE_LAST,
@@ -34,9 +35,9 @@ enum { FFM_ALWAYS = 7 };
 /* A function elsewhere gets its arguments, and returns its results, in registers below this one and on the stack. */
 enum { FFM_FIRST_KEPT = 16 };
 
-/* Bits 0 to 11 of what leads elsewhere: part and meet are those of threads whose ways part (BSSY, BSYNC), by a barrier
- * that can be saved in a register and restored (BMOV). Threads whose ways have parted wait (WARPSYNC) and can then do
- * something collectively, up to the end of that (ENDCOLLECTIVE). */
+/* Bits 0 to 11 of instructions that lead elsewhere. Threads part and meet again (BSSY, BSYNC) by a barrier that can be
+ * saved in a register and restored (BMOV). Threads that have parted can wait for each other (WARPSYNC) and then do
+ * something collectively, which ends with ENDCOLLECTIVE. */
 enum {
     FFM_CALL_ELSEWHERE = 0x343,
     FFM_WAIT = 0x348,
@@ -86,7 +87,7 @@ static inline ffm_form ffm_form_of(const uint64_t word[2])
     return (ffm_form)ffm_field(word[0], 9, 3);
 }
 
-/* Of arithmetic, whether a uniform register is an operand, and of memory accesses, whether one is read. */
+/* Of arithmetic: whether a uniform register is an operand. Of memory accesses: whether one is read. */
 static inline bool ffm_names_uniform(const uint64_t word[2])
 {
     return ffm_field(word[1], 91 - 64, 1) != 0;
@@ -118,19 +119,19 @@ static inline uint32_t ffm_barrier(const uint64_t word[2])
     return ffm_field(word[0], 16, 4);
 }
 
-/* Whether what is restored is a barrier: other registers of that kind say where threads go on that end. */
+/* Whether what is restored is a barrier: other registers of that kind say where threads go on when they end. */
 static inline bool ffm_restores_barrier(const uint64_t word[2])
 {
     return ffm_kind(word) == FFM_RESTORE && ffm_field(word[0], 24, 8) < FFM_BARRIERS;
 }
 
-/* Whether threads do together what follows, and go on from where the instruction leads. */
+/* Whether threads do what follows together, and afterwards go on where the instruction leads. */
 static inline bool ffm_begins_collective(const uint64_t word[2])
 {
     return ffm_kind(word) == FFM_WAIT && ffm_field(word[1], 86 - 64, 1) != 0;
 }
 
-/* Whether control may go on elsewhere than right behind it, or come back from there. */
+/* Whether control may go on elsewhere than right behind it, or come back from elsewhere. */
 static inline bool ffm_leads_elsewhere(const uint64_t word[2])
 {
     const uint32_t kind = ffm_kind(word);
@@ -138,7 +139,7 @@ static inline bool ffm_leads_elsewhere(const uint64_t word[2])
            kind == FFM_CALL || kind == FFM_BRANCH || kind == FFM_RETURN || ffm_begins_collective(word);
 }
 
-/* The bank of a constant operand, and the first bit of its place there, which ends before the bank. */
+/* The bank of a constant operand, and its place there, whose bits end before those of the bank. */
 static inline uint32_t ffm_bank(const uint64_t word[2])
 {
     return ffm_field(word[0], 54, 5);

@@ -12,8 +12,8 @@
 void ffm_access_record(const ffm_range *range, uint32_t kind, uint32_t flags, uint64_t address, uint64_t time,
                        uint32_t stack);
 
-/* Record that a range counts as used by the calling thread as of now: its results are read, or what the GPU only reads
- * is written. */
+/* Record that from now on a range counts as used by the calling thread: results as read, and what the GPU only reads as
+ * written. */
 void ffm_access_record_presumed(const ffm_range *range, uint32_t flags);
 
 /* The armed range at an index cannot be watched any more: it counts as used, and is removed from the table. */
@@ -23,7 +23,8 @@ void ffm_access_lost(uint32_t place, uint64_t time);
  * thread went unseen, it counts as used. */
 void ffm_access_over(uint32_t place);
 
-/* What lies in [start, end) is about to be replaced or released: open ranges there count as used, likewise. */
+/* What lies in [start, end) is about to be replaced or released: open ranges there count as used, for the same
+ * reason. */
 void ffm_access_over_in(uint64_t start, uint64_t end);
 
 /* A range that was spared counts as used by the calling thread, which has waited for it. It may be removed from the

@@ -13,7 +13,7 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uin
 /* An event was recorded: a later wait for it covers what was issued before. */
 void ffm_arming_event_recorded(void);
 
-/* How many waits have ended and events were recorded so far. */
+/* How many waits have ended and how many events were recorded so far, in sum. */
 uint64_t ffm_arming_waits(void);
 
 #endif

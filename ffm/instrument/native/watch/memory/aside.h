@@ -1,6 +1,6 @@
 /* Ranges that share pages with memory on which the kernel, the driver or the collector is working. Where keys close
- * pages, the calling thread alone is admitted to them (keys.h): for system calls before they are announced here, for
- * calls of the driver here. Otherwise they are set aside meanwhile, and armed again afterwards. */
+ * pages, only the calling thread is admitted to them (keys.h): for a system call before it is announced here, for a
+ * driver call here. Otherwise the ranges are set aside meanwhile, and armed again afterwards. */
 #ifndef FFM_ASIDE_H
 #define FFM_ASIDE_H
 
@@ -20,7 +20,8 @@ void ffm_aside_interrupted(void);
 /* Arm again everything that the calling thread has set aside. */
 void ffm_aside_over(void);
 
-/* The same around a driver call that may read, or also write there: system calls inside it do not end it. */
+/* The same around a driver call that may read or, if `writing`, write there. System calls inside the driver call do not
+ * end it. */
 void ffm_aside_driver(uint64_t start, uint64_t end, bool writing);
 void ffm_aside_driver_over(void);
 

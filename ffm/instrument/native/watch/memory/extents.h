@@ -26,9 +26,9 @@ void ffm_extents_opened(ffm_range *range);
 /* What is to arrive in [start, end) is about to be overwritten or released: nobody can touch it any more. */
 void ffm_extents_end(uint64_t start, uint64_t end);
 
-/* The calling thread is about to overwrite a box by an asynchronous download, of which the CPU writes nothing during
- * the call if the memory is pinned. If one range is exactly this box, and nobody has touched it, its pages stay closed,
- * which saves opening and closing them. Returns whether. */
+/* The calling thread is about to overwrite a box by an asynchronous download. If the memory is pinned, the CPU writes
+ * nothing of it during the call. If one range is exactly this box, and nobody has touched it, its pages stay closed,
+ * which saves opening and closing them. Returns whether they stay closed. */
 bool ffm_extents_keep(const ffm_box *box);
 
 /* That download takes the place of what was kept for it; NULL if nothing was, or if it was opened. */
@@ -37,7 +37,7 @@ ffm_range *ffm_extents_take_kept(const ffm_range *range);
 /* The call of a thread is over: what it kept at an address and did not take is gone. */
 void ffm_extents_kept_over(uint64_t address, uint32_t thread);
 
-/* A wait that covers a download has ended, whether the first one or not, and its range is armed: watch its extent from
+/* A wait that covers a download has ended (`first`: the first such wait), and its range is armed: watch its extent from
  * now on. */
 void ffm_extents_begin(ffm_range *range, bool first);
 

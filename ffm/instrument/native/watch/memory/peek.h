@@ -1,4 +1,4 @@
-/* Reading the program's memory that may be watched, without opening its pages to its other threads. */
+/* Reads memory of the program that may be watched, without opening its pages to the other threads. */
 #ifndef FFM_PEEK_H
 #define FFM_PEEK_H
 
@@ -14,8 +14,8 @@ void ffm_peek_over(void);
 void ffm_peek_begin(const ffm_box *box);
 const void *ffm_peek_piece(uint64_t start, uint64_t bytes);
 
-/* In the handler of a fault: whether the calling thread reads there after ffm_peek_begin, and the page that another
- * thread has closed meanwhile is open again. */
+/* In the handler of a fault: if the calling thread reads there after ffm_peek_begin, and another thread has closed the
+ * page meanwhile, open it again. Returns whether that was the case. */
 bool ffm_peek_lift_again(uint64_t address);
 
 /* In a forked child, whose memory is different. */

@@ -1,4 +1,4 @@
-/* What is watched at the moment, and what the program does to it other than by accesses. */
+/* What is watched now, and what the program does to it other than accessing it. */
 #ifndef FFM_WATCHED_H
 #define FFM_WATCHED_H
 
@@ -16,7 +16,7 @@ static inline bool ffm_watch_active(void)
 /* Whether work that no wait is known to have covered writes there. */
 bool ffm_watch_in_flight(uint64_t start, uint64_t end);
 
-/* The program releases memory, and its content is `gone`; or it moves it, or changes its protection. */
+/* The program releases memory, moves it, or changes its protection. `gone`: its content is lost. */
 void ffm_watch_released(uint64_t start, uint64_t bytes, bool gone);
 
 /* The program gives a block of its heap back: exactly these bytes, while others on its pages stay watched. */
@@ -32,10 +32,11 @@ bool ffm_watch_wants_stacks(void);
 void ffm_watch_before_fork(void);
 void ffm_watch_forked(void);
 
-/* The child to be forked will have memory in common with this process: what has yet to arrive counts as used. */
+/* A child is about to be forked that shares memory with this process: what has yet to arrive counts as used. */
 void ffm_watch_shared(void);
 
-/* Something unseen uses the program's memory: everything armed counts as used; or from now on, all that would be. */
+/* Something unseen uses the program's memory. Everything armed counts as used; with ffm_watch_lose, also everything
+ * that would be armed from now on. */
 void ffm_watch_give_up(void);
 void ffm_watch_lose(void);
 
@@ -46,7 +47,7 @@ void ffm_watch_spare(uint64_t start, uint64_t end);
 /* From now on, nothing that was issued so far is watched, and whether it is used later remains unknown. */
 void ffm_watch_forget(void);
 
-/* Memory in [start, end) is released, so that nothing more arrives there; and who wants to know that. */
+/* Memory in [start, end) is released, so nothing more arrives there; and set whom to tell. */
 void ffm_watch_gone(uint64_t start, uint64_t end);
 void ffm_watch_when_gone(void (*handler)(uint64_t start, uint64_t end));
 

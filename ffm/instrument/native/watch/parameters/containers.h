@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Machine code in a container, which has so many bytes there, and `plain` ones when it is unpacked. */
+/* Machine code in a container. It has `bytes` bytes there, and `plain` bytes when it is unpacked. */
 typedef struct {
     const uint8_t *packed;
     size_t bytes, plain;
@@ -15,14 +15,14 @@ typedef struct {
     uint32_t architecture; /* 10 * major + minor */
 } ffm_contained_code;
 
-/* The address of the container that nvcc's wrapper around it names, whose first bytes are given: at least 16. The
- * address of the wrapper itself if it is none. */
+/* The address of the container that nvcc's wrapper names. At least its first 16 bytes are given. If it is no wrapper,
+ * the given address. */
 uint64_t ffm_container_within(const uint8_t *begin, uint64_t address);
 
-/* Of how many bytes the container is that begins with at least 16 given ones; 0 if it is none. */
+/* The size of a container in bytes, of which at least the first 16 are given; 0 if it is none. */
 size_t ffm_container_bytes(const uint8_t *begin);
 
-/* Find the next machine code of a container of so many bytes behind `place`, which is 0 at first. Nothing outside the
+/* Find the next machine code behind `place`, which is 0 at first, in a container of `bytes` bytes. Nothing outside the
  * container is read, whatever it contains. */
 bool ffm_container_next(const uint8_t *container, size_t bytes, size_t *place, ffm_contained_code *found);
 

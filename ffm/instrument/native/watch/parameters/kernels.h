@@ -11,9 +11,9 @@
 typedef struct {
     uint64_t reached[16]; /* indices of blocks that parameters point to, one bit each */
     bool all;
-    bool pageable;       /* ordinary memory of the program, and everything reachable from there */
-    uint64_t kernel;     /* the one because of which that is so; 0 if it is not known */
-    uint32_t offset;     /* from its first parameter, of what may be an address of such memory */
+    bool pageable;       /* it can access ordinary memory of the program, and everything reachable from there */
+    uint64_t kernel;     /* the kernel that can; 0 if it is not known */
+    uint32_t offset;     /* bytes from its first parameter to what may be an address of such memory */
     bool all_parameters; /* any of them may be */
     uint32_t blocks[3];  /* of the launch, in x, y and z; 0 if that is not known */
     bool none;           /* a graph without kernels */

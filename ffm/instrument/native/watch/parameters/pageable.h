@@ -19,8 +19,8 @@ void ffm_pageable_rule_out(void);
 /* Whether any GPU uses ordinary memory. Determined once; call after the program has initialized the driver. */
 bool ffm_pageable_used(void);
 
-/* Whether a word can be the address of ordinary memory, and some GPU uses such memory. One that points to unreadable
- * memory is not counted as an address. */
+/* Whether a word can be the address of ordinary memory, and some GPU uses such memory. A word that points to unreadable
+ * memory does not count as an address. */
 bool ffm_pageable_holds(uint64_t word);
 
 #endif

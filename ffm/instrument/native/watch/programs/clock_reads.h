@@ -1,5 +1,5 @@
-/* Reads of clocks by the program and its libraries: a wait before one may serve it. Whose read it is, is decided
- * afterwards, from its stack. */
+/* Reads of clocks by the program and its libraries: the program may need a wait just before one for its timing. Who has
+ * read is decided after the run, from the stack. */
 #ifndef FFM_CLOCK_READS_H
 #define FFM_CLOCK_READS_H
 
@@ -8,19 +8,19 @@
 
 #include "stacks.h"
 
-/* From now on, reads are recorded; before, a few are remembered. */
+/* From now on, reads are recorded. Of earlier ones, a few are remembered. */
 void ffm_clock_reads_open(void);
 
 /* The code at `caller` reads a clock. `from` are the registers there, or NULL if this function was called by it. */
 void ffm_clock_read(const void *caller, const ffm_registers *from);
 
-/* The same, of the processor's own counter (RDTSC, RDTSCP). */
+/* The same for a read of the processor's own counter (RDTSC, RDTSCP). */
 void ffm_clock_counter_read(const ffm_registers *from);
 
-/* From now on, until an operation ends, some of its reads are not seen. */
+/* From now on, until an operation ends, some reads of that counter are not seen. */
 void ffm_clock_counter_unseen(void);
 
-/* A function of an interpreter with which scripts read clocks; what else the interpreter reads is for itself. */
+/* A function of an interpreter with which scripts read clocks; its other reads are for itself. */
 void ffm_clock_of_interpreter(uint64_t function);
 
 /* The code of an interpreter or, `for_scripts`, of a module of it with which scripts read clocks. Among the former,

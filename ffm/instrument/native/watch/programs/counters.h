@@ -1,5 +1,5 @@
-/* Instructions that read the processor's own counter (RDTSC, RDTSCP), as the page watch sees them: a breakpoint is in
- * their place. The trace watch sees them in its translation. */
+/* Instructions that read the processor's own counter (RDTSC, RDTSCP), as the page watch sees them: it puts a breakpoint
+ * in their place. The trace watch sees them in its translation. */
 #ifndef FFM_COUNTERS_H
 #define FFM_COUNTERS_H
 

@@ -23,8 +23,8 @@ void ffm_dispatch_join(void);
 /* In a forked child, in which this is off. */
 void ffm_dispatch_after_fork(void);
 
-/* A handler of the program begins: its system calls are the program's, also where it interrupts a call of the driver.
- * What its end returns to. */
+/* A handler of the program begins: its system calls are the program's, even if it interrupts a driver call. Returns
+ * what its end leads back to. */
 ffm_handler_end ffm_dispatch_handler_begins(void);
 
 /* Let the calling thread's system calls through; resume restores the previous state. */

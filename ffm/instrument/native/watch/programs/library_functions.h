@@ -1,5 +1,5 @@
-/* Functions of the C library that are known to use or release memory: free; and those that start programs, because what
- * these are given is read in the child, which the trace does not follow. */
+/* Functions of the C library that are known to use or release memory: free, and those that start programs, because
+ * their arguments are read in the child, which the trace does not follow. */
 #ifndef FFM_LIBRARY_FUNCTIONS_H
 #define FFM_LIBRARY_FUNCTIONS_H
 

@@ -1,4 +1,5 @@
-/* The memory of other processes, or the program's own, as a file: what is used there is not seen where it happens. */
+/* Memory of other processes, or the program's own, that is used by system calls or as a file. Such a use is not seen
+ * where it happens. */
 #ifndef FFM_NEIGHBOURS_H
 #define FFM_NEIGHBOURS_H
 

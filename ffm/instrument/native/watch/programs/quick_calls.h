@@ -1,5 +1,5 @@
 /* System calls that are made without a signal (quick_places.h): plain ones (system_calls.h) that touch no closed
- * memory. All others, and these where anything else is to be seen to, go the way of dispatch.h, which alone knows what
+ * memory. All other calls, and plain ones that need anything else done, go through dispatch.h, which alone knows what
  * to do. */
 #ifndef FFM_QUICK_CALLS_H
 #define FFM_QUICK_CALLS_H

@@ -12,17 +12,17 @@
 void ffm_system_call_before(uint64_t number, const uint64_t *arguments, const ffm_registers *from);
 void ffm_system_call_after(void);
 
-/* Whether all is known that the kernel uses for a call: what else lies on the same pages stays untouched. */
+/* Whether everything is known that the kernel uses for a call: whatever else lies on the same pages stays untouched. */
 bool ffm_system_call_is_known(uint64_t number);
 
-/* What a call uses that does nothing else: neither to threads, signals, mappings or clocks, nor a wait that others
- * should know of. */
+/* The memory that a plain call uses. Such a call does nothing else: nothing to threads, signals, mappings or clocks,
+ * and no wait that others should know of. */
 typedef struct {
     uint64_t start, bytes;
     bool writing;
 } ffm_plain_use;
 
-/* Whether a call is such a one. */
+/* Whether a call is plain. */
 bool ffm_system_call_is_plain(uint64_t number, const uint64_t *arguments, ffm_plain_use *use);
 
 /* Another program is about to be started by its path, with arguments and an environment, which the kernel reads. */

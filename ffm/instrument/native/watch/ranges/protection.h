@@ -11,8 +11,8 @@
 /* Call a function when the set of protected ranges has changed, under their lock, and protect no page. */
 void ffm_protection_mark_with(void (*mark)(void));
 
-/* Protect the pages from `first` to `last` as the ranges nearby need, or mark them; none is open in between. `ranges`
- * is the table of all. Returns 0, or the error with which the kernel refuses some. */
+/* Protect the pages from `first` to `last` as the ranges nearby need, or mark them. No page is open in between.
+ * `ranges` is the table of all. Returns 0, or the error with which the kernel refuses some. */
 int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t first, uint64_t last);
 
 /* Open pages for the calling thread, and for all others. False if the kernel refuses. */

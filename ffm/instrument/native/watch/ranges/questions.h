@@ -1,5 +1,5 @@
 /* What may be asked about the watched ranges without their lock, at any time. No answer misses a range that is there
- * all the time; while another thread changes the table, the answer is yes. */
+ * all the time: while another thread changes the table, the answer is yes. */
 #ifndef FFM_QUESTIONS_H
 #define FFM_QUESTIONS_H
 

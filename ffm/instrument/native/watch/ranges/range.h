@@ -34,7 +34,7 @@ typedef struct {
     uint64_t armed;     /* when the program continued after the wait that armed it */
     uint64_t waited;    /* one bit for each thread whose wait has covered it */
     uint64_t waits;     /* how many waits and records of events had ended when it was issued */
-    uint64_t done;      /* the same number at each access that found it done */
+    uint64_t done;      /* the bits that `waited` had at some access: waits of these threads arm it no more */
     uint64_t touched;   /* one bit for each thread that has touched it since its last wait that covered it */
     uint64_t alone;     /* what ffm_threads_alone was when a system call or the driver opened it */
     uint32_t covers;    /* how many waits have covered it */
@@ -91,7 +91,7 @@ static inline bool ffm_range_forbids(const ffm_range *range, uint64_t start, uin
     return ffm_range_is_closed(range) && (writing || !range->writes_only) && ffm_box_touches(&range->box, start, end);
 }
 
-/* Whether a range that is closed to the calling thread has a page in common with [start, end). */
+/* Whether the range is closed to the calling thread and shares a page with [start, end). */
 static inline bool ffm_range_shares_page(const ffm_range *range, uint64_t start, uint64_t end)
 {
     return ffm_range_is_closed(range) && ffm_range_first_page(range) < end && start < ffm_range_last_page(range);
@@ -99,7 +99,7 @@ static inline bool ffm_range_shares_page(const ffm_range *range, uint64_t start,
 
 enum { FFM_NEARBY = 32 };
 
-/* The places of some ranges, of which the last comes first. */
+/* The places of some ranges, the last one first. */
 typedef struct {
     uint32_t count;
     bool all; /* of all ranges */

@@ -43,7 +43,7 @@ bool ffm_ranges_add_armed(const ffm_range *range);
 /* Put a range in the place of an armed one of the same box. Its pages stay protected. */
 void ffm_ranges_replace(uint32_t place, const ffm_range *range);
 
-/* A range that is closed to all threads stays so, but an access to it means nothing, and opens it. */
+/* A range that is closed to all threads stays closed, but an access to it now only opens it and means nothing. */
 void ffm_ranges_keep(ffm_range *range);
 
 /* Remove a range; the last one moves to its index. */
@@ -91,7 +91,7 @@ typedef struct {
 /* The page around an address on which some range is closed to the calling thread. False if none is. */
 bool ffm_ranges_page_of(uint64_t address, ffm_page *page);
 
-/* Open it to all threads for one instruction, or where there is one thread, for a while. False if the kernel refuses.
+/* Open it to all threads for one instruction or, if there is only one thread, for a while. False if the kernel refuses.
  * Closing protects it as the ranges need at that time. */
 bool ffm_ranges_open_page(const ffm_page *page);
 void ffm_ranges_close_page(const ffm_page *page);

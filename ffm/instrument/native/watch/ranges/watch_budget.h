@@ -1,8 +1,8 @@
-/* What it may cost to see when results are used, where no verdict rests on it. Which waits are needed is known from
- * stage 3; stage 4 measures how long after them the first use comes. So it watches the first results of each source (a
- * call site, or what the launches of one write to a block), and further ones only while that has taken less than a
- * share of the run. It then goes on for a while, so that most results of a wait are watched together, or none. Others
- * count as used at a time that nobody knows. */
+/* A budget for seeing when results are used, where no verdict rests on it. Stage 3 has found which waits are needed;
+ * stage 4 only measures how long after them the first use comes. So it watches the first results of each source (a call
+ * site, or what the launches of one write to a block), and further ones only while watching has taken less than a share
+ * of the run. It then goes on for a while, so that most results of a wait are watched together, or none. Others count
+ * as used at an unknown time. */
 #ifndef FFM_WATCH_BUDGET_H
 #define FFM_WATCH_BUDGET_H
 
@@ -17,7 +17,7 @@ bool ffm_watch_budget_is_open(void);
  * ranges. */
 bool ffm_watch_budget_allows(uint32_t source);
 
-/* Handling a fault, or the ranges around a call, has taken from a time until now. */
+/* Handling a fault, or the ranges around a call, has taken the time since `since`. */
 void ffm_watch_budget_spend(uint64_t since, bool fault);
 
 #endif

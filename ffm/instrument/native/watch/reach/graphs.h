@@ -22,15 +22,16 @@ typedef enum {
     FFM_GRAPH_RECORDS   /* it records events */
 } ffm_graph_kind;
 
-/* One known fact about an executable graph: about a node of it, which is within a node of the whole graph, or is that
- * one; 0 if it is about the graph. */
+/* One known fact about an executable graph. It is about the node `node`, which lies within the node `within` of the
+ * whole graph or is the same; both are 0 if the fact is about the graph itself. */
 typedef struct {
     uint64_t executable, node, within;
     ffm_graph_kind kind;
     ffm_box box;
 } ffm_graph_fact;
 
-/* Functions of the driver that are called; NULL if it lacks one. In the order of ffm_collector_ask_graphs. */
+/* Provide the driver's functions that are called; NULL for one that it lacks. In the order of
+ * ffm_collector_ask_graphs. */
 enum { FFM_GRAPH_QUESTIONS = 8 };
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS]);
 

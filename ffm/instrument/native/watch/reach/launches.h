@@ -10,7 +10,7 @@
 /* Examine the parameters of a launch. */
 void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments);
 
-/* Whether the launch is of one kernel, and that can access no host memory. */
+/* Whether the launch is of a single kernel that can access no host memory. */
 bool ffm_launch_stays_on_device(const ffm_function *function, const uint64_t *arguments);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "thread.h"
 
-/* A driver is loaded at this address. It may not be relocated yet, so it is changed in the next call. */
+/* A driver is loaded at this address. It may not be relocated yet, so it is changed only in the next driver call. */
 void ffm_printing_driver(uint64_t start);
 
 /* At the start of a driver call: from now on, what the driver writes is seen. */

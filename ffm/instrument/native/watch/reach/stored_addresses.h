@@ -9,13 +9,13 @@
 typedef enum {
     FFM_STORED_NOTHING_NEW,
     FFM_STORED_NEW,    /* other kernels may find these from now on, too */
-    FFM_STORED_UNKNOWN /* the CPU may have stored any address there, and it was not looked for */
+    FFM_STORED_UNKNOWN /* the CPU may have stored any address there, and nobody has looked */
 } ffm_stored;
 
 /* Look for addresses of other blocks in one that a launch can access, by its index.
  *
- * A block is looked at unless the CPU has not touched it since the last look, which is known while its pages are
- * protected. That takes at most a share of the time: managed memory moves to the host for it. */
+ * A block is not looked at again if the CPU has not touched it since the last look, which is known while its pages are
+ * protected. Looking takes at most a share of the time, because managed memory moves to the host for it. */
 ffm_stored ffm_stored_addresses_in(uint32_t place, const ffm_block *block);
 
 /* In a forked child. */

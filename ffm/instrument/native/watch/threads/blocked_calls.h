@@ -18,15 +18,15 @@ typedef struct {
 /* The call in which another thread is blocked; `behind` is 0 if the thread is running. */
 ffm_blocked_call ffm_blocked_call_of(pid_t thread);
 
-/* Whether a system call is one that threads sleep in. What is not known counts as one that they do not. */
+/* Whether threads may sleep in a system call. An unknown call counts as one in which they do not. */
 bool ffm_blocked_call_may_sleep(uint64_t number, const uint64_t *arguments);
 
 /* Whether a system call only waits, often for long: when the kernel refuses it, nothing is lost, and it can be made
  * again. */
 bool ffm_blocked_call_only_waits(uint64_t number);
 
-/* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. True as
- * well if that changed meanwhile. `call` becomes the one in which it is blocked. */
+/* Whether the thread blocks a signal, or waits for it: it would receive the signal later, or notice it at once. Also
+ * true if that changed meanwhile. Sets `call` to the call in which it is blocked. */
 bool ffm_blocked_awaits(pid_t thread, int signal, ffm_blocked_call *call);
 
 /* In a signal's handler: if the signal ended the call in which the thread was, make that call again. Its timeout starts

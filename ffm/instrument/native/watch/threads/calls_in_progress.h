@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where what a call uses begins, among what the thread's calls use: a handler may interrupt one and make others. */
+/* Where a call's memory begins among that of all the thread's calls: a handler may interrupt one call and make
+ * others. */
 typedef struct {
     uint32_t first;
 } ffm_call_in_progress;
 
-/* The calling thread is about to make a call. `admitted`: the kernel is refused no page that a key closes (keys.h). */
+/* The calling thread is about to make a call. `admitted`: the kernel may use pages that a key closes (keys.h). */
 void ffm_call_in_progress_begins(ffm_call_in_progress *call, uint64_t number, bool admitted);
 
-/* It uses [start, end). Add this before you ask whether that is protected: who protects it later finds it here. Without
+/* It uses [start, end). Add this before asking whether it is protected: whoever protects it later finds it here. Has no
  * effect outside of a call. */
 void ffm_call_in_progress_uses(uint64_t start, uint64_t end, bool writing);
 
@@ -24,8 +25,8 @@ bool ffm_call_in_progress_again(const ffm_call_in_progress *call, bool (*is_clos
 /* The kernel has answered. */
 void ffm_call_in_progress_over(const ffm_call_in_progress *call);
 
-/* The same for a call that is made without a handler (quick_calls.h), of which a thread makes one at a time: it uses
- * [start, end), which may be empty. False if there is no room yet: a thread gets it with the first call above. A
+/* The same for a call that is made without a handler (quick_calls.h). A thread makes one of these at a time; it uses
+ * [start, end), which may be empty. False if there is no room yet: a thread gets it with its first call above. A
  * handler of the program that interrupts either function ends that call. */
 bool ffm_quick_call_in_progress_begins(uint64_t number, uint64_t start, uint64_t end, bool writing, bool admitted);
 void ffm_quick_call_in_progress_over(void);
@@ -38,8 +39,8 @@ typedef struct {
     bool writing_only;
 } ffm_closing;
 
-/* Whether calls of other threads use some of it, or would be refused. Ask when calls that begin would find it closed,
- * before it is. */
+/* Whether calls of other threads use some of it, or would be refused. Ask before it is closed, but once beginning calls
+ * would find it closed. */
 bool ffm_calls_in_progress_use(const ffm_closing *closing);
 
 /* A child that ran as the calling thread is gone, perhaps within a call. */

@@ -22,13 +22,13 @@ bool ffm_keys_used(void);
  * it gets none. Under the lock of the ranges. */
 uint32_t ffm_keys_take(bool others_read);
 
-/* The calling thread's keys are free for others: no page has them any more. Under the lock of the ranges. */
+/* The calling thread's keys are free for other threads: no page has them any more. Under the lock of the ranges. */
 void ffm_keys_give_back(void);
 
 /* The key that closes a page to all threads, or lets them read there. 0: only the rights of the page can. */
 uint32_t ffm_keys_closed(bool others_read);
 
-/* The key of a page that needs two of them, which forbids what either does; 0 if there is none. */
+/* The key for a page that needs two keys: it forbids what either of them forbids; 0 if there is none. */
 uint32_t ffm_keys_both(uint32_t one, uint32_t other);
 
 /* Whether all may read a page with this key. */
@@ -53,7 +53,7 @@ void ffm_keys_enter(void);
 void ffm_keys_leave(ucontext_t *interrupted);
 
 /* Admit the calling thread to all pages with our keys, until it is expelled. Handlers that interrupt it are not
- * admitted. False if keys do not close pages. Outside of both, expelling does nothing. */
+ * admitted. False if keys do not close pages. Expelling a thread that is not admitted does nothing. */
 bool ffm_keys_admit(void);
 void ffm_keys_expel(void);
 bool ffm_keys_admitted(void);
@@ -64,8 +64,8 @@ bool ffm_keys_admit_to(const siginfo_t *info, bool writing, ucontext_t *interrup
 void ffm_keys_expel_from(ucontext_t *interrupted);
 bool ffm_keys_admitted_to(const ucontext_t *interrupted);
 
-/* In the handler of a fault: whether the thread only lacked a right that it has: to use its own pages, or to read pages
- * that all may read. */
+/* In the handler of a fault: whether the thread merely lacked a right that it should have, to use its own pages or to
+ * read pages that all may read. */
 bool ffm_keys_lacked(const siginfo_t *info, const ucontext_t *interrupted);
 
 #endif

@@ -1,4 +1,4 @@
-/* The program's threads, as the page watch must know them: whether there are several, and whether the memory of each is
+/* What the page watch must know of the program's threads: whether there are several, and whether the memory of each is
  * known. */
 #ifndef FFM_THREADS_H
 #define FFM_THREADS_H
@@ -43,7 +43,8 @@ bool ffm_threads_functions_lent(void);
 void ffm_threads_join(void);
 
 /* The calling thread is about to make a system call, in which it touches nothing; and it continues, or a handler of the
- * program interrupts it there. Waking returns whether it had slept, and must not be interrupted by a handler. */
+ * program interrupts it there. ffm_threads_wake returns whether it had slept, and must not be interrupted by a
+ * handler. */
 void ffm_threads_sleep(void);
 bool ffm_threads_wake(void);
 

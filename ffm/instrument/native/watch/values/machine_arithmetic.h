@@ -1,6 +1,6 @@
-/* What arithmetic of a GPU leaves in registers and predicates, before Blackwell.
+/* What GPU arithmetic leaves in registers and predicates, before Blackwell.
  *
- * Only what is known of all bits is calculated; of other instructions, all that they may write becomes unknown. */
+ * Only what is known in all bits is calculated. Everything that other instructions may write becomes unknown. */
 #ifndef FFM_MACHINE_ARITHMETIC_H
 #define FFM_MACHINE_ARITHMETIC_H
 

@@ -1,4 +1,4 @@
-/* The registers of an instruction that is executed with values of which not all are known, before Blackwell. */
+/* The registers of an instruction that is executed with partly unknown values, before Blackwell. */
 #ifndef FFM_MACHINE_REGISTERS_H
 #define FFM_MACHINE_REGISTERS_H
 
@@ -18,15 +18,15 @@ typedef struct {
     uint8_t executed;
 } ffm_executed;
 
-/* A register that a field of one of its words names, of the instruction's own kind or a uniform one. */
+/* The register that a field of one of its words names: of the instruction's own kind, or a uniform one. */
 ffm_values ffm_own_register(const ffm_executed *one, uint64_t word, uint32_t first);
 ffm_values ffm_uniform_register(const ffm_held *held, uint32_t number);
 
-/* The register that it names first, to which it writes. */
+/* The number of the register that it names first, and writes. */
 uint32_t ffm_destination(const ffm_executed *one);
 
-/* Write a register or a predicate; if it is not known whether the instruction is executed, it may stay as it is. No
- * uniform predicates are followed. */
+/* Write a register or a predicate. If it is not known whether the instruction is executed, the old value stays
+ * possible. Uniform predicates are not followed. */
 void ffm_set_register(const ffm_executed *one, uint32_t number, ffm_values to);
 void ffm_set_predicate(const ffm_executed *one, uint32_t number, uint8_t to);
 

@@ -1,4 +1,4 @@
-/* What instructions of a GPU leave in registers, and read of the bank with the parameters, before Blackwell. */
+/* What GPU instructions leave in registers, and what they read from the bank with the parameters, before Blackwell. */
 #ifndef FFM_MACHINE_VALUES_H
 #define FFM_MACHINE_VALUES_H
 

@@ -1,4 +1,4 @@
-/* The constant bank with the parameters of a kernel: what a launch gives it there, and which bytes of that code reads.
+/* The constant bank with the parameters of a kernel: what a launch puts there, and which bytes of it the code reads.
  *
  * Before Blackwell. */
 #ifndef FFM_PARAMETER_BANK_H
@@ -24,7 +24,7 @@ typedef struct {
     uint8_t read[FFM_PARAMETERS_FOLLOWED / 8], matters[FFM_PARAMETERS_FOLLOWED / 4 / 8];
 } ffm_values_read;
 
-/* The number of four bytes as it is followed: no larger one is told from others, since those are addresses. */
+/* The number of four bytes as it is followed: larger ones are not told apart, because they are addresses. */
 uint32_t ffm_followed_number(const ffm_given_values *given, uint32_t offset);
 
 /* What code is given, and reads of it so far. */
@@ -32,7 +32,7 @@ typedef struct {
     uint32_t architecture;
     const ffm_given_values *given;
     ffm_values_read *result;
-    bool failed; /* it may read more, by the address of the bank */
+    bool failed; /* it may read more, through the address of the bank */
 } ffm_bank_use;
 
 /* The code reads so many bytes from a place of the bank, or from any that an index leads to from there. */

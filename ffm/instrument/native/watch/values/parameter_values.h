@@ -1,9 +1,9 @@
-/* Which of its parameters a kernel reads when it is launched in a certain way: with how many blocks, and with which
- * values. What it picks by an index is known where the number of a block gives the index, or numbers among the
- * parameters tell how often a loop runs.
+/* Which of its parameters a kernel reads when it is launched with certain values and a certain number of blocks. What
+ * it picks by an index is known if the index comes from the number of a block, or from a loop whose length numbers
+ * among the parameters give.
  *
- * All ways through the code are followed that are possible so. What a function elsewhere leaves in registers above
- * those of its results is what was there: a compiler keeps nothing else across a call. */
+ * All paths through the code are followed that are possible then. Registers above those of its results keep their
+ * values in a call of a function elsewhere: a compiler relies on nothing else across a call. */
 #ifndef FFM_PARAMETER_VALUES_H
 #define FFM_PARAMETER_VALUES_H
 
@@ -13,8 +13,7 @@
 
 #include "machine_values.h"
 
-/* False if it is not known what the code reads. Of code all of whose instructions are known
- * (ffm_instruction_reads). */
+/* False if it is not known what the code reads. All instructions of the code must be known (ffm_instruction_reads). */
 bool ffm_parameter_values(uint32_t architecture, const uint8_t *code, size_t bytes, const ffm_given_values *given,
                           ffm_values_read *result);
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a filter, the program's struct sock_fprog, lets a system call with these arguments through. True of one that
- * the kernel would refuse. */
+/* Whether a filter, the program's struct sock_fprog, lets a system call with these arguments through. True for a filter
+ * that the kernel would refuse. */
 bool ffm_filter_allows(uint64_t filter, uint64_t number, const uint64_t *arguments);
 
 #endif

@@ -1,5 +1,5 @@
 /* System calls that wait under a signal mask which the program gives them. Its handlers run under that mask, and their
- * own system calls raise SIGSYS: so the masks that the kernel gets leave out the signals of the watch. */
+ * own system calls raise SIGSYS. So the kernel gets masks that leave out the signals of the watch. */
 #ifndef FFM_MASKED_CALLS_H
 #define FFM_MASKED_CALLS_H
 

@@ -1,5 +1,5 @@
-/* Syscall User Dispatch that the program asks for itself, as Wine does. A thread can have it once, and the watch has
- * it, so the system calls that the program wants to see are found here among those that the watch sees. */
+/* Syscall User Dispatch that the program asks for itself, as Wine does. A thread can have it only once, and the watch
+ * has it already. So the system calls that the program wants to see are picked here from those that the watch sees. */
 #ifndef FFM_OWN_DISPATCH_H
 #define FFM_OWN_DISPATCH_H
 

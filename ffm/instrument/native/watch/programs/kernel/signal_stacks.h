@@ -1,7 +1,7 @@
 /* Alternate signal stacks. A fault on the page that a thread's stack pointer is on can only be handled on another
- * stack: the kernel ends a program whose signal frame it cannot write. And the watch's handlers need more room than
- * many programs give, for whom 8 KiB are enough. So the kernel knows one of ours for each thread. The program does not
- * see it: its handlers run on the stack that it has given. */
+ * stack: the kernel ends a program whose signal frame it cannot write. And the watch's handlers need more room than the
+ * 8 KiB that many programs provide. So the kernel knows one of our stacks for each thread. The program does not see it:
+ * its handlers run on the stack that it has provided. */
 #ifndef FFM_SIGNAL_STACKS_H
 #define FFM_SIGNAL_STACKS_H
 
@@ -28,8 +28,8 @@ int64_t ffm_signal_stack_program(const uint64_t *arguments, const ucontext_t *in
  * free for the kernel meanwhile; 0 if it is to stay. */
 uint64_t ffm_signal_stack_moved(const ffm_signal_entry *entry, stack_t *rest);
 
-/* Where the last call is kept that is made on the part of ours that a stack pointer is on; NULL if it is not on ours.
- */
+/* Where the last call is kept that is made on the part of our stack that a stack pointer is on; NULL if it is not on
+ * ours. */
 ffm_signals_call **ffm_signal_stack_calls(uint64_t stack);
 
 /* A handler of the program is about to return by a system call, with a frame that showed the program's stack. */

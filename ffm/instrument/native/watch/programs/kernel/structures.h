@@ -17,7 +17,7 @@ void ffm_structure_vectors(uint64_t start, uint64_t count, bool writing);
 void ffm_structure_message(uint64_t start, bool writing);
 void ffm_structure_messages(uint64_t start, uint64_t count, bool writing);
 
-/* process_vm_writev, or process_vm_readv: what a process does to its own memory by it. */
+/* process_vm_writev or process_vm_readv: what a process does with it to its own memory. */
 void ffm_structure_other_process(const uint64_t *arguments, bool writing);
 
 /* The sets of files of select or pselect6, and their time. */
@@ -44,7 +44,8 @@ void ffm_structure_executes(uint64_t path, uint64_t arguments, uint64_t environm
 /* Any argument may be an address, of something smaller than a page. */
 void ffm_structure_unknown(const uint64_t *arguments);
 
-/* Also, any word of a structure may be one, where the kernel reads or writes as much as it likes. */
+/* In addition, any word of a structure may be the address of memory of which the kernel reads or writes as much as it
+ * likes. */
 void ffm_structure_addresses(const uint64_t *arguments, uint64_t start, uint64_t bytes);
 
 /* The same for ioctl. */
