@@ -14,7 +14,7 @@ import pytest
 from command_line import write_small_results
 from sample_analysis import sample_analysis
 
-from ffm.cli.apply_remedy import _measured_command
+from ffm.cli.measured_command import measured_command
 from ffm.errors import FfmError
 from ffm.plain_text import plain
 from ffm.report.source_lines import SourceLines
@@ -55,7 +55,7 @@ def written(folder: Path, *, own: bool, command: Sequence[str] = ("./solve",)) -
 def test_the_command_of_own_results_is_run_as_it_stands(home: Path, tmp_path: Path) -> None:
     results = open_results(written(tmp_path / "own", own=True))
     assert results.own
-    assert _measured_command(results, agreed=False) == ["./solve"]
+    assert measured_command(results, agreed=False) == ["./solve"]
 
 
 def test_own_results_that_come_back_in_another_folder_run_nothing_of_it(
@@ -67,8 +67,8 @@ def test_own_results_that_come_back_in_another_folder_run_nothing_of_it(
     results = open_results(Path("results"))
     assert results.own
     with pytest.raises(FfmError, match=r"was measured in another folder.*\n  \./solve\n.*--yes"):
-        _measured_command(results, agreed=False)
-    assert _measured_command(results, agreed=True) == ["./solve"]
+        measured_command(results, agreed=False)
+    assert measured_command(results, agreed=True) == ["./solve"]
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_a_command_that_depends_on_no_folder_runs_in_each(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], anywhere: bool
 ) -> None:
     results = open_results(written(tmp_path / "own", own=True, command=command))
-    assert _measured_command(results, agreed=False) == list(command)
+    assert measured_command(results, agreed=False) == list(command)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with nullcontext() if anywhere else pytest.raises(FfmError, match="another folder"):
-        assert _measured_command(results, agreed=False) == list(command)
+        assert measured_command(results, agreed=False) == list(command)
 
 
 @pytest.mark.parametrize("why", ["not signed", "another user", "no home"])
@@ -102,8 +102,8 @@ def test_the_command_of_foreign_results_is_shown_and_not_run(home: Path, tmp_pat
         (home / ".local").write_text("a file where a folder should be")
     results = open_results(folder)
     with pytest.raises(FfmError, match=r"not signed as a measurement of yours.*\n  \./solve\n.*--yes"):
-        _measured_command(results, agreed=False)
-    assert _measured_command(results, agreed=True) == ["./solve"]
+        measured_command(results, agreed=False)
+    assert measured_command(results, agreed=True) == ["./solve"]
 
 
 def test_apply_remedy_runs_no_foreign_command_without_asking(home: Path, tmp_path: Path, ffm: Ffm) -> None:

@@ -131,14 +131,14 @@ def test_a_program_that_dies_at_the_gate_is_not_said_to_have_failed_itself(
             threading.Timer(0.1, os.kill, (process_id, signal.SIGSEGV)).start()
         raise InstrumentError("Frida could not attach to it.")
 
-    monkeypatch.setattr(runner._Run, "_attach", die)
+    monkeypatch.setattr(runner.Hooking, "attach", die)
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     with pytest.raises(InstrumentError, match="SIGSEGV while the instruments were put into it, before it began"):
         runner.run_instrumented(["/bin/true"], nothing, output=tmp_path / "output")
 
 
 class GivesUp:
-    """In place of `_Run._attach`: Frida gives up on the first processes, and gets into no other."""
+    """In place of `Hooking.attach`: Frida gives up on the first processes, and gets into no other."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -155,7 +155,7 @@ def test_a_program_that_frida_gave_up_on_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     attach = GivesUp(times)
-    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attach(process_id))
+    monkeypatch.setattr(runner.Hooking, "attach", lambda _, process_id: attach(process_id))
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     begins = tmp_path / "begins"
     command = ["/bin/sh", "-c", f"echo >> {begins}"]
@@ -167,7 +167,7 @@ def test_a_program_that_frida_gave_up_on_is_started_again(
 
 def test_a_program_that_frida_always_gives_up_on_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     attach = GivesUp(runner.STARTS)
-    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attach(process_id))
+    monkeypatch.setattr(runner.Hooking, "attach", lambda _, process_id: attach(process_id))
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     begins = tmp_path / "begins"
     with pytest.raises(UnresponsiveError, match="in time"):
@@ -183,7 +183,7 @@ def test_a_program_that_has_begun_is_not_started_again(tmp_path: Path, monkeypat
         if len(arrived) > 1:
             raise UnresponsiveError("Frida did not get into it in time.")
 
-    monkeypatch.setattr(runner._Run, "_attach", only_first)
+    monkeypatch.setattr(runner.Hooking, "attach", only_first)
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     with pytest.raises(InstrumentError, match="in time"):
         runner.run_instrumented(["/bin/sh", "-c", "exec /bin/true"], nothing, output=tmp_path / "output")
@@ -213,14 +213,14 @@ def test_a_program_that_is_left_while_it_loads_the_driver_runs_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, left = threading.Event(), threading.Event()
-    detach = runner._Run.detach
+    leave = runner.Hooking.leave
 
     class UntilAsked(Lasting):
         def is_over(self, *_: object) -> bool:
             return asked.is_set()
 
-    def leaving(run: runner._Run) -> None:
-        detach(run)
+    def leaving(hooking: runner.Hooking) -> None:
+        leave(hooking)
         left.set()
 
     def late(_: Path) -> NoWait:
@@ -229,7 +229,7 @@ def test_a_program_that_is_left_while_it_loads_the_driver_runs_on(
         assert left.wait(PATIENCE)
         return NoWait()
 
-    monkeypatch.setattr(runner._Run, "detach", leaving)
+    monkeypatch.setattr(runner.Hooking, "leave", leaving)
     instruments = runner.Instruments(tmp_path, [], 0, None, late, lasting=UntilAsked(0.0), leave=True)
     load = f"import ctypes, sys; ctypes.CDLL({str(library_folder() / 'libcuda.so.1')!r}); open(sys.argv[1], 'x')"
     loaded = tmp_path / "loaded"
@@ -336,7 +336,7 @@ def test_a_process_that_is_linked_with_a_library_that_loads_others_can_load_a_dr
 def test_nothing_is_put_into_a_child_that_cannot_load_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, attached = tmp_path / "program", list[int]()
     subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=PLAIN, text=True, check=True)
-    monkeypatch.setattr(runner._Run, "_attach", lambda _run, process_id: attached.append(process_id))
+    monkeypatch.setattr(runner.Hooking, "attach", lambda _, process_id: attached.append(process_id))
     nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
     command = [sys.executable, "-c", f"import subprocess; subprocess.run([{str(program)!r}], check=True)"]
     outcome = runner.run_instrumented(command, nothing, output=tmp_path / "output")

@@ -1,56 +1,36 @@
 """Runs a program once, instrumented, and reports how that went.
 
-The program is our own child, so the operating system provides its exit status and times. At the gate (`gate.py`) Frida
-attaches to it and to each process that it starts, installs the collector's hooks, and then stays out of the way.
+The program is our own child, so the operating system provides its exit status and times. At the gate (`gate.py`) the
+instruments are put into it and into each process that it starts (`hooking.py`); then they stay out of the way.
 """
 
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import subprocess
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
-
-import frida
+from typing import IO
 
 from ffm import marks
-from ffm.driver.library import read_library
 from ffm.errors import InstrumentError
-from ffm.instrument.session.attaching import UnresponsiveError, attaching, scripted
+from ffm.instrument.session.attaching import UnresponsiveError
 from ffm.instrument.session.cut import Cut
-from ffm.instrument.session.frida_home import home, local_device, outer_environment
+from ffm.instrument.session.frida_home import home, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate
 from ffm.instrument.session.held_times import Held, HeldTimes
-from ffm.instrument.session.instruments import (
-    FoundWait,
-    Instruments,
-    agent_script,
-    configuration_of,
-    telling_ranges,
-    told_of_marks,
-)
+from ffm.instrument.session.hooking import Hooking, Instrumented
+from ffm.instrument.session.instruments import Instruments, telling_ranges, told_of_marks
 from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.session.program_end import ProgramEnd, await_end
 from ffm.instrument.session.standard_input import standard_input
 from ffm.whole_file import fresh_file
-
-COLLECTOR_FAILURES = {
-    -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
-    -2: "the plan of what to do could not be read, or is damaged (run the command again)",
-    -3: "the handlers of SIGSEGV, SIGBUS, SIGTRAP and SIGSYS could not be installed",
-    -4: "system calls cannot be dispatched to the process: the kernel is older than Linux 5.11, or a filter of the "
-    "program (seccomp) forbids prctl",
-}
-"""What `ffm_collector_open` returns; see `native/collector/collector.h`."""
-
 
 DYING_S = 2.0
 """Seconds until a process that was killed while it was instrumented has ended: Frida sees its connection close first.
@@ -59,34 +39,11 @@ DYING_S = 2.0
 STARTS = 3
 """How often a program is started if Frida gives up on it before it has begun."""
 
-_UNTRANSLATABLE = {
-    "wide": "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which "
-    "Frida's Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch "
-    "pages`, or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
-    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX").',
-    "unknown": "`--watch trace` cannot follow this program: {module} contains an instruction that Frida's Stalker does "
-    "not know, such as one of AMX. The program was ended before it executed that. Use `--watch pages`.",
-}
-"""`module` is a file, or what else the code comes from."""
-
-
 _CUT_OFF = (
     "The process {process_id} of the program closed all descriptors by direct system calls, also those of the "
     "instruments, before it loaded the driver: it cannot be measured. Have it close them with close, close_range or "
     "closefrom of the C library, or load the driver first."
 )
-
-
-@dataclass(slots=True)
-class Instrumented:
-    """One process of the program that loaded a driver, and the outcome of hooking it."""
-
-    process_id: int
-    driver: Path | None = None
-    wait_function: FoundWait | None = None
-    hooks: list[tuple[str, str, str]] = field(default_factory=list)
-    """(function, how, reason) for each function found in the driver."""
-    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +122,7 @@ def _run_once(
         if timed_out:
             gate.end_all()
         elif instruments.leave and cut.why is not None:
-            run.detach()
+            run.hooking.leave()
         ended = time.monotonic() if cut.why is None else cut.at
     if run.gave_up is not None and not timed_out and cut.why is None:
         raise run.gave_up
@@ -190,7 +147,7 @@ def _run_once(
         system_s=end.system_s,
         delayed_s=end.delayed_s,
         ending=ending,
-        processes=[process for process in run.processes.values() if process.driver is not None],
+        processes=run.hooking.processes(),
     )
 
 
@@ -211,14 +168,10 @@ class _Run:
         self.leave = os.eventfd(0, os.EFD_CLOEXEC)
         """Readable once the program is to be left alone."""
         self._held = HeldTimes(lambda: self.gate.alive())
-        self.processes: dict[int, Instrumented] = {}
         self._instruments = instruments
         self._lock = threading.Lock()
         self._failure: str | None = None
-        self._sessions: dict[int, tuple[Any, Any]] = {}
-        """By process, its session and script. A session that is garbage-collected takes its script with it."""
-        self._earlier: list[tuple[Any, Any]] = []  # those of processes that have replaced themselves by exec
-        self._left = False
+        self.hooking = Hooking(instruments, self._held, self._fail, self._ends)
 
     def __enter__(self) -> _Run:
         return self
@@ -309,38 +262,18 @@ class _Run:
 
     def others_end(self, until: float | None) -> bool:
         """Wait for processes that the first one left behind; return false when the time is up."""
-        return await_left_behind(self.gate.alive, self.users, until=until, stop=(self.stop, self.leave))
+        return await_left_behind(self.gate.alive, self._users, until=until, stop=(self.stop, self.leave))
 
-    def detach(self) -> None:
-        """Leave the program alone: from now on its hooks only lead to the originals, and its new processes have none.
+    def _ends(self, process_id: int) -> bool:
+        return self.gate.ends(process_id, within_s=DYING_S)
 
-        The hooks stay, as do the agent and the collector, because other threads may be executing them.
-        """
-        with self._lock:
-            self._left = True
-            sessions = dict(self._sessions)
-        for process_id, (session, script) in sessions.items():
-            self._detach(process_id, session, script)
-
-    def _detach(self, process_id: int, session: Any, script: Any) -> None:
-        try:
-            with attaching(process_id):
-                for owed in script.exports_sync.detach():
-                    script.post({"type": owed, "refused": "the runner leaves the program"})
-                script.eternalize()
-                session.detach()
-        except InstrumentError as error:
-            if not self.gate.ends(process_id, within_s=DYING_S):
-                self._fail(str(error))
+    def _users(self) -> set[int]:
+        """Return the processes that have loaded a driver."""
+        return {process.process_id for process in self.hooking.processes()}
 
     def held(self, began: float, ended: float) -> Held:
         """Return how long the program waited for its processes to be hooked while the run lasted."""
-        return self._held.of_run(self.root, self.users(), (began, ended))
-
-    def users(self) -> set[int]:
-        """Return the processes that have loaded a driver."""
-        with self._lock:
-            return {number for number, process in self.processes.items() if process.driver is not None}
+        return self._held.of_run(self.root, self._users(), (began, ended))
 
     def instrument(self, process_id: int, reason: int) -> None:
         """Attach to a process that waits at the gate, and hook its driver as soon as it has one."""
@@ -348,11 +281,11 @@ class _Run:
         if reason == CUT_OFF:
             self._fail(_CUT_OFF.format(process_id=process_id))
             return
-        if self._left or (reason == NO_DRIVER and self.root not in (0, process_id)):
+        if self.hooking.left or (reason == NO_DRIVER and self.root not in (0, process_id)):
             return  # what is wrong with instrumenting shows at the first process, whatever that is
         with self._held.holding(process_id):
             try:
-                self._attach(process_id)
+                self.hooking.attach(process_id)
             except UnresponsiveError as error:
                 if first and self.root in (0, process_id):  # 0 if it comes here before `start` knows it
                     self.gave_up = error
@@ -361,68 +294,7 @@ class _Run:
                 else:
                     self._fail(str(error))
             except InstrumentError as error:
-                if self.gate.ends(process_id, within_s=DYING_S):
+                if self._ends(process_id):
                     self.died_at_gate.add(process_id)
                 else:
                     self._fail(str(error))
-
-    def _attach(self, process_id: int) -> None:
-        process = Instrumented(process_id)
-        with attaching(process_id):
-            session, script, messages = scripted(local_device(), process_id, agent_script())
-            # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because
-            # Frida's own thread must stay free to deliver the answer.
-            threading.Thread(target=self._answer, args=(process, script, messages), daemon=True).start()
-            with self._lock:
-                self.processes[process_id] = process
-                if process_id in self._sessions:
-                    self._earlier.append(self._sessions[process_id])
-                self._sessions[process_id] = (session, script)
-            script.exports_sync.start(configuration_of(self._instruments))
-        if self._left:  # since the process came to the gate
-            self._detach(process_id, session, script)
-
-    def _answer(self, process: Instrumented, script: Any, messages: queue.SimpleQueue[Any]) -> None:
-        while (message := messages.get()) is not None:
-            if message["type"] == "error":
-                self._fail(f"The agent failed in process {process.process_id}: {message.get('description')}")
-                continue
-            content = message["payload"]
-            if content["type"] == "driver":
-                began = time.monotonic()
-                process.driver = Path(content["path"])
-                self._send_plan(process, script)
-                self._held.add(process.process_id, began)
-            elif content["type"] == "hooks":
-                process.hooks += [tuple(outcome) for outcome in content["outcomes"]]
-                self._held.add(process.process_id, time.monotonic() - content["seconds"])
-                _reply(script, {"type": "noted"})
-            elif content["type"] == "untranslatable":
-                self._fail(_UNTRANSLATABLE[content["why"]].format(module=content["module"]))
-            elif content["type"] == "failed":
-                why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
-                process.failure = why
-                self._fail(f"The collector could not start in process {process.process_id}: {why}.")
-
-    def _send_plan(self, process: Instrumented, script: Any) -> None:
-        offsets: tuple[int, ...] = ()
-        entries: dict[str, int] = {}
-        exports: list[int] = []
-        refused: str | None = None
-        try:
-            if process.driver is not None:
-                process.wait_function = self._instruments.find_wait_function(process.driver)
-                offsets = process.wait_function.offsets
-                library = read_library(process.driver)
-                entries, exports = library.behind_slots(), sorted(set(library.exports.values()))
-        except Exception as error:  # the program waits for the answer, whatever happened here
-            refused = str(error)
-            self._fail(f"The driver {process.driver} could not be examined: {error}")
-        plan = {"waitOffsets": offsets, "entries": entries, "exports": exports, "refused": refused}
-        _reply(script, {"type": "plan", **plan})
-
-
-def _reply(script: Any, message: dict[str, Any]) -> None:
-    """Answer a thread of the program, unless this has ended or was left meanwhile."""
-    with suppress(frida.InvalidOperationError):
-        script.post(message)
