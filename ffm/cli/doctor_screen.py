@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -30,7 +30,7 @@ def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> Non
     for finding in diagnosis.findings:
         mark, style = MARKS[finding.state]
         table.add_row(Text(mark, style), finding.subject, Text(finding.says))
-    console.print(table)
+    _print_unpadded(table, console)
     if diagnosis.examination is not None:
         _print_hooks(diagnosis.examination, console)
     if diagnosis.trials is not None:
@@ -41,6 +41,14 @@ def print_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> Non
     else:
         missing = [finding.subject for finding in diagnosis.findings if finding.state is State.MISSING]
         console.print(f"Nothing can be measured on this machine: see {', '.join(missing)} above.", style="bold red")
+
+
+def _print_unpadded(what: RenderableType, console: Console) -> None:
+    """Print without the spaces with which Rich fills the lines of a table: files and pipes would get them, too."""
+    with console.capture() as captured:
+        console.print(what)
+    for line in captured.get().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
 
 
 def _print_hooks(examination: Examination, console: Console) -> None:
@@ -55,7 +63,7 @@ def _print_hooks(examination: Examination, console: Console) -> None:
         why = f"same code as {hook.reason}" if hook.how == "shared" else hook.reason
         lost = "" if hook.how in HOOKED else f"; {hook.lost}"
         table.add_row(hook.function, hook.how, Text(why + lost))
-    console.print(Padding(table, (1, 0, 0, 0)))
+    _print_unpadded(Padding(table, (1, 0, 0, 0)), console)
 
 
 def _print_trials(trials: list[Trial], console: Console) -> None:
@@ -67,4 +75,4 @@ def _print_trials(trials: list[Trial], console: Console) -> None:
         table.add_column(title, no_wrap=title == "export")
     for trial in odd:
         table.add_row(", ".join(trial.names) or hex(trial.offset), trial.how, Text(trial.reason))
-    console.print(Padding(table, (1, 0, 0, 0)))
+    _print_unpadded(Padding(table, (1, 0, 0, 0)), console)

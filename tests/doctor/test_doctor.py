@@ -43,6 +43,7 @@ def test_a_machine_that_measures_is_ready(driver: Path, tmp_path: Path) -> None:
     done = doctor("--driver", driver, "--probe", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Programs can be measured" in done.stdout
+    assert not any(line.endswith(" ") for line in done.stdout.splitlines())
     assert "sm_90" in done.stdout
     assert "checked with cuCtxSynchronize" in " ".join(done.stdout.split())
     # The probe's result is remembered for measurements.
