@@ -27,6 +27,8 @@ class Place:
     place: str
     file: str
     line: int
+    only_waits: bool
+    """Whether the call is a synchronization, and not one such as `cudaFree`, which waits besides."""
 
     def __str__(self) -> str:
         return f"{self.call} {self.place} (site {self.site})"
@@ -34,7 +36,7 @@ class Place:
     @property
     def wait(self) -> str:
         """Its wait: calls such as `cudaFree` do not show by their name that they wait."""
-        return str(self) if "ynchronize" in self.call else f"the one inside {self}"
+        return str(self) if self.only_waits else f"the one inside {self}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,13 @@ def _file_of(analysis: Analysis, frame: Frame) -> str:
 def place(analysis: Analysis, index: int) -> Place:
     """Return the site with an index of the document."""
     site = analysis.sites[index]
-    return Place(index + 1, site.call, site.caller, _site_place(analysis, site), site.file, site.line)
+    return Place(
+        index + 1, site.call, site.caller, _site_place(analysis, site), site.file, site.line, _only_waits(site)
+    )
+
+
+def _only_waits(site: Site) -> bool:
+    return site.kind == "synchronization"
 
 
 def _site_place(analysis: Analysis, site: Site) -> str:
@@ -114,7 +122,15 @@ def own_line(analysis: Analysis, index: int) -> Place | None:
     site = analysis.sites[index]
     frames = own_frames(analysis.stacks[site.stack].frames, analysis.modules) if site.line else []
     own = [
-        Place(index + 1, site.call, frame.function, frame_place(analysis, frame), source_file(frame.file), frame.line)
+        Place(
+            index + 1,
+            site.call,
+            frame.function,
+            frame_place(analysis, frame),
+            source_file(frame.file),
+            frame.line,
+            _only_waits(site),
+        )
         for frame in frames
         if frame.file and frame.line
     ]

@@ -22,7 +22,7 @@ from ffm.results.documents.analysis import FetchingWait, Group, KeptWait, Timing
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
-from ffm.results.places import frame_place, told_apart
+from ffm.results.places import frame_place, place, told_apart
 from ffm.results.vocabulary import Because
 
 
@@ -105,6 +105,19 @@ def test_a_wait_covered_by_a_later_call_of_the_same_site_is_not_conditional_on_i
     for shown in (" ".join(text_of(render_site(site(changed, 1))).split()), " ".join(page.split())):
         assert "is first used after a later call here, which also waits for it: the last of these calls must" in shown
     assert "which must then stay" not in text_of(render_site(site(changed, 1)))
+
+
+@pytest.mark.parametrize(("call", "kind", "inside"), [
+    ("cudaDeviceSynchronize", "synchronization", False),
+    ("clFinish", "synchronization", False),
+    ("cudaFree", "free", True),
+    ("make_synchronized_copy", "transfer", True),
+])  # fmt: skip
+def test_a_wait_is_a_synchronization_or_inside_a_call(call: str, kind: str, inside: bool) -> None:
+    analysis = sample_analysis()
+    site = msgspec.structs.replace(analysis.sites[0], call=call, kind=kind)
+    where = place(msgspec.structs.replace(analysis, sites=[site]), 0)
+    assert where.wait == (f"the one inside {where}" if inside else str(where))
 
 
 def test_the_first_screen_shows_the_costliest_waits_for_timing_and_counts_the_others() -> None:
