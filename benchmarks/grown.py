@@ -98,7 +98,6 @@ def long_column(column: NDArray[Any], times: int, step: NDArray[np.int64] | int,
     """Repeat a column, its values greater by `step` each time."""
     rows = len(column)
     whole = np.memmap(path, column.dtype, "w+", shape=(rows * times,))
-    growth = np.asarray(step).astype(column.dtype)
     for time in range(times):
-        whole[time * rows : (time + 1) * rows] = column + growth * column.dtype.type(time)
+        whole[time * rows : (time + 1) * rows] = column + (np.asarray(step) * time).astype(column.dtype)
     return whole

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from ffm.errors import FfmError
@@ -266,6 +267,13 @@ def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleTyp
     assert (longer.wall_s, longer.user_s, longer.system_s, longer.preparation_s) == (6.0, 3.0, 0.75, 0.5)
     assert longer.waiting_span_s == 1.5 + 2 * 1.75
     assert [one.operations for one in longer.processes] == [30]
+
+
+@of("grown")
+@pytest.mark.parametrize("dtype", ["uint8", "uint64"])
+def test_a_column_that_stays_is_repeated_as_often_as_asked(script: ModuleType, tmp_path: Path, dtype: str) -> None:
+    column = np.array([1, 255], dtype)
+    assert script.long_column(column, 300, 0, tmp_path / "column").tolist() == [1, 255] * 300
 
 
 @of("threads")
