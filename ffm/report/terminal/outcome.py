@@ -12,6 +12,12 @@ from ffm.report.remedies.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outco
 WIDTH = 100
 """Columns of a sentence."""
 
+NO_SAVING = (
+    "  This cannot be told from 0: runs of the same version differ by as much. More runs (--runs), on a quieter "
+    "machine, tell more."
+)
+"""Where runs differ so much that they hide a saving."""
+
 SHOWN = 5
 """How many of the sites that are left unchanged the screen shows."""
 
@@ -24,7 +30,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     yield f"  uncorrected {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
     yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run{_measured(outcome)}"
-    yield from _wrapped(_doubt(outcome))
+    yield from wrapped(_doubt(outcome))
     if outcome.twin_saving_s is not None:
         share = 100 * outcome.twin_saving_s / outcome.bare_s
         yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run, saved by the version named"
@@ -55,11 +61,11 @@ def lines(outcome: Outcome) -> Iterator[str]:
     if outcome.left:
         yield "Left unchanged"
     for site in outcome.left[:SHOWN]:
-        yield from _wrapped(f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}.")
+        yield from wrapped(f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}.")
     if len(outcome.left) > SHOWN:
         yield f"  and {len(outcome.left) - SHOWN} more call sites (--json lists them)"
     for note in outcome.notes:
-        yield from _wrapped(f"Note: {note}")
+        yield from wrapped(f"Note: {note}")
     if not outcome.differences:
         yield "The corrected program ended like the original and wrote the same output."
 
@@ -72,17 +78,18 @@ def _compared(sites: list[SiteCount]) -> Iterator[str]:
     if not compared:
         return
     parts = [f"{len(numbers[found])} {found}" for found in (Found.HELPED, Found.NO_DIFFERENCE, Found.WENT_BACK)]
-    yield from _wrapped(
+    yield from wrapped(
         f"Compared with the original calls while the program ran: {compared} of {len(mine)} call sites; "
         f"{', '.join(part for part in parts if not part.startswith('0 '))}"
     )
     for site in numbers[Found.WENT_BACK][:SHOWN]:
         lost = f"correcting it cost {100 * (site.slower or 0):.0f} % of the time from call to call"
-        yield from _wrapped(f"  {site.place} (site {site.site}) went back: {lost}")
+        yield from wrapped(f"  {site.place} (site {site.site}) went back: {lost}")
     yield ""
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
+    """Break a sentence into lines; all but the first are indented."""
     return textwrap.wrap(text, WIDTH, subsequent_indent="    ")
 
 
@@ -99,10 +106,7 @@ def _doubt(outcome: Outcome) -> str:
         return "  One run each does not tell whether anything was saved: ask for more with --runs."
     if outcome.saving_interval.excludes_zero:
         return ""
-    return (
-        "  This cannot be told from 0: runs of the same version differ by as much. More runs (--runs), on a quieter "
-        "machine, tell more."
-    )
+    return NO_SAVING
 
 
 def _interval(low_s: float | None, high_s: float | None) -> str:
