@@ -7,7 +7,7 @@
 
 enum { PAGE = 4096 };
 
-static bool locked; /* two changes on one page would take the right to write from each other */
+static bool locked; /* two changes on one page would take each other's right to write */
 
 static bool protect(uint64_t address, uint64_t rights)
 {

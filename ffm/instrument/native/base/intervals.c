@@ -1,6 +1,6 @@
 #include "intervals.h"
 
-/* Scattered, so that the tree is balanced in whatever order ranges come. */
+/* Scattered, so that the tree is balanced whatever order ranges come in. */
 static uint32_t priority(uint32_t number)
 {
     uint32_t mixed = number * 0x9E3779B1u;

@@ -46,7 +46,7 @@ static bool parse(const char *line, uint64_t *from, uint64_t *to)
     return permissions[3] == 'p' || (strcmp(path, "/dev/zero") == 0 && !__atomic_load_n(&inherited, __ATOMIC_RELAXED));
 }
 
-/* How far private memory extends around `address`; false if that is shared or unmapped. */
+/* How far private memory extends around `address`; false if the address is shared or unmapped. */
 static bool private_around(uint64_t address, uint64_t *start, uint64_t *end)
 {
     FILE *file = fopen("/proc/self/maps", "re");
@@ -95,7 +95,8 @@ enum { SOME = 1024, MORE = 4096 }; /* bytes; the kernel gives no more than a pag
 
 typedef enum { START, END, PERMISSIONS, OFFSET, DEVICE, FILE_NUMBER, PATH } column;
 
-/* Reads the start of each line, whichever part of the file `text` is; of the one that is found, all if `whole`. */
+/* Reads the start of each line, whichever part of the file `text` is. Of the line that is found, reads everything if
+ * `whole`. */
 typedef struct {
     uint64_t address, start, end;
     column at;

@@ -114,7 +114,7 @@ bool ffm_blocks_complete(void)
 
 enum { NO_PLACE = CAPACITY };
 
-/* An address within the block at `own` is none. */
+/* An address within the block at `own` does not count. */
 static ffm_addresses hand_over(uint64_t address, uint32_t own)
 {
     uint32_t places[FFM_BLOCKS_NAMED];

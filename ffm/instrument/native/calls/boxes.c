@@ -213,7 +213,7 @@ bool ffm_copy_of(const ffm_function *function, const uint64_t *arguments, const 
     return copy->destination.width != 0;
 }
 
-/* A copy between two places on the host, of which the GPU cannot access both (CUDA Driver API, "API synchronization
+/* A copy between two places on the host that the GPU cannot both access (CUDA Driver API, "API synchronization
  * behavior": fully synchronous with respect to the host). Managed memory counts as the device's. */
 static bool on_cpu(const ffm_copy *copy)
 {

@@ -19,14 +19,15 @@ static void tell(const void *caller)
         reader(caller, NULL);
 }
 
-/* The collector's own reads: past both, if the kernel's is replaced too, which comes later. */
+/* The collector's own reads go past both replacements; the kernel's function, if it is replaced at all, is replaced
+ * later. */
 static void read_past(void *original)
 {
     __atomic_store_n(&ffm_clock, (int (*)(clockid_t, struct timespec *))(uintptr_t)original, __ATOMIC_RELEASE);
 }
 
-/* Of the C library, in which others end (timespec_get, and gettimeofday through the gate); and the kernel's code in the
- * process, which programs can call directly. System calls are seen as such. */
+/* Functions of the C library, to which others lead (timespec_get, and gettimeofday through the gate), and the kernel's
+ * code in the process, which programs can call directly. Reads by system calls are seen as system calls. */
 #define CLOCKS(X)                                                                                                      \
     X(clock_gettime, read_past)                                                                                        \
     X(clock, NULL)                                                                                                     \

@@ -88,7 +88,7 @@ static void close_now(uint64_t now, uint64_t calls)
     portion.closes();
 }
 
-/* A place of a window, in its unit, before which the process had made some counted calls. */
+/* A place in the window's unit; `calls` is how many counted calls the process had made before. */
 static void follow_window(uint64_t place, uint64_t now, uint64_t calls)
 {
     const bool inside = place >= portion.wanted.from && place < portion.wanted.until;

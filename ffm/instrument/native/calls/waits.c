@@ -8,7 +8,7 @@
 
 enum { EVENTS = 1 << 12, STREAMS = 1 << 8, PER_THREAD_HANDLE = 2, LEGACY_HANDLE = 1 };
 
-/* Default streams get numbers that no handle has, which is a pointer: smaller ones, and larger ones. */
+/* Default streams get numbers that are no handle, since handles are pointers: smaller ones, and larger ones. */
 #define LEGACY_STREAM(context) ((uint64_t)(context) << 4)
 #define PER_THREAD_STREAM(context, thread) (1ULL << 60 | (uint64_t)(context) << 40 | (uint64_t)(thread) << 4)
 #define NO_STREAM UINT64_MAX
@@ -82,7 +82,7 @@ static void add(ffm_behind *behind, const ffm_ordered *more)
         *place = *more;
 }
 
-/* What a place in a stream was behind at a time. Locked. */
+/* Which streams' work came before a stream's own at a certain time. Locked. */
 static void find_behind(uint64_t stream, uint64_t time, ffm_behind *found)
 {
     found->count = 0;
@@ -137,7 +137,7 @@ static bool ends_event(const ffm_function *function)
     return function->kind == FFM_KIND_EVENT && function->effect == FFM_EFFECT_NONE && function->handle >= 0;
 }
 
-/* Others can get the handles of what has ended. Locked. */
+/* What has ended is forgotten: others can get its handle. Locked. */
 static void forget(const ffm_function *function, uint64_t handle)
 {
     if (ends_event(function)) {
@@ -198,7 +198,7 @@ void ffm_waits_note(const ffm_function *function, const ffm_operation *operation
     pthread_mutex_unlock(&events.lock);
 }
 
-/* Of the work that the device orders before that of the stream, which the call has waited for. */
+/* Work that the device has done before that of the stream, so that the call has waited for it, too. */
 static bool stream_cover(uint64_t stream, const ffm_operation *operation, ffm_cover *cover)
 {
     cover->stream = stream;

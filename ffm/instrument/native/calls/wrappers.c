@@ -1,7 +1,7 @@
 /* One function per entry of the catalogue, which replaces the driver function.
  *
  * Each takes six register arguments, or sixteen words if the function has more than six: all driver functions in the
- * catalogue take integers and pointers, which the System V calling convention passes alike. */
+ * catalogue take only integers and pointers, which the System V calling convention passes in the same way. */
 #include "wrappers.h"
 
 #include "catalogue.h"

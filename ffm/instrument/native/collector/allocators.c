@@ -82,9 +82,9 @@ static __attribute__((noinline)) void note_release(uint32_t number, uint32_t all
     errno = error;
 }
 
-/* Whether a call that has succeeded may be remembered. Not for calls of the instruments, nor of libunwind, which maps
- * memory while it holds a lock that capturing a stack needs. Not in Python either, where nearly all memory comes from
- * the interpreter's own allocator, and its frames cannot always be read when that allocates. */
+/* Whether a successful call may be remembered. Not calls of the instruments, nor of libunwind, which maps memory while
+ * it holds a lock that capturing a stack needs. Not calls in Python either: nearly all memory there comes from the
+ * interpreter's own allocator, and frames cannot always be read while it allocates. */
 static inline bool seen(size_t bytes, const void *caller)
 {
     return __builtin_expect(bytes >= FFM_HOST_BLOCK_LEAST && inside == 1, 0) && !ffm_detached() &&
@@ -98,7 +98,7 @@ static inline bool kept(size_t bytes, const void *caller)
     return seen(bytes, caller) && !ffm_foreign_is_driver((uint64_t)caller);
 }
 
-/* Whether what is freed was remembered; then it no longer is, and sets its number. */
+/* Whether what is freed was remembered. If so, forgets it and sets its number. */
 static inline bool was_kept(uint64_t start, uint32_t *number)
 {
     return inside == 1 && __builtin_expect(ffm_host_blocks_may_hold(start), 0) && !ffm_detached() &&

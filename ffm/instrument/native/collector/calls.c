@@ -139,8 +139,9 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     }
 }
 
-/* Where the end of a call is only recorded, that takes what it took before: a clock costs as much as the rest. It is
- * measured now and again, and whenever more is done. A thread that lost its processor meanwhile tells nothing. */
+/* If the end of a call is merely recorded, it is assumed to take as long as when that was last measured, because
+ * reading a clock costs as much as all the rest. It is measured now and then, and whenever more is done. A measurement
+ * in which the thread lost its processor tells nothing. */
 static void note_probe_after(ffm_thread *thread, uint64_t returned, const ffm_chunk *chunk)
 {
     enum { MEASURED = 16, INTERRUPTED = 1000 };
@@ -154,8 +155,8 @@ static void note_probe_after(ffm_thread *thread, uint64_t returned, const ffm_ch
         thread->usual_after = thread->probe_after;
 }
 
-/* Whether a call is not recorded: outside of the portion of the run that is measured, and where it makes a context,
- * which waits for its own set-up alone. */
+/* Whether a call is not recorded: outside of the portion of the run that is measured, or if it makes a context, which
+ * waits only for its own set-up. */
 static bool passes(uint32_t index, ffm_thread *thread, uint64_t entered)
 {
     return ffm_context_made(&ffm_catalogue[index]) ||

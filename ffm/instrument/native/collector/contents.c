@@ -134,8 +134,8 @@ static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
     return whole;
 }
 
-/* Whether these bytes were the last ones sent to the destination, whose addresses are then noted as of `addresses`;
- * records that they are now. */
+/* Whether these bytes were the last ones sent to the destination; if so, sets `addresses` to when their addresses were
+ * noted. Records that they are the last ones now. */
 static bool sent_before(const ffm_content *content, bool *noted, uint64_t addresses)
 {
     const uint64_t identity[2] = {content->destination, content->shape};
@@ -182,8 +182,8 @@ static void record_upload(ffm_thread *thread, const ffm_late_upload *upload, boo
     record(thread, &content, upload->site);
 }
 
-/* Compare with the destination now, or later, without making the program wait. The first upload of a site finds an idle
- * GPU again after the former, whose clock is then known (gpu_times.c). */
+/* Compare with the destination now, or later without making the program wait. The first upload of a site compares at
+ * once: it leaves an idle GPU, whose clock is then known (gpu_times.c). */
 static void check(const ffm_function *function, const ffm_operation *operation, const ffm_copy *copy,
                   ffm_thread *thread, const ffm_late_upload *upload)
 {
@@ -212,7 +212,7 @@ static void before_upload(const ffm_function *function, const ffm_operation *ope
         return;
     }
     const uint64_t bytes = source->width * source->height * source->depth, addresses = ffm_uploaded_addresses_changes();
-    /* Where the bytes of a site are found to be others, their addresses are noted on the way. */
+    /* If a site's bytes usually differ from the destination's, their addresses are noted on the way. */
     bool noted = ffm_look_found_others(operation->stack) && bytes > FFM_PART_BYTES && without_gaps(source) &&
                  without_gaps(destination);
     part_context parts = {.recorder = thread,

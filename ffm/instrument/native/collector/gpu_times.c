@@ -11,9 +11,9 @@
 
 enum { DEFAULT_FLAGS = 0 };
 
-/* If the GPU was idle, or became idle during the call, it waited between the first event and the work for part of the
- * call's duration, which is recorded with the time. If it is more than this many nanoseconds, and a larger share of the
- * measured time, nothing is learned: the first launch of a kernel may load its code first. */
+/* If the GPU was idle, or became idle during the call, it waited for the work for part of the call's duration, after
+ * the first event. That part is recorded with the time. If it is more than this many nanoseconds, and a larger share of
+ * the measured time, nothing is learned: the first launch of a kernel may load its code. */
 enum { SMALL_GAP = 100 * 1000, SMALL_SHARE = 20 };
 
 /* The event whose time is known is renewed after this many nanoseconds: clocks drift apart, and the times between
@@ -24,7 +24,8 @@ static const uint64_t known_for = 1000 * 1000 * 1000;
  * because the others may take long to finish. */
 enum { TIMED_CONTEXTS = 8, UNDER_WAY = 2048, LOOKED_AT = 32, STREAMS = 1 << 10 };
 
-/* So often in each context, a third event follows the second at once: the GPU takes a while from one to the next. */
+/* So many times in each context, a third event follows the second at once, because the GPU takes a while from one event
+ * to the next. */
 enum { ALONE = 64, ERROR_NOT_READY = 600 };
 
 typedef uint64_t event;
@@ -111,7 +112,7 @@ static uint32_t *latest_of(const ffm_function *function, const ffm_operation *op
     return &times.latest[(ffm_stream_key(function, operation, thread) >> 4) * 0x9E3779B97F4A7C15ULL >> 54];
 }
 
-/* Nanoseconds that the GPU waited, after the first event, until the work had surely arrived. */
+/* Nanoseconds that the GPU waited after the first event until the work had surely arrived. */
 static uint64_t idle_before(const ring *here, const timing *one)
 {
     int64_t passed = (int64_t)one->begun;
@@ -259,7 +260,7 @@ void ffm_gpu_times_before(const ffm_function *function, const ffm_operation *ope
     thread->timing = one;
 }
 
-/* A third event, if the GPU comes to the second only later; 0 for none. It is never used twice. */
+/* A third event, if the GPU has not yet reached the second; 0 for none. It is never used twice. */
 static event alone_behind(const timing *one, uint64_t stream)
 {
     event found = 0;

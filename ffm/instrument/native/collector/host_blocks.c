@@ -34,8 +34,8 @@ static struct {
     ffm_stream records, releases, uses;
 } host;
 
-/* The calling thread's last uses, the latest first. Each is a hash of its address and stack, and of `changes`: two that
- * differ have the same once in 2^64. */
+/* The calling thread's last uses, the latest first. Each is a hash of its address, its stack and `changes`; two
+ * different uses share a hash once in 2^64. */
 static __thread uint64_t uses_known[USES_KNOWN] __attribute__((tls_model("initial-exec")));
 
 /* A lock that needs nothing from the C library, because allocators run at any time. */
@@ -50,8 +50,8 @@ static void unlock(void)
     __atomic_clear(&host.locked, __ATOMIC_RELEASE);
 }
 
-/* Hardly ever do two blocks start within as many bytes as the smallest has. And what is freed near other memory is
- * looked up where that was, in a line of the cache that is there already. */
+/* Two blocks hardly ever start closer together than the smallest block is long. And memory that is freed near other
+ * memory is looked up near it, in a cache line that is there already. */
 static uint32_t *bin_of_start(uint64_t start)
 {
     return &host.by_start[start / FFM_HOST_BLOCK_LEAST * 0x9E3779B97F4A7C15u >> 48];
@@ -86,8 +86,8 @@ static block *starting_at(uint64_t start)
     return place == 0 ? NULL : &host.blocks[place];
 }
 
-/* Locked. Memory is given out once at a time: blocks that start in this range were freed in a way that was not
- * observed. So the block around an address that starts last is also the latest. */
+/* Locked. The same memory is never given out twice at a time: blocks that start in this range were freed unseen. So of
+ * the blocks around an address, the one that starts last is also the latest. */
 static void take_out_stale(uint64_t start, uint64_t bytes)
 {
     uint32_t place;

@@ -53,7 +53,8 @@ static void forget(void)
     pthread_mutex_unlock(&known.lock);
 }
 
-/* Asked at each launch, without the lock: an answer that comes too early or late is given again with it. */
+/* Asked at each launch, without the lock. An answer that is out of date does no harm: it is looked up again under the
+ * lock. */
 static bool is_known(uint64_t handle)
 {
     return __atomic_load_n(place_of(handle), __ATOMIC_RELAXED) == handle;

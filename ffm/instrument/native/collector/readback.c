@@ -38,9 +38,9 @@ static bool room_for(uint64_t bytes)
     return readback.bytes != 0;
 }
 
-/* How long an asynchronous call may take longer until the work before it is over: a second, once. The program does not
- * wait there, and what it does next may be what the work waits for: a value, a host function, a kernel that looks at
- * memory. Then the call goes on unlooked at. */
+/* How much longer an asynchronous call may take until the work before it is over: a second, once. The program itself
+ * does not wait there, and the work may be waiting for what it does next: for a value, a host function, or a kernel
+ * that looks at memory. Then the call goes on without a look. */
 static const uint64_t PATIENCE_NS = 1000000000;
 
 static bool becomes_idle(uint64_t stream, bool per_thread)

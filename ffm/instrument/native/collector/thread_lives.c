@@ -15,8 +15,8 @@
 typedef uint64_t word;
 typedef word (*function)(word, word, word, word);
 
-/* Remembered until the driver is loaded, which begins the recording. Of more, the first are recorded: threads whose
- * start is not known count as started by nobody. */
+/* Remembered until the driver is loaded, which begins the recording. If there are more, only the first are recorded:
+ * threads whose start is not known count as started by nobody. */
 enum { EARLY = 1 << 12 };
 
 #define FUNCTIONS(X)                                                                                                   \

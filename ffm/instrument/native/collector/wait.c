@@ -83,8 +83,8 @@ void ffm_collector_wait_leave(void *invocation)
 
 /* Wrappers for wait functions. Their prototypes are unknown, and their callers were compiled together with them, so may
  * count on any register that they do not change. A wrapper therefore leaves the general and SSE registers as they are,
- * and hands on as many words of the stack as functions of the driver may have. It is a usual frame, through which an
- * unwinder finds the way. */
+ * and hands on as many words of the stack as functions of the driver may have. Its frame is a usual one, so an unwinder
+ * finds the way through it. */
 #define WRAPPERS 8
 #define STACK_WORDS 16
 

@@ -17,7 +17,7 @@ typedef uint64_t word;
 typedef word (*function)(word, word, word, word);
 
 /* Whoever waits for an object takes a place, by its address. Whoever lets it go writes there when, and who it is. So
- * nothing is written as long as nobody waits, and nobody waits for us, which a signal handler that posts could not. */
+ * nothing is written as long as nobody waits. And nobody has to wait for us: a signal handler that posts could not. */
 typedef struct {
     uint64_t object; /* 0: free */
     uint64_t let_go; /* nanoseconds since `opened`, above the number of the thread; 0 if nobody has */
@@ -131,8 +131,8 @@ typedef struct {
     place *of[2];
 } wait_of;
 
-/* When what was waited for was let go for the last time; 0 if it was not. Whoever wakes up for a condition then needs
- * its mutex. */
+/* When what was waited for was let go for the last time; 0 if it was not. Whoever wakes up for a condition also needs
+ * its mutex then. */
 static uint64_t last_let_go(const wait_of *wait)
 {
     uint64_t last = wait->of[0] == NULL ? 0 : __atomic_load_n(&wait->of[0]->let_go, __ATOMIC_ACQUIRE);

@@ -1,5 +1,5 @@
-/* Keeps the driver's own heap blocks off the pages of the program's, and those of the dynamic linker, in which the
- * driver's thread-local variables are.
+/* Keeps the driver's heap blocks, and those of the dynamic linker, which hold the driver's thread-local variables, off
+ * the pages of the program's blocks.
  *
  * Preloaded if memory is watched by page. System calls of the driver are not intercepted, and the kernel refuses those
  * that use a protected page: a thread of the driver that goes to sleep on a lock beside a small result would end the
@@ -190,9 +190,9 @@ __attribute__((constructor)) static void open_blocks(void)
 
 /* ---- what the program's allocator need not see ------------------------------------------------------------------- */
 
-/* Looked up on first use. While a thread looks up the allocator, the dynamic linker frees nothing that must be. It
- * calls back into this file, which the declaration of dlsym denies (leaf): only a volatile mark is not optimized away.
- */
+/* Looked up on first use. While a thread looks up the allocator, the dynamic linker frees nothing that has to be freed.
+ * It calls back into this file, though the declaration of dlsym says that it does not (leaf): only a volatile mark is
+ * not optimized away. */
 #define NEXT(type, name)                                                                                               \
     static type next;                                                                                                  \
     static __thread volatile bool looking __attribute__((tls_model("initial-exec")));                                  \

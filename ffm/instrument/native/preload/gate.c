@@ -27,9 +27,9 @@
 #include "gate_programs.h"
 #include "gate_tracing.h"
 
-/* The threads of the instruments begin while the process is held, and have the signal mask of the thread that is held.
- * They must not take signals in the program's place: one that all of its threads block, to wait for it, would end the
- * process. Faults of a thread itself cannot be put off, and the C library needs its own two. */
+/* The threads of the instruments begin while the process is held, and get the signal mask of the thread that is held.
+ * They must not take signals in the program's place: a signal that all of its threads block, to wait for it, would end
+ * the process. Faults of a thread itself cannot be put off, and the C library needs its own two. */
 static void hold_signals_back(sigset_t *before)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
@@ -97,7 +97,7 @@ static bool sleeps(const char *thread)
     return name_end == NULL || name_end[1] == '\0' || strchr("SZX", name_end[2]) != NULL;
 }
 
-/* Whether no thread but the calling one runs, or could: then none is within a function that is about to be patched. */
+/* Whether only the calling thread runs or can run: then no other is within a function that is about to be patched. */
 __attribute__((visibility("default"))) bool ffm_gate_others_sleep(void)
 {
     char self[16];
@@ -131,10 +131,10 @@ static const struct r_debug *loaded; /* the dynamic linker's list of modules, fo
 /* Whether this process has forked, or was forked. */
 __attribute__((visibility("default"))) bool ffm_gate_has_forked;
 
-/* While another thread loads a module, the dynamic linker's list of them is between two states, and a child would have
- * it so for ever: nothing could be loaded there, the instruments least of all. So a fork waits until the list is whole;
- * not for ever, since who loads may itself wait for what the forking thread holds. What begins to load in the moment of
- * the fork itself is missed. */
+/* While another thread loads a module, the dynamic linker's list of them is between two states, and would stay so in a
+ * child: nothing could be loaded there, the instruments least of all. So a fork waits until the list is whole, but not
+ * for ever, because the thread that loads may itself wait for what the forking thread holds. A load that begins at the
+ * moment of the fork itself is missed. */
 static void before_fork(void)
 {
     enum { PATIENCE = 5000 };                              /* turns */

@@ -29,8 +29,8 @@ static bool were_open[HIGHEST]; /* before the agent arrives */
 static int taken[HIGHEST];      /* while it arrives */
 static uint32_t taken_count;
 
-/* The agent's, by number. A program that has closed them gets others while its threads run, which may look at the list:
- * so the other one is filled then, and takes its place. */
+/* The agent's, by number. A program that has closed them gets others while its threads run, and these may look at the
+ * list. So a second list is filled then, which takes the first one's place. */
 typedef struct {
     uint32_t count;
     descriptor descriptors[ROOM];

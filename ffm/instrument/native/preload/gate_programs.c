@@ -54,7 +54,7 @@ static const char *behind_ours(const char *value)
     return strncmp(value, ours, length) == 0 && (value[length] == '\0' || value[length] == ':') ? value + length : NULL;
 }
 
-/* Where programs cannot see our libraries, as in another root folder, the dynamic linker would complain. */
+/* If programs cannot see our libraries, as in another root folder, the dynamic linker would complain. */
 static bool are_there(void)
 {
     char first[PATH_MAX];
@@ -160,7 +160,8 @@ static int execute(const program *what, char *const *environment)
     const size_t bytes = bytes_needed(&found);
     char near[bytes > ON_STACK ? 1 : bytes] __attribute__((aligned(sizeof(char *))));
     void *room = near;
-    if (bytes > ON_STACK) /* after vfork it stays the parent's for good, like what else a child leaves there */
+    if (bytes >
+        ON_STACK) /* after vfork it stays with the parent for good, like everything else that a child leaves there */
         room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return -1; /* ENOMEM is an answer of execve too */
@@ -202,8 +203,8 @@ static void take_out(void)
     unsetenv("FFM_PUT_IN");
 }
 
-/* All functions that execute a program, and those that spawn one, call the C library's execve, but not by its name: so
- * its code is changed, which is no more than the system call. */
+/* All functions that execute or spawn a program call the C library's execve, but not by its name. So its code is
+ * changed, which is nothing but the system call. */
 static void follow_execve(void)
 {
     void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);

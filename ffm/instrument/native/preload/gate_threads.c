@@ -1,8 +1,8 @@
 /* Threads with very small stacks.
  *
- * Frida's agent runs on the stack of each thread that ends. Where the program chose the smallest stack there is, that
- * overflowed, and the program was ended by SIGSEGV. So such threads get a larger one, unless it is the program's own
- * memory. It takes address space only: what no thread touches takes no memory. */
+ * Frida's agent runs on the stack of each thread that ends. The smallest possible stack would overflow there, and
+ * SIGSEGV end the program. So such threads get a larger one, unless the stack is the program's own memory. It takes
+ * only address space: what no thread touches takes no memory. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -113,7 +113,7 @@ static void observe(const ffm_marks_observer *new_observer)
 {
     __atomic_store_n(&allowed_blocks, new_observer->allowed / COST, __ATOMIC_RELAXED);
     __atomic_store_n(&observer, new_observer, __ATOMIC_SEQ_CST);
-    /* Who raised the peak before that did not tell. */
+    /* Whoever raised the peak before did not tell. */
     raise_to(new_observer->peak, __atomic_load_n(&most_blocks, __ATOMIC_SEQ_CST) * COST);
 }
 

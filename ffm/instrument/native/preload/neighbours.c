@@ -68,7 +68,8 @@ static size_t bytes_of(const struct iovec *parts, unsigned long count)
     return bytes;
 }
 
-/* Whether the kernel can read a list of the calling process: it gives the same answer where it cannot. */
+/* Whether the kernel can read a list of the calling process: if it cannot, it gives the same answer as for closed
+ * pages. */
 static bool can_read(const struct iovec *parts, unsigned long count)
 {
     const transfer from_own = next_of("process_vm_readv");

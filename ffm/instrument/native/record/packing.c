@@ -52,7 +52,7 @@ static bool has_room(const ffm_packer *packer, uint32_t words)
     return chunk != NULL && packer->next + (size_t)words * WORD <= (uint8_t *)(controls_of(chunk) - chunk->used);
 }
 
-/* Small, whichever of both is larger. */
+/* A number that is small whichever of both is larger. */
 static uint64_t difference(uint64_t now, uint64_t before)
 {
     const int64_t change = (int64_t)(now - before);

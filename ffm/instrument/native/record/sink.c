@@ -25,7 +25,7 @@ static struct {
     struct stat identity; /* of the file */
     uint32_t mode;
     ffm_header *header;
-    uint32_t number; /* of the recording: how many this process and those it was forked from have begun */
+    uint32_t number; /* of the recording: how many recordings this process and its ancestors have begun */
     uint64_t kept;   /* nanoseconds; 0 for all */
     uint32_t python_version;
     bool python_readable;
@@ -35,8 +35,8 @@ static struct {
     struct rlimit raised_limit, program_limit;
 } sink = {.file = -1};
 
-/* Handlers of signals come here as well. Waiting is no call of the C library: a thread that ends would have it looked
- * at, for which a lock is taken that others hold when they wait here. */
+/* Signal handlers come here as well. Waiting makes no call of the C library: the watch would look at it in a thread
+ * that ends, and take a lock that others hold when they wait here. */
 static uint64_t lock(void)
 {
     const uint64_t before = ffm_signals_set_mask(~FFM_SIGNALS_OURS);
@@ -130,8 +130,8 @@ static bool file_is_open(void)
     return true;
 }
 
-/* The limit on the size of files is the program's, for its own. What another of its threads sets while ours is in place
- * is found when this is taken back, and stays. */
+/* The limit on the size of files is the program's, for its own files. If another of its threads sets one while ours is
+ * in place, that is found when ours is taken back, and stays. */
 static void set_limit_back(void)
 {
     struct rlimit ours = sink.raised_limit, before = sink.program_limit, found;
@@ -280,8 +280,8 @@ static void release(ffm_stream *stream)
         return;
     const ffm_ring_place place = {stream->offset, stream->chunk->capacity, ffm_now()};
     const bool over = stream->chunk->kind == FFM_CHUNK_OPERATIONS || stream->chunk->kind == FFM_CHUNK_SAMPLES;
-    /* Not through the C library: a thread that ends would have its system calls looked at, for which locks are taken
-     * that others hold when they come here. */
+    /* Not through the C library: the watch would look at the system call of a thread that ends, and take locks that
+     * others hold when they come here. */
     ffm_kernel(SYS_munmap, (uint64_t)stream->chunk, stream->chunk->capacity, 0, 0);
     stream->chunk = NULL;
     if (sink.kept != 0 && over && stream->recording == sink.number)

@@ -18,8 +18,8 @@ typedef struct {
     uint32_t number;
 } living;
 
-/* Of more threads at once, nothing is known. They are listed here because libraries that are loaded late have little
- * room for variables of a thread. */
+/* If there are more threads at once, nothing is known of the others. They are listed here because libraries that are
+ * loaded late have little room for thread-local variables. */
 enum { MOST_LISTED = 4096 };
 
 static struct {

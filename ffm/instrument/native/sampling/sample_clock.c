@@ -124,7 +124,7 @@ bool ffm_sample_clock_start(ffm_sample_clock *clock, pid_t thread)
            (!timer && start_timer(clock, thread));
 }
 
-/* Whether a signal is of the clock at an address, which was as in `clock` when it was sent. */
+/* Whether a signal comes from the clock at an address, which was as in `clock` when the signal was sent. */
 static bool sent(const ffm_sample_clock *clock, const ffm_sample_clock *at, const siginfo_t *info)
 {
     if (clock->page != NULL)

@@ -159,7 +159,7 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
     self.spent += used;
     if (thread == NULL)
         return;
-    if (hooked) /* it measures its own time, which is not as usual */
+    if (hooked) /* this call measures its own time, which is not as usual */
         thread->usual_after = 0;
     else
         thread->probe_after += (uint32_t)used;
@@ -279,7 +279,7 @@ static void end_thread(void *unused)
     ffm_samples_thread_ends();
 }
 
-/* Of the parent's threads, a child has one. Before there is a recording, only this tells. */
+/* A child has one of the parent's threads. Before there is a recording, only this tells. */
 static void in_child(void)
 {
     if (self.thread == gettid())

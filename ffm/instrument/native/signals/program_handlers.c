@@ -54,7 +54,7 @@ static uint64_t *mask_of(ucontext_t *interrupted)
 static __thread ffm_signals_call *elsewhere __attribute__((tls_model("initial-exec")));
 
 /* The last call made on the same stack. A handler of the program may switch to a coroutine that was interrupted within
- * an earlier call of the thread, and which goes on with it. */
+ * an earlier call of the thread, and that call then goes on. */
 static ffm_signals_call **last_at(uint64_t stack)
 {
     ffm_signals_call **kept = keep == NULL ? NULL : keep(stack);
@@ -110,8 +110,8 @@ bool ffm_program_handlers_begin(ucontext_t *context)
     return end != FFM_END_UNTOLD;
 }
 
-/* The program's handler is jumped to (the compiler does this at -O2), and finds the stack as without us. The kernel
- * gives all three arguments to any handler. */
+/* We jump to the program's handler (the compiler does this at -O2), so that it finds the stack as it would be without
+ * us. The kernel gives all three arguments to any handler. */
 static void enter(int number, siginfo_t *info, void *context)
 {
     const uint64_t handler = __atomic_load_n(&entered[number], __ATOMIC_ACQUIRE);

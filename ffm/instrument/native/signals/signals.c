@@ -67,8 +67,8 @@ static void begin_to_interrupt(void)
         ffm_signal_action_install(SIGSYS, &handlers.ours[place], NULL);
 }
 
-/* Install a handler of the program, which ours precedes, except in a child that runs in its memory: which handler that
- * continues in is the program's. */
+/* Install a handler of the program. Ours precedes it, except in a child that runs in the program's memory: which
+ * handler ours continues in is the program's to say. */
 static int64_t install_of_program(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     const bool preceded = child == NULL && ffm_program_handlers_precede(number, wanted);
@@ -148,8 +148,8 @@ void ffm_signals_after_fork(void)
     child = NULL;
 }
 
-/* Let the signal occur again, with its effect without us. Only an access to memory repeats by itself: what was sent
- * does not, nor does a trap, whose instruction is over, nor a refused system call, which was left out. */
+/* Let the signal occur again, with the effect that it has without us. Only an access to memory repeats by itself. A
+ * sent signal does not, nor does a trap, whose instruction is over, nor a refused system call, which was left out. */
 static void let_go(int number, bool sent)
 {
     const ffm_signal_action usual = {.handler = (uint64_t)SIG_DFL};

@@ -83,8 +83,7 @@ static bool record(ffm_stream *stream, uint32_t kind, const void *what, size_t b
     return true;
 }
 
-/* Record a new frame, whose number is that of its row. If frames before it could not be recorded, `unknown` takes their
- * places. */
+/* Record a new frame, numbered by its row. If frames before it could not be recorded, `unknown` takes their places. */
 static void record_frame(chains *all, uint32_t number, const void *row)
 {
     while (all->stream.written + 1 < number && record(&all->stream, all->kind, all->unknown, FRAME_BYTES))

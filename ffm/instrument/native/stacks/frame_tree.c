@@ -19,7 +19,7 @@ static void put(uint32_t *slots, uint32_t mask, const ffm_frame_node *node, uint
     slots[place] = number;
 }
 
-/* Not through the C library: the watch may look at the program's system calls, for which it takes locks. */
+/* Not through the C library: the watch may look at the program's system calls, and takes locks for that. */
 static void forget_slots(ffm_frame_tree *tree)
 {
     if (tree->slots != NULL)

@@ -32,7 +32,7 @@ bool ffm_known_stack_met(ffm_known_stacks *known, const void *caller, uint64_t b
     return again;
 }
 
-/* The next frame outwards, and where the address lies to which its callee returns. */
+/* The next frame outwards, and where the return address of its callee lies. */
 static bool step(unw_cursor_t *cursor, uint64_t *place, uint64_t *address)
 {
     unw_word_t stack, instruction;
@@ -44,7 +44,7 @@ static bool step(unw_cursor_t *cursor, uint64_t *place, uint64_t *address)
     return true;
 }
 
-/* False if a frame has its return address elsewhere, as that of a signal handler has. */
+/* False if a frame has its return address elsewhere, as a signal handler's has. */
 static bool walk(ffm_known_stack *fresh, unw_cursor_t *cursor, bool inside)
 {
     uint64_t place, address;

@@ -9,8 +9,8 @@
 #include "unwind_from.h"
 #include "unwinding.h"
 
-/* To learn a stack takes more than a hundred times as long as capturing it. So many are learned at once, and after them
- * one for so many that were captured: stacks that differ each time then cost little more than capturing them. */
+/* Learning a stack takes more than a hundred times as long as capturing it. So this many are learned at once, and then
+ * one for every so many that were captured. Stacks that differ each time then cost little more than capturing them. */
 enum { LEARNED_AT_ONCE = 64, CAPTURED_FOR_EACH = 1024 };
 
 static uint64_t mixed(uint64_t caller, const uint64_t *frame, uint64_t number)
@@ -64,8 +64,8 @@ static uint64_t saved_at(unw_cursor_t *cursor, unw_regnum_t name, const unw_cont
     return found.u.addr - (uint64_t)context < sizeof *context ? 0 : found.u.addr;
 }
 
-/* One step outwards with that frame pointer, and `elsewhere` in the other registers that functions preserve. Returns
- * what unw_step does. */
+/* One step outwards with that frame pointer, and with `elsewhere` in the other registers that functions preserve.
+ * Returns what unw_step returns. */
 static int step(const position *from, uint64_t frame_pointer, uint64_t elsewhere, position *to)
 {
     unw_context_t context;
@@ -118,14 +118,14 @@ static bool is_same(const position *one, const position *other)
 }
 
 /* Walk outwards, and learn what the way depends on: each frame is found from the stack pointer and the frame pointer.
- * If it is found just so with another frame pointer, it does not depend on that one; if it moves as far as that, on
- * nothing else. False if something else may matter, as in frames of signals and in those that are aligned. */
+ * If another frame pointer leads to the same frame, the frame does not depend on it; if the frame moves as far as the
+ * pointer, it depends on nothing else. False if something else may matter, as in signal frames and aligned frames. */
 static bool walk(ffm_repeated_stack *fresh, const uint64_t *frame, uint64_t *frames, uint32_t *depth)
 {
     enum { READABLE = 256 };
     uint64_t room[READABLE];
     const uint64_t elsewhere = (uint64_t)&room[READABLE / 2];
-    for (uint32_t i = 0; i < READABLE; i++) /* whoever follows what it finds here gets no further */
+    for (uint32_t i = 0; i < READABLE; i++) /* an unwinder that follows what it finds here gets no further */
         room[i] = elsewhere;
     position at = {.instruction = frame[1], .stack = (uint64_t)(frame + 2), .frame_pointer = frame[0]};
     for (*depth = 0; *depth < FFM_REPEATED_WORDS;) {

@@ -10,15 +10,15 @@
 #include "python_frames.h"
 #include "signal_mask.h"
 
-/* Distinct stacks are recorded whole until their chains (ffm_stack) have so many frames, further ones with their inner
- * frames until they have so many, and all others with the innermost. The memory that stacks take here and in the reader
- * grows with these frames. */
+/* Distinct stacks are recorded whole until all their chains (ffm_stack) have WHOLE frames. Further ones are recorded
+ * with their inner frames, up to INNER frames in all, and the rest with their innermost frames only. The memory that
+ * stacks take here and in the reader grows with these frames. */
 enum { WHOLE = 4 << 20, INNER = 5 << 20, INNER_FRAMES = FFM_INNER_FRAMES, INNERMOST_FRAMES = 3 };
 
-/* The words of stacks are kept until they are so many. Such stacks are found again without a hash. */
+/* How many words of stacks are kept. A stack whose words are kept is found again without a hash. */
 enum { MOST_WORDS = 3 << 20 };
 
-/* Of a stack that is not known, and of which there are enough. */
+/* In place of the number of an unknown stack, when there are enough. */
 #define NO_STACK UINT32_MAX
 
 /* In stacks of at least DEEP frames, recursion is folded: a cycle of up to LONGEST_CYCLE frames repeats at most REPEATS
@@ -37,8 +37,8 @@ static struct {
     uint32_t words; /* kept, of all together */
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Add a stack under the lock, and return its number. If FFM_MOST_STACKS are known or memory is short, it is 0, that of
- * the empty stack, of which the report says how many operations it has. */
+/* Add a stack under the lock, and return its number. If FFM_MOST_STACKS are known or memory is short, that is 0, the
+ * empty stack; the report says how many operations it has. */
 static uint32_t add(ffm_stack_hash hash, uint32_t generation, const uint64_t *words, uint32_t depth,
                     uint32_t python_words, bool truncated)
 {
@@ -73,8 +73,8 @@ static uint32_t add(ffm_stack_hash hash, uint32_t generation, const uint64_t *wo
     return fresh->number;
 }
 
-/* Number of a stack: `depth` return addresses, followed by the words of its Python frames. NO_STACK if it is new, and
- * with it more than `most` frames could be recorded. */
+/* Number of a stack: `depth` return addresses, followed by the words of its Python frames. NO_STACK if it is new and
+ * recording it could exceed `most` frames. */
 static uint32_t intern_as_it_is(const uint64_t *words, uint32_t depth, uint32_t python_words, bool truncated,
                                 uint32_t most)
 {

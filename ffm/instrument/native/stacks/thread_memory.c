@@ -99,7 +99,7 @@ bool ffm_thread_memory_holds(uint64_t start, uint64_t end)
     start &= ~(uint64_t)(PAGE - 1);
     const uint64_t changes = __atomic_load_n(&noted.changes, __ATOMIC_ACQUIRE);
     bool found = overlaps(start, end);
-    /* Read by a change of nothing, so that what was loaded before stays before. */
+    /* Read by adding 0, so that earlier loads stay before it. */
     if (changes % 2 == 0 && __atomic_fetch_add(&noted.changes, 0, __ATOMIC_ACQ_REL) == changes)
         return found;
     const uint64_t before = ffm_signals_lock(&noted.locked);

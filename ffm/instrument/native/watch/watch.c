@@ -53,9 +53,9 @@ static bool registers(const ffm_function *function)
     return function->kind == FFM_KIND_ALLOCATION && function->memory == FFM_MEMORY_REGISTERED;
 }
 
-/* If the driver copies on the CPU, it would have to be stepped over pages that are shared with watched ranges: ten
- * microseconds for each vector of a copy. Without keys, that is avoided where the program's other threads sleep, and
- * touch nothing meanwhile. */
+/* If the driver copies on the CPU, each of its accesses to a page that is shared with watched ranges would have to be
+ * stepped over: ten microseconds for each vector of a copy. Without keys, that is avoided if the program's other
+ * threads sleep, and so touch nothing meanwhile. */
 static void open_beside(const ffm_copy *copy, bool kept)
 {
     if (ffm_keys_closed(false) == 0 && ffm_threads_alone() == 0)

@@ -14,8 +14,8 @@
 #include "state.h"
 #include "unwinding.h"
 
-/* How many waits were removed that a read of a clock must make up for, and up to which one that is done. One who makes
- * up for them takes nothing away from others before that: another thread may read a clock meanwhile. */
+/* How many waits were removed that a read of a clock must make up for, and up to which one that is done. The second
+ * number grows only once they are made up for, because another thread may read a clock meanwhile. */
 static struct {
     uint64_t owed, paid;
 } waits;

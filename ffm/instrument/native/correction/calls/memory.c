@@ -194,8 +194,8 @@ static uint64_t view(const ffm_program_call *call)
     return result;
 }
 
-/* Another process or device gets a handle to the memory, and may read or write it after any wait of the program, of
- * which it learns unseen. Some functions name the memory by a handle. */
+/* Another process or device gets a handle to the memory. It may read or write there after any wait of the program, of
+ * which it may learn unseen. Some functions name the memory by a handle. */
 static uint64_t share(const ffm_program_call *call)
 {
     if (call->function->source >= 0)

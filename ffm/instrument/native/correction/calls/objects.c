@@ -31,7 +31,7 @@ static uint64_t destroy_stream(const ffm_program_call *call)
     return ffm_forward(call);
 }
 
-/* Whether the program was given its context once more, as by cuCtxAttach: then to detach from it need not end it. */
+/* Whether the program was given its context once more, as by cuCtxAttach: detaching from it then need not end it. */
 static bool referred_again;
 
 /* A context was created or made current. */

@@ -27,8 +27,9 @@ static bool is_of_driver(uint64_t word)
            (word % PAGE != 0 && ffm_place_of(word - 1) != FFM_PLACE_PAGEABLE);
 }
 
-/* Asked of each launch's words that look like addresses, so by the cheapest call that tells: with MS_ASYNC alone, msync
- * does nothing but fail where nothing is mapped. mincore takes twice as long, and four times where something is. */
+/* Asked about each word of a launch that looks like an address, so by the cheapest call that tells: with MS_ASYNC
+ * alone, msync does nothing but fail where nothing is mapped. mincore takes twice as long there, and four times as long
+ * where something is mapped. */
 static bool is_mapped(uint64_t word)
 {
     return ffm_kernel(SYS_msync, word & ~(uint64_t)(PAGE - 1), PAGE, MS_ASYNC, 0) == 0;

@@ -56,7 +56,7 @@ static uint64_t fall_back(const ffm_program_call *call, const upload *it, uint64
     return result;
 }
 
-/* Whether the program may time the call: then the wait is made up for when it reads a clock. */
+/* Whether the program may be timing the call: then the wait is made up for when it reads a clock. */
 static bool is_timed(const ffm_program_call *call)
 {
     return call->site->actions & FFM_REMEDY_CLOCK;

@@ -158,7 +158,7 @@ static memory_use use_of(word number)
     case SYS_tgkill:
         return USES_WORDS;
     /* Memory that the kernel uses after the call, processes that no fork handler sees, and calls that the guards handle
-     * when they come by the functions of their own. */
+     * only when they are made by their own functions. */
     case SYS_io_uring_setup:
     case SYS_io_setup:
     case SYS_userfaultfd:

@@ -10,8 +10,8 @@ enum { CLEAR_ERRORS = 3 };
 /* From so many pairs on, how they differ tells the error of their median. */
 enum { ENOUGH = 4 };
 
-/* It is open which way is faster if they differ by less than so many standard errors; but not after so many pairs: then
- * they differ little. As long as corrections seem to lose, it stays open, because then comparing costs nothing. */
+/* It is open which way is faster if they differ by less than this many standard errors, but not after this many pairs:
+ * then they differ little. As long as corrections seem to lose, it stays open, because comparing then costs nothing. */
 enum { OPEN_ERRORS = 2, OPEN_PAIRS = 8 };
 
 /* All but the last pairs are forgotten as soon as so many in a row contradict the others: programs have phases. */
@@ -56,9 +56,10 @@ static float centre(const float *values, uint32_t count)
     return median(means, found);
 }
 
-/* The square of the sample's standard error, by how the pairs differ from each other. Of few pairs that is hardly
- * known: then by how calls within them do, if that says more. Not of others, because these can differ in the same way
- * in each pair: as in bursts, or if what a block leaves behind makes its last call long. */
+/* The square of the sample's standard error, from how the pairs differ from each other. With few pairs that is hardly
+ * known; then from how calls within them differ, if that gives a larger error. With more pairs the calls do not count:
+ * they can differ in the same way in each pair, as in bursts, or if what a block leaves behind makes its last call
+ * long. */
 static double error_squared(const ffm_pairs *pairs, const ffm_remedy_trial *trial)
 {
     float errors[FFM_PAIRS_SAMPLE];

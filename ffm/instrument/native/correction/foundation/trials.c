@@ -12,7 +12,7 @@
 /* Calls of a pair's blocks, before scaling. Most are corrected, as long as that pays. */
 enum { ORIGINAL = 2, CORRECTED = 6, UNPAID = 3, PAIR = 1 + ORIGINAL + CORRECTED };
 
-/* Fewer calls are corrected in a pair where there are not this many pairs of calls: they have no time to make up for a
+/* Fewer calls are corrected in a pair if there are not this many pairs of calls: they have no time to make up for a
  * loss. */
 enum { FEW = 8 };
 
@@ -28,7 +28,7 @@ enum { LARGEST_SCALE = 64 };
 /* A unit rests for its pair's length times 2 to the power of its pairs, but at most of this. */
 enum { LONGEST_REST = 7 };
 
-/* Calls come in bursts if the program once spends this many times the mean from call to call outside of them. */
+/* Calls come in bursts if the program once spends this many times the mean from call to call between two of them. */
 enum { PAUSE = 2 };
 
 /* The part of the time that comparisons may cost, on top of what the faster of both ways would have taken. The first
@@ -150,8 +150,8 @@ static void lengthen(unit *it, uint64_t pair_ns, uint32_t recorded)
         it->scale *= 2;
 }
 
-/* Which block a pause between bursts of calls falls into decides how long it takes, not the correction. Whether the
- * calls of this pair came in bursts, so that it tells nothing, and others must end where these end. */
+/* A pause between bursts of calls decides how long a block takes, not the correction. Whether the calls of this pair
+ * came in bursts, so that it tells nothing and others must end where these end. */
 static bool finds_pauses(unit *it, uint64_t pair_ns)
 {
     const uint32_t calls = comparison.original.calls + comparison.corrected.calls;
@@ -215,7 +215,7 @@ static bool is_hopeless(const unit *it, uint32_t recorded)
            (ns > HOPELESS * so_far_ns && ns > so_far_ns + slice_ns);
 }
 
-/* Whether the last call but one of a block is to be the first of a burst, and this one, so long after the one before,
+/* Whether the last call but one of a block should be the first of a burst, but this one, so soon after the one before,
  * is not. */
 static bool waits_for_burst(unit *it, uint64_t since_ns, uint32_t recorded)
 {
@@ -270,7 +270,7 @@ static bool noticeable(const unit *it, uint64_t now_ns)
     return __atomic_load_n(&trial_of(it)->spent_ns, __ATOMIC_RELAXED) * FFM_TRIAL_NOTICEABLE >= now_ns - since_ns;
 }
 
-/* Whether corrections that stay for want of proof seem to lose. To compare again costs nothing then. */
+/* Whether corrections that stay only for want of proof seem to lose. Comparing again then costs nothing. */
 static bool seems_to_lose(const unit *it)
 {
     return trial_of(it)->corrects && trial_of(it)->slower > 0 && ffm_pairs_leave_open(&it->pairs, trial_of(it));
@@ -316,7 +316,7 @@ static bool is_suspect(const unit *it)
            lost_by_call(&it->corrected) > (slower < 0 ? -slower * it->original_ns : 0);
 }
 
-/* Leave as many calls as they are as there were corrected ones, and one before, which ends the work of those. */
+/* Leave as many calls as they are as there were corrected ones, and one before, which ends the corrected ones' work. */
 static void begin_alone(unit *it)
 {
     comparison.of = it;
@@ -325,8 +325,8 @@ static void begin_alone(unit *it)
     set_now(it, false);
 }
 
-/* A call is over that was left as it is. One that is as long shows that long calls are the program's own; if they were,
- * none in so many calls would be a chance of e to the power of -FEW_LONG. */
+/* A call that was left as it is is over. One that is as long shows that long calls are the program's own. If they are,
+ * the chance of meeting none in so many calls is e to the power of -FEW_LONG. */
 static void advance_alone(unit *it, uint64_t within_ns)
 {
     stretch *corrected = &it->corrected;

@@ -332,7 +332,8 @@ bool ffm_order_owes(void)
     return __atomic_load_n(&order.fences, __ATOMIC_RELAXED) != __atomic_load_n(&order.paid, __ATOMIC_RELAXED);
 }
 
-/* Whether work that came after an implied fence is still under way, which its event comes after. Locked. */
+/* Whether work that came after an implied fence is still under way: the fence's event would come after it, too.
+ * Locked. */
 static bool is_behind(void)
 {
     if (order.fences == order.recorded || ffm_held_now() == order.work || !ffm_context_enter())
@@ -348,7 +349,7 @@ void ffm_order_pay(void)
     uint64_t made = order.fences;
     if (made != order.paid) {
         order.behind = order.behind || is_behind();
-        record_implied(); /* in vain only in a context that is lost, and all work with it */
+        record_implied(); /* fails only in a context that is lost, and all work with it */
     }
     ffm_handle event = made != order.paid ? order.fence : 0;
     pthread_mutex_unlock(&ffm_lock);

@@ -181,8 +181,8 @@ static block *oldest_idle(void)
     return oldest;
 }
 
-/* Remove and return the idle block that was freed first, or 0 if the pool is within its limit: together with what the
- * program holds, as much as that held at its peak, and what corrections may take beyond. Locked. */
+/* Remove and return the idle block that was freed first, or 0 if the pool is within its limit. With the pool, the
+ * program may hold as much as it did at its peak, and what corrections may take beyond that. Locked. */
 static uint64_t excess(void)
 {
     if (pool.idle_bytes + pool.live_bytes <= pool.peak_live_bytes)

@@ -113,7 +113,7 @@ static inline uint64_t identity_of(const char *code)
 /* The words of an entry into the interpreter that has no function yet, or no longer. */
 static const uint64_t bare_entry[FFM_PYTHON_WORDS] = {0, FFM_PYTHON_ENTRY, 0};
 
-/* Pages that the kernel could read when this sample asked: the frames and parts of code share few. */
+/* Pages that the kernel could read when this sample asked. The frames and their code lie on few pages. */
 enum { PAGE = 4096, KNOWN_PAGES = 64 };
 static uint64_t readable_pages[KNOWN_PAGES];
 
@@ -232,7 +232,7 @@ uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
 uint32_t ffm_python_walk_interrupted(uint64_t *words, uint32_t most)
 {
     uint64_t *out = words;
-    memset(readable_pages, 0xff, sizeof readable_pages); /* a page that there is not */
+    memset(readable_pages, 0xff, sizeof readable_pages); /* no such page */
     const char *frame = innermost_frame();
     for (uint32_t steps = 0; steps < FFM_MAX_PYTHON_FRAMES && frame != NULL; steps++) {
         if (out == words + (size_t)most * FFM_PYTHON_WORDS || !can_read_frame(frame))

@@ -23,8 +23,8 @@ static void wait_for(const uint32_t *count, uint32_t wanted)
         sched_yield();
 }
 
-/* libunwind makes system calls in which a thread is cancelled. It would keep the locks, and where a signal interrupted
- * it, C++ ends the program: there is no call at which its function could be left.
+/* libunwind makes system calls in which a thread is cancelled. It would keep the locks. And if a signal had interrupted
+ * it, C++ would end the program, because there is no call at which its function can be left.
  *
  * A thread that a signal interrupted in a system call may be cancelled at any place, and the C library's handler looks
  * at nothing else. libunwind lets its signal through, though our handlers block it: pthread_sigmask never does. */

@@ -59,7 +59,7 @@ typedef struct {
     const siginfo_t *info;
     ffm_touched touched;
     uint64_t time;
-    bool of_driver; /* and it counts as no use (by_driver) */
+    bool of_driver; /* and it does not count as a use (by_driver) */
 } fault;
 
 static bool writes(const ffm_decoded *instruction)
@@ -68,7 +68,7 @@ static bool writes(const ffm_decoded *instruction)
     return computes || instruction->kind == FFM_OPERAND_STORE || instruction->kind == FFM_OPERAND_VECTOR_STORE;
 }
 
-/* Whether it writes what is watched after the read that faulted, and would have to be seen doing so. */
+/* Whether the instruction that faulted at a read then writes what is watched, which must be seen. */
 static bool writes_later(const ffm_decoded *instruction, const fault *of)
 {
     return !of->touched.of[0].writing && !of->of_driver && writes(instruction) &&
@@ -150,7 +150,7 @@ static void step_over_open(const fault *of, const ffm_page *page, ucontext_t *co
     step(context);
 }
 
-/* Let one instruction through on a page with an armed range that it does not touch, or may touch without being
+/* Let one instruction through on a page with an armed range that it does not touch, or whose touch need not be
  * recorded. */
 static bool let_through(const fault *of, ucontext_t *context)
 {

@@ -16,7 +16,7 @@ typedef struct {
     bool copies;      /* MOVS, otherwise STOS */
 } string;
 
-/* No more code is read than the instruction has. */
+/* Reads no further than the instruction itself. */
 static bool decode(const uint8_t *code, string *found)
 {
     const uint8_t *at = code;

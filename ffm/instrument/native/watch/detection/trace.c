@@ -89,7 +89,7 @@ static void follow(void)
 }
 
 /* Give back the translation of a thread that ends, after the destructors of all its other variables, which may use the
- * program's results: those run in the rounds before the last. */
+ * program's results. Those run in the rounds before the last. */
 static __thread bool counted __attribute__((tls_model("initial-exec"))); /* among the program's threads */
 
 static void at_thread_exit(void *opaque)
@@ -236,8 +236,8 @@ typedef struct {
     void *argument;
 } start;
 
-/* The thread's own function is jumped to (the compiler does this at -O2): a frame of ours below it would make the
- * stacks of this run differ from those of other runs. */
+/* We jump to the thread's own function (the compiler does this at -O2): a frame of ours below it would make the stacks
+ * of this run differ from those of other runs. */
 static void *begin(void *opaque)
 {
     start given = *(start *)opaque;

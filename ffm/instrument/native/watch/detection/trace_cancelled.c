@@ -21,7 +21,7 @@ enum { CANCEL = 32 };
 enum { CALL_BYTES = 2 };
 static const uint8_t call_code[CALL_BYTES] = {0x0f, 0x05};
 
-/* A signal that finds a thread elsewhere comes again later, for at most a second. */
+/* A signal that finds a thread elsewhere is sent again later, for at most a second. */
 enum { LATER = 500000 /* ns */, MOST_TRIES = 2000 };
 
 static ffm_signal_handler library; /* the C library's handler */

@@ -88,7 +88,7 @@ void ffm_carrier_flow_enter(ffm_carrier_flow *flow, size_t number, const ffm_car
     enter(flow, 0, number, carriers);
 }
 
-/* What is carried where a way goes on. */
+/* What is carried to where a path goes on. */
 typedef struct {
     ffm_carrier_flow *flow;
     uint32_t context;
@@ -101,7 +101,7 @@ static void enter_at(void *context, size_t number)
     enter(from->flow, from->context, number, from->carriers);
 }
 
-/* What was known before of where a function returns goes to a new caller, too. */
+/* A new caller also gets what was known before of where a function returns. */
 static void returns_again(ffm_carrier_flow *flow, uint32_t context)
 {
     for (size_t number = 0; number < flow->ways->count; number++) {
@@ -139,8 +139,8 @@ static void give_back(way *from)
             enter(from->flow, caller, flow->ways->calls[from->context - 1] + 1, from->carriers);
 }
 
-/* Whether all threads leave there. Two predicates can say that some do not, and bits 32 and 33 that it depends on
- * whether they are together. */
+/* Whether all threads leave there. Two predicates can say that some do not; bits 32 and 33, that it depends on whether
+ * they are together. */
 static bool leaves(const uint64_t word[2])
 {
     const uint32_t kind = ffm_kind(word);

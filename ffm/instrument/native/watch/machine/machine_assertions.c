@@ -6,7 +6,7 @@
 
 enum { STORE_OWN = 0x387, TABLE = 4 };
 
-/* Whether the address of what is called there comes from bank 4, on the only way to there. */
+/* Whether the address of what is called there comes from bank 4, on the only path that leads there. */
 static bool is_named(const ffm_ways *ways, size_t number)
 {
     uint64_t word[2];

@@ -7,11 +7,11 @@
 #include "machine_encoding.h"
 #include "new_pages.h"
 
-/* Behind all banks: what is followed is no parameter. */
+/* Beyond all banks: what is followed is not a parameter. */
 enum { NO_PLACE = 1 << 20 };
 
-/* Whether a barrier gets into memory, from where it may be restored: compilers keep it in that of a thread (STL). What
- * is left of one in a register may be calculated with, and stored elsewhere. */
+/* Whether a barrier gets into memory, from where it may be restored: compilers keep it in the thread's own memory
+ * (STL). A saved barrier in a register may also be calculated with, and stored elsewhere. */
 static bool is_spilled(uint32_t architecture, const uint64_t word[2], uint32_t place, ffm_carriers *carriers)
 {
     enum { STORE_OWN = 0x387 };

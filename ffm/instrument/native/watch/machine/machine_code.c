@@ -9,7 +9,7 @@
 
 enum { EM_GPU = 190, MOST_SECTIONS = 1 << 16, MOST_BYTES = 1 << 16 };
 
-/* Of sections .nv.info: an attribute has a format, a kind, and two bytes that are its value, or the size of it. */
+/* In sections .nv.info, an attribute has a format, a kind, and two bytes that are its value or the value's size. */
 enum { WITH_SIZE = 4, PLACE_OF_PARAMETERS = 0x0a, PLACE_BYTES = 8 };
 
 static const char of_kernel[] = ".nv.info.", text_of[] = ".text.", table_of_addresses[] = ".nv.constant4";

@@ -4,13 +4,13 @@
 
 enum { HALF = 4 };
 
-/* Bits 0 to 8 of arithmetic, by what it does with a half of an address. */
+/* Bits 0 to 8 of arithmetic, grouped by what it does with a half of an address. */
 static const uint16_t
     /* Has predicates only. */
     of_predicates[] = {0x01c, 0x09c},
     /* Compares it: the result is a predicate. */
     comparing[] = {0x00b, 0x00c, 0x02a, 0x034, 0x08c, 0x102},
-    /* Makes another number of it: a floating-point one, or a truth value. */
+    /* Makes another number of it: a floating-point number, or a truth value. */
     consuming[] = {0x00a, 0x020, 0x021, 0x023, 0x028, 0x029, 0x02b, 0x030, 0x031, 0x032, 0x033, 0x03e,
                    0x045, 0x100, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0x111, 0x112, 0x113},
     /* Moves it, chooses it, adds to it, or operates on its bits. */
@@ -20,9 +20,9 @@ static const uint16_t
     shifting[] = {0x019, 0x099},
     /* Adds c to the product of a and b. */
     multiplying[] = {0x024, 0x025, 0x027, 0x0a4, 0x0a5},
-    /* Has one operand, or two: the fields of the others are 0, which would be a register. */
+    /* Has only one or two operands: the fields of the others are 0, which would name a register. */
     of_one[] = {0x002, 0x082}, of_two[] = {0x007, 0x017, 0x036, 0x048, 0x087},
-    /* Of pairs of registers. On Blackwell, any may be, such as MOV.64 and IMNMX.S64. */
+    /* Works on pairs of registers. On Blackwell, any may, such as MOV.64 and IMNMX.S64. */
     wide[] = {0x025, 0x0a5, 0x097};
 
 /* Bits 0 to 11 of others. */
@@ -30,7 +30,7 @@ static const uint16_t
     /* They name no register that they read. */
     without_sources[] = {0x547, 0x805, 0x806, 0x886, 0x918, 0x919, 0x91a, 0x91b, 0x941, 0x942, 0x944, 0x945, 0x946,
                          0x947, 0x948, 0x94d, 0x94e, 0x950, 0x95c, 0x95d, 0x992, 0x9ab, 0x9af, 0x9c3, 0xb1d},
-    /* Load from an address, or from memory that a thread or a block has alone, where no address of another leads. */
+    /* Load from an address, or from memory of a single thread or block, to which no other address leads. */
     loading[] = {0x381, 0x980, 0x981}, loading_own[] = {0x983, 0x984},
     /* The same for what stores. */
     storing[] = {0x385, 0x386, 0x985, 0x986}, storing_own[] = {0x387, 0x388, 0x988},
@@ -141,15 +141,15 @@ static operand special(const instruction *one)
     }
 }
 
-/* Whether to multiply by it is to move or to shift: compilers do both so. */
+/* Whether multiplying by it is a move or a shift: compilers do both in this way. */
 static bool moves_by(uint32_t base, operand number)
 {
     const bool power = (number.place & (number.place - 1)) == 0;
     return number.kind == NUMBER && (number.place == 1 || (power && base == MULTIPLY));
 }
 
-/* Whether only all bits of one operand are turned, as compilers do where a divisor is 0, or only the sign is left of
- * one: what comes of an address so is none. */
+/* Whether the result is just the inverted bits of one operand, which compilers use for a divisor of 0, or just the sign
+ * of one: neither turns an address into an address. */
 static bool leaves_no_address(const instruction *one, uint32_t base, operand a, operand b)
 {
     enum { TABLE = 0x012, TABLE_UNIFORM = 0x092, TURNED_A = 0x0f, TURNED_B = 0x33, TURNED_C = 0x55 };
@@ -181,7 +181,7 @@ static void calculate(const instruction *one, uint32_t base)
     else
         carries |= carried(one, a, count) || carried(one, b, count);
     carries = carries && !leaves_no_address(one, base, a, b);
-    /* Of the second register of what may be a pair it is not known that it is overwritten. */
+    /* If it may be a pair, it is not known whether the second register is overwritten. */
     const uint32_t written = carries || FFM_HOLDS(wide, base) ? count : 1;
     write(one, register_at(one, one->word[0], 16), written, carries);
 }
@@ -216,8 +216,8 @@ static bool reads_carrier(const instruction *one, uint32_t kind)
     return has(general, a, MOST) || has(general, b, MOST) || has(general, c, MOST);
 }
 
-/* Whether the register so many bytes behind the first one that a load writes may get some of the half. An index leads
- * to any place that is a multiple of the bytes that are loaded, as memory is accessed. */
+/* Whether the register at `behind` bytes after the first one that a load writes may get some of the half. With an
+ * index, the load may come from any multiple of its size. */
 static bool loads_half(const instruction *one, uint32_t behind)
 {
     const uint32_t bytes = ffm_moved_bytes(one->word), own = bytes < HALF ? bytes : HALF;

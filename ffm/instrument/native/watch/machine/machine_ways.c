@@ -62,7 +62,7 @@ bool ffm_ways_join(const ffm_ways *ways, size_t first, size_t last)
     return false;
 }
 
-/* Whether a call returns right behind it: somewhere in front of it, without a jump, that place is put into a register
+/* Whether a call returns right behind it: before it, without a jump in between, that place is put into a register
  * (MOV). */
 static bool returns_behind(const ffm_ways *ways, size_t number)
 {
@@ -155,8 +155,8 @@ static bool go_on(const ffm_ways *ways, size_t meeting, void (*to)(void *context
     return behind;
 }
 
-/* They go on where the instruction says by which they parted, mostly right behind the one by which they meet: if that
- * is where some go on by the same barrier, all do. */
+/* They go on where the instruction by which they parted says, mostly right behind the one by which they meet. If some
+ * go on there by the same barrier, all do. */
 void ffm_ways_meets(const ffm_ways *ways, size_t meeting, void (*to)(void *context, size_t number), void *context)
 {
     uint64_t word[2];

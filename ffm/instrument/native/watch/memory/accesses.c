@@ -81,8 +81,8 @@ bool ffm_access_rests_for_caller(void)
     return resting_for == &here;
 }
 
-/* What the calling thread touches next is no news. With a key of its own, only others fault there, and those that read
- * a source of the GPU's do not; without, the range rests while all others sleep. */
+/* What the calling thread touches next is no news. If the thread has a key of its own, only others fault there, and not
+ * those that merely read a source of the GPU's. Without a key, the range rests while all others sleep. */
 static void let_rest(ffm_range *range)
 {
     range->key = ffm_keys_take(range->writes_only);
@@ -112,7 +112,7 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
     let_rest(range);
 }
 
-/* Whether it is used as its habit would have it. */
+/* Whether this use is what its habit expects. */
 static void tell_habit(ffm_range *range, uint32_t kind)
 {
     if (range->habit == 0 || range->told)
@@ -298,7 +298,7 @@ void ffm_accesses_after_fork(void)
 {
     const uint64_t now = ffm_now();
     for (uint32_t i = 0; i < ffm_ranges_count(); i++)
-        if (ffm_ranges_at(i)->inherited == 0) { /* first by this process, and not by one that it was forked from */
+        if (ffm_ranges_at(i)->inherited == 0) { /* first by this process, not by one that it was forked from */
             ffm_ranges_at(i)->inherited = now;
             ffm_ranges_at(i)->forked_by = forking;
         }

@@ -96,8 +96,8 @@ static bool is_settled(const ffm_range *range)
            (range->waited & waiters) == waiters && (range->followed || range->granule == 0);
 }
 
-/* A range that was spared has met its first wait. Whether it counts as used now; otherwise it is watched, as it is if
- * a wait ends that is not known to cover it. */
+/* A range that was spared has met its first wait. Returns whether it counts as used now. Otherwise it is watched, also
+ * if the wait is not known to cover it. */
 static bool is_presumed(uint32_t place, bool first)
 {
     ffm_range *range = ffm_ranges_at(place);

@@ -19,7 +19,7 @@ enum { ASIDE = 16, ROOM = 4096 };
 enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
 /* What a thread has set aside. Ranges are identified by their address, because their indices change. A range can be cut
- * meanwhile; its pieces are within. */
+ * meanwhile; its pieces lie within the noted address range. */
 typedef struct list {
     uint64_t since;
     uint32_t count;

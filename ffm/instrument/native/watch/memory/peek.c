@@ -16,10 +16,10 @@
 #include "threads.h"
 #include "traced.h"
 
-/* Where keys close the pages, this thread is admitted to them. Elsewhere, the pages of a large box are lifted, opened
- * meanwhile, if no other thread runs code of the program. Otherwise, the kernel reads pages through this file, whatever
- * their protection (proc_pid_mem(5)): several times as slow, and not some drivers' page-locked memory, which is set
- * aside instead. */
+/* Where keys close the pages, this thread is admitted to them. Without keys, the pages of a large box are lifted, that
+ * is opened meanwhile, if no other thread runs code of the program. Otherwise, the kernel reads pages through this
+ * file, whatever their protection (proc_pid_mem(5)). That is several times as slow, and does not work for some drivers'
+ * page-locked memory, which is set aside instead. */
 static struct {
     pthread_mutex_t lock;
     char *copy;
@@ -113,7 +113,7 @@ static bool lift(const ffm_box *box)
     return all;
 }
 
-/* A thread of the driver's that steps over a page closes it when it is done. */
+/* A thread of the driver that steps over a page closes it when it is done. */
 bool ffm_peek_lift_again(uint64_t address)
 {
     if (way != LIFTED || !ffm_box_touches(&peek.lifted, address, address + 1) || !ffm_ranges_hide(address, address + 1))

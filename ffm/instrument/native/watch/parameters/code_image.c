@@ -76,7 +76,7 @@ static void keep(const ffm_kernel_code *code, void *context)
     image->used += size;
 }
 
-/* The kernels of code take less than the code, whose sections have a header for each, and its parameters. */
+/* The kernels take less room than the code, which has a section header for each and for its parameters. */
 static void make_room(ffm_code_image *image, size_t bytes)
 {
     image->kernels = bytes > LARGEST ? NULL : ffm_new_pages(bytes);
@@ -115,8 +115,7 @@ static bool read_packed(const ffm_contained_code *code, ffm_code_image *image)
     return whole;
 }
 
-/* Which of several that a GPU can run the driver chooses is up to the driver. CUDA_FORCE_PTX_JIT lets it compile PTX in
- * their place. */
+/* If a GPU can run several, the driver chooses one. With CUDA_FORCE_PTX_JIT it compiles PTX instead. */
 static void read_container(const uint8_t *container, size_t bytes, ffm_code_image *image)
 {
     ffm_contained_code code;
@@ -171,7 +170,7 @@ ffm_code_image ffm_code_image_read(uint64_t address)
     return image;
 }
 
-/* Never reads a byte of the address, or does not use its upper half as that of one. */
+/* It never reads some byte of the address, or does not use the upper half as that of an address. */
 static bool ignores(const char *place, const known_kernel *kernel, uint64_t offset, uint64_t word)
 {
     const uint8_t *text = (const uint8_t *)place + sizeof *kernel, *read = text + kernel->text_bytes;

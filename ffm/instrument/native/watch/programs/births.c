@@ -111,7 +111,8 @@ bool ffm_births_share(uint64_t number, const uint64_t *arguments)
            !ffm_signals_in_child() && !reaches_watched(number, arguments);
 }
 
-/* The trace follows a child of vfork. One of clone runs its original code: of those, the C library's are known. */
+/* The trace follows a child of vfork. A child of clone runs its original code; of these, those of the C library are
+ * known. */
 static bool is_seen(uint64_t number, const uint64_t *arguments)
 {
     return ffm_births_share(number, arguments) && (number == SYS_vfork || !ffm_trace_on());

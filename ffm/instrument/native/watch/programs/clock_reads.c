@@ -19,8 +19,9 @@ enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, INTERPRETER_CODE = 8, NEAR_FRAM
 
 typedef enum { ELSEWHERE, INTERPRETER, FOR_SCRIPTS } code_kind;
 
-/* Capturing a stack costs a microsecond. So many reads of a thread are captured between two of its operations, those
- * after the first PLAIN only if their stack is not recognised, and so many of their stacks are told apart. */
+/* Capturing a stack costs a microsecond. So a limited number of a thread's reads are captured between two of its
+ * operations, those after the first PLAIN only if their stack is not recognised, and a limited number of their stacks
+ * are told apart. */
 enum { PLAIN = 8, CAPTURED = 1024, TOLD_APART = 4 };
 
 /* Reads before the recording begins: so many of all threads are remembered, with so many frames. */
@@ -87,7 +88,7 @@ static bool is_interpreter_clock(uint64_t address)
     return false;
 }
 
-/* Where no such function is known, any read may be a script's. */
+/* If no such function is known, any read may be a script's. */
 static uint32_t asked(uint32_t stack)
 {
     uint64_t frames[NEAR_FRAMES];
@@ -240,7 +241,7 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
     }
     if (told(here, stack))
         return;
-    if (ffm_foreign_driver_in(stack)) { /* on a thread of the program in a call that is not recorded, perhaps */
+    if (ffm_foreign_driver_in(stack)) { /* perhaps on a thread of the program, in a call that is not recorded */
         of_driver = ffm_foreign_driver_started(stack); /* also what it calls of the program, which the stream orders */
         return;
     }

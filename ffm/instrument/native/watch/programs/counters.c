@@ -9,9 +9,9 @@
 
 enum { PLACES = 1 << 10, BREAKPOINT = 0xCC, WITH_PROCESSOR = 3 /* bytes of RDTSCP */ };
 
-/* A read at a breakpoint costs microseconds, and a program may do nothing but read. So many reads at a place are seen
- * between the ends of two operations; then the breakpoint is gone until the next one ends. What reads there meanwhile
- * follows the same operations as those that were seen, but others may have called it. */
+/* A read at a breakpoint costs microseconds, and a program may do nothing but read. So a limited number of reads at a
+ * place are seen between the ends of two operations; then the breakpoint is gone until the next one ends. Reads
+ * meanwhile follow the same operations as those that were seen, but may come from other callers. */
 enum { MOST = 64 };
 
 typedef struct {
@@ -74,7 +74,7 @@ void ffm_counters_watch(uint64_t instruction, uint32_t bytes)
     unlock();
 }
 
-/* In a handler: what has the lock may be what it interrupted, so it is not waited for. */
+/* In a handler: the code that it interrupted may hold the lock, so it does not wait for it. */
 static void count(place *at)
 {
     const uint64_t round = __atomic_load_n(&counters.round, __ATOMIC_RELAXED);

@@ -69,7 +69,7 @@ bool ffm_dispatch_intercepts(void)
 
 /* ---- calls that cannot be made from inside a handler ------------------------------------------------------------- */
 
-enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone, whose stack is known by its upper end only */
+enum { PAGE = 4096, STACK_BELOW = 8 << 20 }; /* of a clone: only the upper end of its stack is known */
 
 static void run_on(uint64_t control_block, uint64_t start, uint64_t end)
 {
@@ -110,7 +110,8 @@ static uint64_t control_block_of(uint64_t call, const uint64_t *arguments)
     return block;
 }
 
-/* A thread of the driver's that is started in a call that is not recorded; those of other calls are not seen at all. */
+/* A thread of the driver that is started in a call that is not recorded. Those started in other calls are not seen at
+ * all. */
 static bool is_of_driver(const ffm_registers *from)
 {
     selector = INTERCEPT; /* the unwinder blocks signals for a while */
@@ -127,7 +128,7 @@ static bool begins(ucontext_t *context, uint64_t call, const uint64_t *arguments
     const ffm_registers from = ffm_registers_in(context);
     ffm_births_before(call, arguments, &from);
     if (begins_thread(call, arguments)) {
-        /* Not by the library, it has other thread-local variables than ours, or those of this one. */
+        /* If the library does not start it, it has other thread-local variables than ours, or those of this thread. */
         if (!ffm_births_by_library(&from) || is_of_driver(&from))
             return ffm_dispatch_redirect(registers, FFM_PLACE_PLAIN);
         ffm_handovers_starts(control_block_of(call, arguments));
@@ -163,8 +164,8 @@ static uint64_t control_block_here(void)
 
 /* ---- all others -------------------------------------------------------------------------------------------------- */
 
-/* To let its parent trace it. The first process's parent is ffm, which does not: each signal, also those of the watch,
- * would stop the program for ever. So it only gets the answers. */
+/* PTRACE_TRACEME: to be traced by the parent. The first process's parent is ffm, which does not trace: each signal,
+ * also those of the watch, would stop the program for ever. So it gets the kernel's answers, but is not traced. */
 static int64_t trace_me(const uint64_t *arguments)
 {
     static bool traced;
@@ -202,7 +203,7 @@ static void note_alternate(uint64_t given)
         run_on(control_block_here(), (uint64_t)stack.ss_sp, (uint64_t)stack.ss_sp + stack.ss_size);
 }
 
-/* The kernel's answer to a call. What it uses is open meanwhile, or the call is made again. */
+/* The kernel's answer to a call. The memory that the call uses is open meanwhile, or the call is made again. */
 static int64_t answer(uint64_t call, const uint64_t *arguments, ucontext_t *context)
 {
     const ffm_registers from = ffm_registers_in(context);
@@ -303,7 +304,8 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
 {
     if (info->si_code == SI_TKILL && info->si_pid == getpid() && ffm_threads_is_asked()) {
         ucontext_t *interrupted = context;
-        if (joined != 0 && joined != gettid()) { /* cloned with the variables of another thread, and it stays unseen */
+        if (joined != 0 &&
+            joined != gettid()) { /* it was cloned with the variables of another thread, and stays unseen */
             ffm_threads_lose();
             ffm_threads_answer(interrupted);
             return;

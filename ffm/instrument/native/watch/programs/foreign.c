@@ -21,7 +21,7 @@ static uint32_t known(void)
     return __atomic_load_n(&foreign.count, __ATOMIC_ACQUIRE);
 }
 
-/* Its heap blocks shall share no page with watched memory. */
+/* The driver's heap blocks must share no page with watched memory. */
 static void separate(uint64_t start, uint64_t end)
 {
     typedef void (*noting)(uint64_t, uint64_t);

@@ -115,7 +115,7 @@ static word wrap_sem_init(word semaphore, word shared, word value, word r)
     return ORIGINAL(sem_init)(semaphore, shared, value, r);
 }
 
-/* Its arguments behind the second are variable: as many as the registers hold are handed on. */
+/* The arguments after the second are variable: as many as the registers hold are handed on. */
 static word wrap_sem_open(word name, word flags, word mode, word value)
 {
     const word semaphore = ORIGINAL(sem_open)(name, flags, mode, value);

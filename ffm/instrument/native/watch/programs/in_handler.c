@@ -10,7 +10,7 @@
 #include "stacks.h"
 #include "unwinding.h"
 
-/* What a handler returns to: the system call rt_sigreturn, by which the kernel, gdb and unwinders know such frames. */
+/* What a handler returns to: the system call rt_sigreturn, by which gdb and unwinders recognise such frames. */
 static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 static const uint8_t short_restorer[] = {0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 

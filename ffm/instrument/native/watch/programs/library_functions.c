@@ -59,8 +59,8 @@ static bool pages_on(void)
     return !ffm_trace_on();
 }
 
-/* The C library makes each thread set its groups, also those of the instruments, and ends the program if they differ. A
- * page is open to the system calls of one thread only: all get a copy. */
+/* The C library makes each thread set its groups, also the instruments' threads, and ends the program if their results
+ * differ. A page is open to the system calls of one thread only, so all get a copy. */
 static word wrap_setgroups(word count, word list, word c, word d)
 {
     typedef word (*function)(word, word, word, word);

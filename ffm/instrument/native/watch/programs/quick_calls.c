@@ -15,13 +15,14 @@
 __thread volatile bool ffm_quick_call_made __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread volatile bool admitted __attribute__((tls_model("initial-exec")));
 
-/* The thread does what the thread that has these variables does, and no signal is wanted in place of its calls. */
+/* The thread is the one that these variables belong to, and no signal is wanted in place of its calls. */
 static bool may_be_quick(void)
 {
     return !ffm_threads_lost() && !ffm_signals_in_child() && !ffm_own_dispatch_is_on();
 }
 
-/* Handlers of the program that interrupt this end the call before it is made; what follows is then ended once more. */
+/* Handlers of the program that interrupt this end the call before it is made; the end that follows is then a second
+ * one. */
 bool ffm_quick_call_begins(uint64_t number, const uint64_t *arguments)
 {
     ffm_plain_use used;

@@ -266,7 +266,7 @@ bool ffm_system_call_is_known(uint64_t number)
     case SYS_seccomp:
     case SYS_semctl:
     case SYS_setsockopt:
-        return false; /* structures that say themselves what they are */
+        return false; /* structures that describe themselves */
     default:
         return number < CALLS && places[number] != PLACE_unknown;
     }
@@ -328,7 +328,7 @@ static bool is_delayed(uint64_t number, const uint64_t *a)
     }
 }
 
-/* What a timer has left tells the time as well, also where that is returned while it is set. */
+/* The time that a timer has left tells the time as well, also when setting the timer returns it. */
 static bool reads_clock(uint64_t number, const uint64_t *a)
 {
     switch (number) {

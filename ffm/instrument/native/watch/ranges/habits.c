@@ -2,19 +2,19 @@
 
 #include <stddef.h>
 
-/* If a hundred in a row were used so, at most 3 in a hundred others are not, with a confidence of 95 %. */
+/* If a hundred in a row were used in this way, at most 3 in a hundred others are not, with a confidence of 95 %. */
 enum { SOURCES = 1 << 14, WAITS = 1 << 12, HABIT = 100 };
 
 typedef struct {
     uint32_t source, wait;
-    uint32_t alike; /* watched results in a row that were used so; no more are counted than a habit takes */
+    uint32_t alike; /* watched results in a row that were used in this way, counted up to what a habit takes */
 } habit;
 
 typedef struct {
     uint32_t wait;
     uint32_t alike; /* turns in a row since a habit began, or all had been broken */
     uint32_t spare; /* so many more turns before the next one in which results are watched */
-    bool watched;   /* in this turn, results are watched, and none of them has been used yet */
+    bool watched;   /* results are watched in this turn, and none of them has been used yet */
 } row;
 
 static habit habits[SOURCES];

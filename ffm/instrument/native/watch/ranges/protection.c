@@ -38,7 +38,7 @@ static void restrict_to(page_access *wanted, const ffm_range *range)
         wanted->rights = PROT_NONE;
 }
 
-/* What the protected ranges need for the page at an address; the strictest wins. `until` is lowered to where that
+/* The protection that the page at an address needs: the strictest of all ranges wins. `until` is lowered to where that
  * changes. `nearby` are the ranges in between. */
 static page_access wanted_at(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t page, uint64_t *until)
 {

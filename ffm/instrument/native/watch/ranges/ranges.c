@@ -231,8 +231,8 @@ bool ffm_ranges_add_armed(const ffm_range *range)
     return added;
 }
 
-/* It is about to be overwritten, released, or lost. What a launch writes may be given up for a later one before any
- * wait. */
+/* The range is about to be overwritten, released, or lost. What a launch writes may be given up for a later launch
+ * before any wait. */
 static void end_untouched(ffm_range *range)
 {
     if (range->habit != 0 && !range->told && (range->download || range->covered))

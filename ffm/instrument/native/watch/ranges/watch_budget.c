@@ -26,7 +26,7 @@ bool ffm_watch_budget_is_open(void)
     return budget.open;
 }
 
-/* Once it is used up, half of it must be there again: then several results in a row are watched. */
+/* Once it is used up, half of it must be available again, so that several results in a row are watched. */
 static bool is_left(void)
 {
     const uint64_t most = (ffm_now() - budget.opened) / SHARE;

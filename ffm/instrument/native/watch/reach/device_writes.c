@@ -15,8 +15,8 @@
 
 enum { CAPACITY = 1 << 15 };
 
-/* Allocations that lead to each other are of one group. What any kernel may find, because its address is in memory that
- * is not known, is of group ANYONES. */
+/* Allocations that lead to each other form a group. Those that any kernel may find, because their addresses are in
+ * unknown memory, form the group ANYONES. */
 enum { ANYONES = 0 };
 
 static struct {
@@ -150,8 +150,8 @@ static uint32_t reached(uint64_t address)
     return found != 0 ? found : find(address - 1);
 }
 
-/* The allocation that an address comes before: by an element, or in no other allocation and by rows of it, as that of
- * an array whose rows count from one; 0 if there is none. */
+/* The allocation that an address lies before: by one element, or by rows if it is in no other allocation, as in an
+ * array whose rows count from one; 0 if there is none. */
 static uint32_t ahead(uint64_t address)
 {
     uint32_t found = reached(address + FFM_LARGEST_ELEMENT);
@@ -178,7 +178,7 @@ typedef struct {
     ffm_given_words given;
 } led;
 
-/* Which of two allocations a word is for is not known: then no list says what the kernel is given. */
+/* It is not known which of two allocations a word means: then no list says what the kernel is given. */
 static void give(ffm_given_words *given, ffm_given_word word)
 {
     const bool either =

@@ -26,7 +26,7 @@ static struct {
     pthread_mutex_t lock;
     ffm_graph_fact *table;
     uint32_t count;
-    bool launched_by_gpu; /* any graph may be, as far as is known */
+    bool launched_by_gpu; /* as far as is known, any graph may be */
 } graphs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void ffm_graphs_ask(void *const questions[FFM_GRAPH_QUESTIONS])
@@ -56,7 +56,8 @@ static void forget(uint64_t executable)
             graphs.table[i - 1] = graphs.table[--graphs.count];
 }
 
-/* Locked. Facts about a node, and about all that is in it. Returns within which node it is; 0 if there were none. */
+/* Locked. Forget the facts about a node and all that is in it. Returns within which node it is; 0 if there were
+ * none. */
 static uint64_t forget_node(uint64_t executable, uint64_t node)
 {
     uint64_t within = 0;

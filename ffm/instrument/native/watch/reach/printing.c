@@ -150,5 +150,5 @@ void ffm_printing_note(const ffm_thread *thread, uint64_t number, uint64_t time)
             ;
         record(thread, number, looked, ffm_now());
     }
-    looked = time; /* from before `written` was read: what comes later is not looked at yet */
+    looked = time; /* a time from before `written` was read: later output is not included */
 }

@@ -54,10 +54,10 @@ bool ffm_protected_data_planned(uint32_t stack)
     return !has_plan || ffm_planned_place(&planned, stack) != FFM_NOT_PLANNED;
 }
 
-/* The earlier of two ranges adds nothing to the later one: both are the same memory on the same stream, and no wait can
- * have come in between. Or the later one is done after it, and both are only read: then the later one takes the place
- * of an armed one, whose pages need not be opened and protected again if nothing is written there until the next wait.
- * Returns whether it did. */
+/* The earlier of two ranges adds nothing to the later one if both are the same memory on the same stream and no wait
+ * can have come in between. Nor does it if the later work is done after the earlier and both only read: the later range
+ * then takes the place of an armed one, whose pages need not be opened and protected again if nothing is written there
+ * until the next wait. Returns whether it did. */
 static bool drop_equal(const ffm_range *range, bool watchable)
 {
     bool placed = false;
@@ -103,7 +103,8 @@ static uint32_t source_of(const ffm_range *range, uint32_t site)
     return range->writes_only ? ffm_habit_of_uploads(site) : site;
 }
 
-/* No verdict rests on stage 4, which has a budget. What a call that waits itself reads has a rule of its own. */
+/* No verdict rests on stage 4, which therefore has a budget. What a call that waits itself reads has a rule of its
+ * own. */
 static bool has_habit(const ffm_range *range)
 {
     const bool uploaded = range->writes_only && !range->launch && range->in_flight;

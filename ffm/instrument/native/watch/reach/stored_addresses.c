@@ -11,8 +11,8 @@
 
 enum { PLACES = 16 * 64, SMALL = 1 << 12, PIECE = 1 << 20, FIRST_LOOKS = 16 };
 
-/* Looking takes at most one part in so many of the time since the first look, and so many ns more: short runs are
- * looked at throughout. */
+/* Looking may take one part in SHARE of the time since the first look, and this many nanoseconds more, so that short
+ * runs are looked at throughout. */
 enum { SHARE = 16, AT_FIRST = 50 * 1000 * 1000 };
 
 /* Of the blocks with these indices: where each began, how often it was looked at, and what ffm_blocks_changes was at
@@ -82,7 +82,7 @@ static bool is_time_for(uint64_t bytes, uint64_t now)
     return (double)passed + expected <= AT_FIRST + (double)(now - began) / SHARE;
 }
 
-/* Of small pinned blocks, and of the first piece of others in the first looks, any time is. */
+/* There is always time for small pinned blocks, and for the first piece of others in the first looks. */
 static bool may_look(uint32_t place, const ffm_block *block, uint64_t now)
 {
     if (block->bytes <= SMALL && !block->managed)
@@ -110,7 +110,7 @@ static ffm_stored look_at_piece(uint32_t place, uint64_t start, uint64_t bytes)
     return at.found == FFM_NEW_ADDRESS ? FFM_STORED_NEW : FFM_STORED_NOTHING_NEW;
 }
 
-/* In pieces, of which each may be the last that there is time for. */
+/* In pieces: each may be the last that there is time for. */
 static ffm_stored look_at(uint32_t place, const ffm_block *block)
 {
     ffm_stored stored = FFM_STORED_NOTHING_NEW;

@@ -159,7 +159,7 @@ void ffm_quick_call_in_progress_over(void)
         __atomic_store_n(&own.used->in_quick, false, __ATOMIC_RELEASE);
 }
 
-/* A call that is refused can be made again, perhaps; one that is admitted uses the memory unseen. */
+/* A refused call can perhaps be made again; one that is admitted uses the memory unseen. */
 static bool needs(const part *used, const ffm_closing *closing)
 {
     const bool admitted = closing->by_key && used->admitted;

@@ -153,7 +153,7 @@ uint32_t ffm_keys_both(uint32_t one, uint32_t other)
     return ffm_keys_closed(ffm_keys_let_read(one) && ffm_keys_let_read(other));
 }
 
-/* The rights of a thread that is not admitted have neither bit of the pages that are closed to all. */
+/* The rights of a thread that is admitted have neither bit set for the pages that are closed to all. */
 static bool admitted_by(uint32_t rights)
 {
     return keys.used && (rights & bits_of(NO_ACCESS, CLOSED)) == 0;

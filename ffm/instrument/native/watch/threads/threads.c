@@ -226,7 +226,7 @@ void ffm_threads_join(void)
     here.counted = true;
 }
 
-/* A handler that comes in between wakes the thread before it is counted: one that sleeps then counts as awake. */
+/* A handler that comes in between wakes the thread before it is counted, so a sleeping thread can count as awake. */
 void ffm_threads_sleep(void)
 {
     if (!here.counted || !ffm_threads_several())
@@ -250,8 +250,8 @@ bool ffm_threads_asleep(void)
     return here.asleep;
 }
 
-/* Who wakes is awake before the number changes, and it is read first here: a thread that is not seen to be awake
- * changes it later. */
+/* A thread that wakes is awake before the number changes, and the number is read first here. So a thread that is not
+ * seen awake changes it later. */
 uint64_t ffm_threads_alone(void)
 {
     const uint64_t woken = __atomic_load_n(&threads.woken, __ATOMIC_SEQ_CST);

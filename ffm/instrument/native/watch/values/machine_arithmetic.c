@@ -48,7 +48,7 @@ static operands operands_of(const ffm_executed *one)
     return (operands){ffm_own_register(one, one->word[0], 24), last ? other : unusual, last ? unusual : other};
 }
 
-/* What is added for an operand: for a negative one all bits are turned, and 1 is added unless that comes as a carry. */
+/* What is added for an operand. For a negated one, all bits are inverted, and 1 is added unless it comes as a carry. */
 static uint64_t part(ffm_values of, bool negative, bool extended)
 {
     return negative ? (uint64_t)~of.low + !extended : of.low;
@@ -101,7 +101,7 @@ static void do_add(const ffm_executed *one)
     ffm_set_predicate(one, other, FFM_EITHER);
 }
 
-/* LT, EQ, LE, GT, NE, GE of two numbers, where equal ones compare as `lower`, unless that is FFM_EITHER. */
+/* LT, EQ, LE, GT, NE, GE of two numbers. Equal ones compare as `lower`, unless that is FFM_EITHER. */
 static uint8_t compared(uint32_t how, int64_t a, int64_t b, uint8_t lower, bool extended)
 {
     const bool less = (how & 1) != 0, equal = (how & 2) != 0, greater = (how & 4) != 0;
@@ -146,7 +146,7 @@ static uint32_t by_table(uint32_t table, uint32_t a, uint32_t b, uint32_t c)
     return result;
 }
 
-/* The lesser or the larger of two numbers, as a predicate says that is always true or never; before Hopper (IMNMX) its
+/* The lesser or the larger of two numbers, as a predicate says that is always or never true. Before Hopper (IMNMX), its
  * modifiers lie elsewhere. */
 static ffm_values extreme(const ffm_executed *one, ffm_values a, ffm_values b)
 {

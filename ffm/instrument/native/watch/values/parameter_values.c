@@ -8,7 +8,7 @@
 #include "machine_ways.h"
 #include "new_pages.h"
 
-/* Turns of loops that are told apart, states of registers, instructions that are followed, and how often a state is
+/* How many turns of loops are told apart, states of registers kept, and instructions followed; and how often a state is
  * joined before what changes becomes unknown. */
 enum { TURNS = 32, STATES = 1 << 13, STEPS = 1 << 18, MANY_JOINS = 4 };
 
@@ -79,8 +79,8 @@ static void join_at(void *context, size_t number)
     join(next->of, next->from->turn, number, next->from->held);
 }
 
-/* Whether threads leave there. Of what depends on whether they are together, bits 32 and 33, and of what depends on
- * uniform predicates it is not known. */
+/* Whether threads leave there. That is not known if it depends on whether they are together (bits 32 and 33), or on
+ * uniform predicates. */
 static uint8_t leaves(const step *at)
 {
     const uint32_t kind = ffm_kind(at->word);

@@ -73,7 +73,7 @@ static uint32_t loaded(const machine *state, const struct sock_filter *step)
     }
 }
 
-/* How many instructions the next one is away, perhaps beyond the end: the kernel checks a filter only afterwards. */
+/* How far away the next instruction is, perhaps beyond the end: the kernel checks a filter only afterwards. */
 static uint64_t execute(machine *state, const struct sock_filter *step)
 {
     const uint32_t operand = BPF_SRC(step->code) == BPF_X ? state->index : step->k;

@@ -19,7 +19,7 @@ enum { ROOMS = 4, ROOM = 4096, STEP = 2 << 20, FURTHEST = 0x7F000000 }; /* bytes
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Where the code of a place is left for it, and where it goes on. */
+/* Where the program's code leaves for a place, and where it goes on. */
 typedef struct {
     uint64_t behind, start;
 } site;
@@ -145,8 +145,8 @@ static struct {
     } counted[COUNTED];
 } quick;
 
-/* Jumps reach 2 GiB, and drivers reserve more between us and other libraries. So they lead to code near to them, which
- * does what they have replaced, and leads to the places. */
+/* Jumps reach 2 GiB, and drivers reserve more between us and other libraries. So a jump leads to code near it, which
+ * does what the jump has replaced and then goes on to the place. */
 enum { WAY_BYTES = ROOM / PLACES };
 
 static void fill_way(uint8_t *way, uint32_t place, const ffm_call_site *found)

@@ -11,9 +11,9 @@
 #include "kernel.h"
 #include "signal_mask.h"
 
-/* A thread's are parts of one mapping, of which only what is used takes memory. A handler of ours that one of the
- * program's has interrupted keeps its part until it continues, which may be after others of the program's coroutines
- * have run. One that is left by a jump never does: when all are kept, the next one in turn is taken. */
+/* A thread's stacks are parts of one mapping, of which only what is used takes memory. A handler of ours that one of
+ * the program's has interrupted keeps its part until it continues, which may be after other coroutines of the program
+ * have run. One that is left by a jump never continues: when all parts are kept, the next one in turn is taken. */
 enum { PART = 64 << 10, PARTS = 32, BYTES = PARTS * PART, LEFT = 256 };
 
 /* A handler on it may switch to another context, whose signals must not overwrite the handler's frames: the kernel
@@ -126,7 +126,7 @@ ffm_signals_call **ffm_signal_stack_calls(uint64_t stack)
     return is_on_ours(stack) ? &state()->calls[part_of(stack)] : NULL;
 }
 
-/* Ours in place of a present one, which stays the program's. */
+/* Put ours in the place of the present one, which the program still sees. */
 static bool replaced(stack_t *present)
 {
     const stack_t before = *present;
@@ -163,8 +163,8 @@ __asm__(".text\n"
         "ret\n"
         ".size ffm_signal_stack_set, . - ffm_signal_stack_set\n");
 
-/* This handler may run on the program's. Since Linux 6.12, the end of a handler does not change the stack that the
- * handler is on, but for one that it forgets meanwhile, as it does ours. */
+/* This handler may run on the program's stack. Since Linux 6.12, the end of a handler does not change the alternate
+ * stack that the handler is on, except one that the kernel forgets meanwhile, as it does ours. */
 void ffm_signal_stack_give_in_handler(ucontext_t *interrupted)
 {
     if (!replaced(&interrupted->uc_stack))
@@ -224,8 +224,8 @@ static uint64_t end_of(const ucontext_t *frame)
     return (uint64_t)state + (words[0] == EXTENDED ? words[1] : LEGACY);
 }
 
-/* What the kernel has of ours while a handler of the program runs: what it had, or another part than that of the
- * handler of ours which is interrupted. */
+/* The part of ours that the kernel has while a handler of the program runs: the one that it had, or another one if a
+ * handler of ours is interrupted on it. */
 static stack_t rest_of(const ucontext_t *frame)
 {
     const uint64_t interrupted = (uint64_t)frame->uc_mcontext.gregs[REG_RSP];
@@ -250,7 +250,7 @@ static uint64_t top_for(const ffm_signal_entry *entry, uint64_t bytes)
     return top - low < bytes + ALIGNMENT ? 0 : top;
 }
 
-/* The kernel's frame shows the program's stack, which one with SS_AUTODISARM is not while its handler runs. */
+/* The kernel's frame shows the program's stack. One with SS_AUTODISARM is not set while its handler runs. */
 static void show_given(const ffm_signal_entry *entry)
 {
     if (own == 0 || !entry->told)

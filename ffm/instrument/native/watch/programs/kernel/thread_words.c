@@ -14,8 +14,8 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* The page stays noted, as nothing shows that nobody waits for the word any more. It is noted for no thread: no thread
- * pointer is odd. */
+/* The page stays noted, because nothing shows when nobody waits for the word any more. It is noted for no real thread:
+ * no thread pointer is odd. */
 void ffm_thread_words_cleared(uint64_t word)
 {
     enum { PAGE = 4096 };
