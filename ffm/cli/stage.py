@@ -124,7 +124,7 @@ def _run(
         except KeyboardInterrupt as interruption:
             interruption.add_note(
                 f"{words[0]} and all that it started were stopped in the {name} run; what was recorded until then is "
-                f"in {folder.recordings(name)}. The results of earlier stages are kept: run this stage again."
+                f"in {folder.recordings(name)}."
             )
             raise
         if document.run is not None and document.run.status.cut == "interruption":

@@ -201,6 +201,14 @@ def test_a_stage_tells_what_it_is_doing() -> None:
     assert any("4.0 s  2 call sites" in line for line in _drawn(screen, 80))
 
 
+def test_stages_that_have_nothing_to_do_are_kept() -> None:
+    screen = RunScreen("measuring app", {"baseline": 4.0, "tracing": 4.0, "memory": 9.0}, clock=lambda: 5.0)
+    screen.take(StageEvent("memory", 1.0))
+    lines = [" ".join(line.split()) for line in _drawn(screen, 80)]
+    assert lines[1:3] == ["1 baseline kept from before", "2 tracing kept from before"]
+    assert not any("kept" in line for line in lines[3:])
+
+
 def test_nothing_is_told_where_nobody_asks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)

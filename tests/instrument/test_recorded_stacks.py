@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ffm.driver.catalogue import load_catalogue
+from ffm.errors import RecordingError
 from ffm.instrument.recording.chunks import Chunk, DamageError
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.reader import MAGIC, read_recording
 from ffm.instrument.recording.stacks import MISSING_STACK, RecordedStacks, read_stacks
 
 
@@ -98,3 +102,25 @@ def test_numbers_that_no_process_can_give_are_refused_whatever_the_threads() -> 
 def test_the_longest_chain_is_read() -> None:
     found = read([{"number": 0, "outer": 192}], [(place, 0, place) for place in range(192)])
     assert len(found[0].frames) == 192
+
+
+def recording(path: Path, chunks: list[Chunk], lost: int) -> Path:
+    """Write a recording of one thread."""
+    parts = [np.zeros(1, record_type("ffm_chunk")) for _ in chunks]
+    for part, (head, content) in zip(parts, chunks, strict=True):
+        part["kind"], part["capacity"], part["used"] = head["kind"], part.nbytes + content.nbytes, content.nbytes
+    header = np.zeros(1, record_type("ffm_header"))
+    header["magic"], header["version"], header["threads"] = MAGIC, constant("FFM_VERSION"), 1
+    header["catalogue_digest"], header["lost"] = load_catalogue().digest, lost
+    body = b"".join(part.tobytes() + content.tobytes() for part, (_, content) in zip(parts, chunks, strict=True))
+    header["file_bytes"] = constant("FFM_HEADER_BYTES") + len(body)
+    path.write_bytes(header.tobytes().ljust(constant("FFM_HEADER_BYTES"), b"\0") + body)
+    return path
+
+
+def test_what_a_full_disk_left_of_stacks_is_not_taken_for_damage(tmp_path: Path) -> None:
+    without_frames = [chunk("FFM_CHUNK_STACKS", "ffm_stack", [{"number": 0, "inner": 3}])]
+    with pytest.raises(RecordingError, match="edited or truncated"):
+        read_recording(recording(tmp_path / "damaged", without_frames, lost=0))
+    cut = read_recording(recording(tmp_path / "cut", without_frames, lost=7))
+    assert (cut.lost, len(cut.stacks)) == (7, 0)

@@ -20,6 +20,7 @@ USUAL_RATIOS = {"baseline": 1.01, "tracing": 1.02, "memory": 1.12, "sync-use": 1
 """
 
 BASELINE = "baseline"
+KEPT = "kept from before"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_HZ = 10
 TITLE_WIDTH = max(map(len, TITLES.values()))
@@ -92,6 +93,7 @@ class RunScreen:
         """Yield a line for the whole run, and one for each stage, in their current state."""
         now = self._clock()
         yield _line(f"{_clock_time(now - self._began)}  ", (self._title, "bold"))
+        kept = self._kept()
         for name, title in TITLES.items():
             stage = self._stages[name]
             padded = f" {title:<{TITLE_WIDTH}} "
@@ -102,7 +104,13 @@ class RunScreen:
                 doing = Text(stage.step, "dim") if stage.step else self._hope(name)
                 yield _line(turning, (padded, "bold"), f"{now - stage.began:6.0f} s  ", doing)
             else:
-                yield _line(" ", (padded, "dim"), " " * 10, self._hope(name))
+                yield _line(" ", (padded, "dim"), " " * 10, Text(KEPT, "dim") if name in kept else self._hope(name))
+
+    def _kept(self) -> set[str]:
+        """Return the stages that had nothing to do: a later one has begun."""
+        names = list(self._stages)
+        later = max((place for place, name in enumerate(names) if self._stages[name].began is not None), default=0)
+        return {name for name in names[:later] if self._stages[name].began is None}
 
     def _hope(self, name: str) -> Text:
         seconds = self.expected(name)

@@ -62,8 +62,9 @@ def run_workflow(settings: dict[str, object], *, force: bool, tell: Callable[[li
             tell(events.news())
         except KeyboardInterrupt as interruption:
             _end(snakemake)
-            for note in _sentences(log):
-                interruption.add_note(_ENDED.sub("", note))
+            for sentence in _sentences(log):
+                if note := _ENDED.sub("", sentence):
+                    interruption.add_note(note)
             raise
         if snakemake.returncode:
             raise FfmError(_why(log))

@@ -175,10 +175,16 @@ def _decoded(path: Path, header: Any, chunks: list[Chunk]) -> Recording:
         dropped += recorded - len(tables["operations"])
     threads = int(header["threads"])
     modules, functions = read_modules(chunks), read_python_functions(chunks)
-    stacks = read_stacks(chunks, functions, threads=threads)
-    samples = decode_samples(chunks, functions, modules=len(modules), threads=threads)
-    if not header["lost"]:  # otherwise the run is refused, and missing things may still be named
+    try:
+        stacks = read_stacks(chunks, functions, threads=threads)
+        samples = decode_samples(chunks, functions, modules=len(modules), threads=threads)
         _check(tables, stacks, modules, threads=threads)
+    except DamageError:
+        if not header["lost"]:
+            raise
+        # The run is refused because of what is lost; what is left may name it.
+        stacks = read_stacks([], functions, threads=threads)
+        samples = decode_samples([], functions, modules=len(modules), threads=threads)
     return Recording(
         path=path,
         process_id=int(header["process_id"]),
