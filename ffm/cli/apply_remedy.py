@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ffm.cli.interruption import interruptible
 from ffm.cli.measured_command import input_of, measured_command
 from ffm.cli.options import json_option, limit_options, open_chosen, results_option, view_command
 from ffm.cli.refused_remedies import differs, no_gain, nothing_fits, require_planned_calls, require_sound
@@ -214,7 +215,8 @@ def _apply(
         # To name fixes does without the cost of correcting the program at all: only some may then pay, or none.
         pay = [] if named else worthwhile_in(results, fitting, named=True, memory_bytes=memory_bytes).remedies()
         raise no_gain(results, worth.left, pay)
-    with Console(stderr=True).status("") as status:
+    stopped = interruptible(f"{command[0]} and all that it started were stopped; the results are as they were.")
+    with stopped, Console(stderr=True).status("") as status:
         comparison = compare_runs(
             command,
             worth.planned,

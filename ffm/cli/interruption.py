@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -32,6 +33,16 @@ def unwind_when_terminated() -> None:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _unwind)
     sys.unraisablehook = _report_others
+
+
+@contextlib.contextmanager
+def interruptible(note: str) -> Iterator[None]:
+    """Have an interruption of the block say this, besides that it occurred."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        interruption.add_note(note)
+        raise
 
 
 def end_when_terminated() -> None:

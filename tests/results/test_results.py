@@ -293,3 +293,16 @@ def test_a_damaged_document_is_refused_in_one_sentence(results: Results, damage:
 def test_the_document_alone_opens_without_its_timeline(results: Results) -> None:
     (results.folder / results.document.timeline).unlink()
     assert open_results(results.folder).document.application == "solve"
+
+
+def test_a_document_that_may_not_be_read_is_not_said_to_be_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_results(loop_findings(), tmp_path)
+
+    def refused(path: Path, _most: int) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("ffm.results.documents.files.read_regular", refused)
+    with pytest.raises(DocumentError, match=r"Permission denied\. Check that .* you may read it"):
+        open_results(tmp_path)

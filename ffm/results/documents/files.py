@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from ffm.errors import DocumentError
+from ffm.errors import DocumentError, UnreadableError
 from ffm.regular_file import read_regular
 from ffm.results.documents.document import Document, DocumentType
 from ffm.results.documents.stacks import stored_stacks, taken_stacks
@@ -58,6 +58,8 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
         data = read_regular(path, MOST_BYTES)
     except FileNotFoundError:
         raise missing(path, _stage(kind)) from None
+    except PermissionError as error:
+        raise UnreadableError(str(path), error) from error
     except OSError as error:
         raise StoredError(f"{path} cannot be read: {error.strerror}.", kind) from error
     content = _decoded(kind, path, data)
