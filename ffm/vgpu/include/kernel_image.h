@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* "vGPU" in little-endian byte order, behind the header of an ELF file of NVIDIA's machine (190) without sections: who
- * reads the image as machine code finds that it has no variables. */
+/* "vGPU" in little-endian byte order, behind the header of an ELF file for NVIDIA's machine (190) without sections: a
+ * reader that takes the image for machine code finds that it has no variables. */
 #define KERNEL_IMAGE_MAGIC 0x55504776u
 #define KERNEL_IMAGE_VERSION 3u
 #define KERNEL_IMAGE_HEADER {0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 190, 0, 1}

@@ -6,7 +6,7 @@
 #include <string>
 
 /* The handle of libcuda.so.1, or null if there is none. It is the one that the loader finds, which also searches the
- * calling library's folder (its run path). If something is between the caller and dlopen (a sanitizer, a tool), the
+ * calling library's folder (its run path). If something stands between the caller and dlopen (a sanitizer, a tool), the
  * loader does not know whose run path to use, so the caller's folder is tried by name. */
 static inline void *open_driver()
 {

@@ -6,8 +6,8 @@
 namespace vgpu
 {
 
-/* Nothing is ever told: the buffers that the options name hold an empty text, and their sizes, which are results, are
- * 0. Without options or values there is nothing to do. */
+/* Reports nothing: the buffers that the options name get an empty text, and their sizes, which are results, become 0.
+ * Without options or values there is nothing to do. */
 void empty_logs(unsigned int count, const CUjit_option *options, void **values);
 
 } // namespace vgpu

@@ -1,5 +1,5 @@
 /* Device code as nvcc makes it: PTX, machine code (cubin), and containers of both. PTX runs (`device.code`), and takes
- * the modelled time of compiling; of machine code it is known what it holds. */
+ * the modelled time of compiling. Of machine code, only the contents are known. */
 #pragma once
 
 #include <deque>
@@ -49,8 +49,8 @@ class CompiledCode
     KernelImage image_;
 };
 
-/* Takes the image's PTX where it is to run, also PTX for a newer device where the image has machine code for this one;
- * else machine code for this device where kernels are to pass (`device.code`).
+/* Takes the image's PTX if PTX is to run, even PTX for a newer device if the image has machine code for this one.
+ * Otherwise takes machine code for this device if kernels are to pass (`device.code`).
  *
  * Errors, of which the ones of PTX are told on standard error: CUDA_ERROR_JIT_COMPILER_NOT_FOUND where PTX is to run
  * and there is no LLVM; CUDA_ERROR_NO_BINARY_FOR_GPU where neither is for this device (or PTX for an older one);

@@ -45,7 +45,7 @@ struct Module {
     std::map<CUdevice, std::vector<std::uint64_t>> places;  /* of all variables, for code that runs */
 };
 
-/* What is known of the kernel without compiling it; that of no kernel in particular if its code passes. */
+/* What is known of the kernel without compiling it. If its code passes, that of no kernel in particular. */
 ptx::KernelProperties properties_of(const Kernel &kernel);
 
 /* The kernel behind the handle; null if there is none. */

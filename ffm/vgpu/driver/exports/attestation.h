@@ -1,4 +1,4 @@
-/* The answer by which NVIDIA's runtime, from CUDA 11 on, checks that it is talking to a driver. */
+/* The answer with which NVIDIA's runtime, from CUDA 11 on, checks that it talks to a real driver. */
 #pragma once
 
 #include <array>

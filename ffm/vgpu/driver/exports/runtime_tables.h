@@ -1,4 +1,4 @@
-/* The private tables that NVIDIA's runtime asks for by cuGetExportTable. */
+/* The private tables that NVIDIA's runtime requests with cuGetExportTable. */
 #pragma once
 
 #include "foundation/cuda_api.h"
@@ -6,7 +6,7 @@
 namespace vgpu
 {
 
-/* The table of that key; null where it is none of NVIDIA's that are known here. */
+/* The table with that key; null if it is not one of NVIDIA's that are known here. */
 const void *runtime_table(const CUuuid &id);
 
 } // namespace vgpu

@@ -22,15 +22,15 @@ struct KernelDuration {
     Nanoseconds of(double threads) const;
 };
 
-/* What becomes of kernels that are no host functions. */
+/* What becomes of kernels that are not host functions. */
 enum class DeviceCode {
-    run,         /* those of PTX compute; others cannot be had */
+    run,         /* those of PTX compute; others are refused */
     run_or_pass, /* those of PTX compute; others take their time and change nothing */
     pass,        /* they take their time and change nothing */
     refuse,      /* they cannot be had */
 };
 
-/* How long kernels last that compute on this machine. */
+/* How long kernels last that really compute, on this machine. */
 enum class DeviceTime {
     model,    /* as configured, or as long as this machine's processors take, if that is longer */
     measured, /* as long as these take */
@@ -71,7 +71,7 @@ struct Configuration {
     double call_synchronize = 1.0;
     double call_event = 0.6;
     double pinned_offset = 0; /* bytes of other data on the pages of pinned memory, before and behind each block */
-    double context_waits = 0; /* how often making the primary context waits for the GPU, for nothing */
+    double context_waits = 0; /* how often making the primary context waits for the GPU, without need */
     double event_time = 0;    /* of the GPU, from one event to the next */
     double call_allocate = 25;
     double call_free = 25;
@@ -97,7 +97,7 @@ inline bool runs_portable_code(const Configuration &configuration)
     return configuration.device_code == DeviceCode::run || configuration.device_code == DeviceCode::run_or_pass;
 }
 
-/* Whether kernels that nothing can run for take their time and change nothing. */
+/* Whether kernels that cannot run take their time and change nothing. */
 inline bool passes_other_code(const Configuration &configuration)
 {
     return configuration.device_code == DeviceCode::pass || configuration.device_code == DeviceCode::run_or_pass;

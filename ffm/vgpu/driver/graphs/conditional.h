@@ -21,7 +21,7 @@ struct Condition {
     const std::uintptr_t address;
     std::uint32_t at_launch = 0;
     bool assigned = false; /* `at_launch` is its value whenever a graph begins */
-    bool used = false;     /* by a node: a handle is for one */
+    bool used = false;     /* by a node: a handle belongs to one */
 };
 
 std::shared_ptr<Condition> find_condition(CUgraphConditionalHandle handle);

@@ -37,7 +37,7 @@ struct KernelNode {
     Kernel *kernel;
     LaunchShape shape;
     std::shared_ptr<const KernelArguments> arguments; /* as the program gave them */
-    bool updatable = false;                           /* by kernels, according to the program; no kernel here does it */
+    bool updatable = false;                           /* by kernels, as the program says; no kernel here does so */
 };
 
 struct HostNode {
@@ -54,7 +54,7 @@ struct RecordNode {
     CUevent event;
 };
 
-/* Memory begins, and ends, to be the program's. */
+/* Memory becomes the program's, or stops being so. */
 struct AllocateNode {
     std::shared_ptr<GraphAllocation> allocation;
 };
@@ -112,7 +112,7 @@ void remove_node(GraphNode &node);
 /* A copy with the same nodes; nested graphs are copied too. Null if the nodes depend on each other in a circle. */
 std::shared_ptr<Graph> copy_of(const Graph &graph);
 
-/* Whether the graph has nodes, also nested ones, of which the predicate is true. */
+/* Whether the predicate is true of any node of the graph, nested ones included. */
 bool any_node(const Graph &graph, const std::function<bool(const NodeWork &)> &predicate);
 
 /* Whether any of its nodes allocates or frees memory. */
@@ -128,7 +128,7 @@ std::shared_ptr<Graph> find_graph(CUgraph handle);
 GraphNode *find_node(CUgraphNode handle);
 ExecutableGraph *find_executable(CUgraphExec handle);
 
-/* Whether there are such nodes in the graph, which become `found`. */
+/* Whether there are such nodes in the graph; sets `found` to them. */
 bool find_nodes(const Graph &graph, const CUgraphNode *handles, std::size_t count, std::vector<GraphNode *> &found);
 
 /* Registers the graph under its handle until it is forgotten, which returns false if it was not registered. Bodies of

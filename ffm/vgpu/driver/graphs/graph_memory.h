@@ -1,8 +1,8 @@
 /* Memory that nodes of graphs allocate and free.
  *
- * Its address is reserved when the node is added, and stays until neither a graph nor the program needs it. What the
- * device has of it, blocks, comes with a launch, stays with the graph, and goes when the program trims. The two are
- * only counted apart: this machine gives pages on use. */
+ * Its address is reserved when the node is added, and stays reserved until neither a graph nor the program needs it.
+ * The device memory behind it, in blocks, comes with a launch, stays with the graph, and goes when the program trims.
+ * The two are only counted separately: this machine provides pages on first use. */
 #pragma once
 
 #include "graph.h"
@@ -10,7 +10,7 @@
 namespace vgpu
 {
 
-/* What one allocation takes of the device: those that follow each other take the same. */
+/* The device memory behind an allocation. Allocations that follow each other share it. */
 struct GraphBlock {
     std::size_t size;
     std::uint64_t stream;               /* in which it was last freed */
@@ -46,7 +46,7 @@ CUresult capture_free(Stream &stream, CUdeviceptr address);
  * CUDA_ERROR_INVALID_VALUE if it allocates what is allocated, or frees what is not. */
 CUresult take_graph_memory(const ExecutableGraph &executable, const Stream &stream, const OperationReference &end);
 
-/* The program frees such memory; `freed` is null where nothing uses it any more. CUDA_ERROR_INVALID_VALUE if it is not
+/* The program frees such memory; `freed` is null if nothing uses it any more. CUDA_ERROR_INVALID_VALUE if it is not
  * allocated, or the graph itself frees it. */
 CUresult free_graph_memory(CUdeviceptr address, std::uint64_t stream, const OperationReference &freed);
 

@@ -30,7 +30,7 @@ struct Array {
     CUcontext context;
 };
 
-/* The array behind the handle; false where there is none. */
+/* The array behind the handle; false if there is none. */
 bool find_array(CUarray handle, Array &found);
 
 /* One side of a copy that begins `x` bytes into row `y` of slice `z`. CUDA_ERROR_INVALID_HANDLE for no array,
@@ -47,7 +47,7 @@ struct ImageObject {
     CUcontext context = nullptr;
 };
 
-/* The object with that number; null where there is none. Kernels ask for each access: it takes no lock. */
+/* The object with that number; null if there is none. Kernels ask at each access, so it takes no lock. */
 const ImageObject *find_image_object(std::uint64_t number);
 
 } // namespace vgpu

@@ -55,7 +55,7 @@ void release_allocations(CUcontext context);
 void release_arrays(CUcontext context);
 void release_image_objects(CUcontext context);
 
-/* Page-locked memory, as the GPU sees it, is about to be freed: objects that show it have none from now on. */
+/* Page-locked memory, as the GPU sees it, is about to be freed: objects that show it have no memory from now on. */
 void empty_image_objects(const char *start, std::size_t size);
 
 /* The allocation that contains `address`; false if it is unknown to the driver. */
@@ -67,8 +67,8 @@ bool find_gpu_view(std::uintptr_t address, Allocation &found);
 /* How the GPU accesses `address`; its kind is pageable if the driver does not know it. */
 GpuRange gpu_range(std::uintptr_t address);
 
-/* Whether an allocation still holds the `size` bytes that the GPU is about to use. What was looked up when the work was
- * enqueued may have been freed since, as the memory of a graph may. */
+/* Whether an allocation still holds the `size` bytes that the GPU is about to use. It may have been freed since it was
+ * looked up, when the work was enqueued; memory of a graph can be. */
 bool still_allocated(const GpuRange &range, std::size_t size);
 
 /* Replaces, in a kernel's parameter of `size` bytes, every aligned pointer into pinned or managed memory by
@@ -97,8 +97,8 @@ class DeviceMemory
     /* Whether the address lies in the device's range, not in memory that is elsewhere. */
     static bool owns(CUdevice device, std::uintptr_t address);
 
-    /* Has the range lie in a file that other processes can map, where it keeps its bytes and its address; nothing may
-     * use it meanwhile. Returns the file and the range's offset in it. CUDA_ERROR_OUT_OF_MEMORY. */
+    /* Moves the range into a file that other processes can map. It keeps its bytes and its address; nothing may use it
+     * meanwhile. Returns the file and the range's offset in it. CUDA_ERROR_OUT_OF_MEMORY. */
     static CUresult share(CUdevice device, std::uintptr_t address, std::size_t size, int &file, std::size_t &offset);
 
     /* The reserved range (empty before the first allocation), and for each 2 MiB of it whether an allocation lies

@@ -12,7 +12,7 @@ struct LaunchShape {
     std::uint32_t block[3];         /* threads */
     std::size_t dynamic_shared = 0; /* bytes */
     bool cooperative = false;       /* all blocks run at a time, and may wait for each other */
-    std::size_t stack = 0;          /* bytes that each thread may take for its calls, if not more than it always may */
+    std::size_t stack = 0; /* bytes that each thread may use for its calls, if that is more than the usual limit */
 };
 
 } // namespace vgpu

@@ -32,9 +32,9 @@ class Program
     /* Lists kernels with their parameters, and variables. */
     void describe(CodeContents &contents) const;
 
-    /* Writes the variables' first values to where they lie, and returns that in the order that code knows them by.
-     * `with_managed` is false where the managed ones, which all devices share, have their values already. Throws Error
-     * for values that are not implemented. */
+    /* Writes the variables' first values to their addresses, and returns the addresses in the order in which code knows
+     * the variables. `with_managed` is false where the managed ones, which all devices share, have their values
+     * already. Throws Error for values that are not implemented. */
     std::vector<std::uint64_t> place(const std::map<std::string, std::uint64_t> &addresses, bool with_managed) const;
 
     /* The kernel, compiled. Throws Error, always the same, where it cannot be. */

@@ -1,4 +1,4 @@
-/* Where threads of a kernel wait, as its translation knows them and the driver acts on them. */
+/* The places where threads of a kernel wait, as its translation describes them and the driver acts on them. */
 #pragma once
 
 #include <cstdint>

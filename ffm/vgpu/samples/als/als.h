@@ -19,8 +19,8 @@ struct Weights {
     float *items; /* columns */
 };
 
-/* What the squared factors are multiplied with, for each rating of their row: constant for the items, easing
- * from one iteration to the next for the users. */
+/* The weight of the squared factors for each rating of their row: constant for the items, decreasing from one iteration
+ * to the next for the users. */
 constexpr double item_penalty = 5e-3;
 double user_penalty(int iteration);
 

@@ -1,4 +1,4 @@
-/* The closed library that sums the errors: libvblas, or cuBLAS where nvcc is told so. */
+/* The closed library that sums the errors: libvblas, or cuBLAS if nvcc is told so. */
 #pragma once
 
 #include "check.h"

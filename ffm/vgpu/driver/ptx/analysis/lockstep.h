@@ -10,11 +10,12 @@
 namespace vgpu::ptx
 {
 
-/* The instructions, by their places in the body, before which the lanes of a warp have to come together: a load from
- * shared memory at which another lane may have stored since they last were together, and in functions with such a load
- * also a store where another lane may have loaded or stored; and the labels at which lanes that do not take part wait
- * for the others. A lane that accesses only what it stored itself waits for nobody. Where lanes exchange values, a
- * fence is one as well: a lane that gives back a lock behind it does so when all have stored what the lock protects. */
+/* The instructions, by their places in the body, before which the lanes of a warp must come together, and the labels at
+ * which lanes that do not take part wait for the others. Such an instruction is a load from shared memory where another
+ * lane may have stored since they last were together. In functions with such a load, it is also a store where another
+ * lane may have loaded or stored. A lane that accesses only what it stored itself waits for nobody. Where lanes
+ * exchange values, a fence is one as well: a lane that releases a lock behind it must do so after all have stored what
+ * the lock protects. */
 std::set<std::size_t> exchanges(const Function &function);
 
 } // namespace vgpu::ptx

@@ -1,5 +1,5 @@
-/* Loops of which each thread's accesses lie far apart, while those of its neighbours are close: a GPU makes one access
- * of a warp's. */
+/* Loops in which a thread's accesses lie far apart, but close to those of its neighbours: a GPU combines those of a
+ * warp into one. */
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 namespace vgpu::ptx
 {
 
-/* The branches, by their places in the body, that close such a loop: what it counts by is no small constant, it
- * accesses memory, and no thread waits for another in it. Threads that ran it one after the other would each fetch all
- * the lines of the cache that their neighbours need too. */
+/* The branches, by their places in the body, that close such a loop: it does not count by a small constant, it accesses
+ * memory, and no thread waits for another in it. If threads ran it one after the other, each would fetch all the cache
+ * lines that its neighbours need, too. */
 std::set<std::size_t> strided_loops(const Function &function);
 
 /* Whether the instruction makes its thread wait for others of the block. */

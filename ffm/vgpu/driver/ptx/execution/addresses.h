@@ -1,4 +1,4 @@
-/* Where a kernel's addresses lead that are not plainly in device memory. */
+/* Where those addresses of a kernel lead that are not plainly in device memory. */
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace vgpu::ptx
  * device uses that. False where nothing lies. */
 bool reach(const Block &block, const Thread &thread, std::uint64_t address, std::uint64_t width, std::uint64_t &place);
 
-/* What a thread remembers of the program's memory is forgotten: between two launches it may have changed. */
+/* Forgets what a thread remembers of the program's memory: between two launches it may have changed. */
 void forget_addresses();
 
 } // namespace vgpu::ptx

@@ -19,7 +19,7 @@ namespace vgpu::ptx
 /* A kernel that can be run. */
 struct Code {
     using Entry = void (*)(Block *, Thread *);
-    /* Has `lanes` of a warp go on at a place; `threads` and `frame` are the warp's. */
+    /* Lets `lanes` of a warp go on at a place; `threads` and `frame` are the warp's. */
     using Regions = void (*)(Block *, Thread *threads, WarpRecord *, char *frame, std::uint32_t point,
                              std::uint32_t lanes);
 
@@ -78,7 +78,7 @@ class Launch
     const Code &code;
     const LaunchShape shape;
     const Arguments arguments;
-    const DeviceMemory::Map memory; /* as it was when the launch began; slower ways find what came later */
+    const DeviceMemory::Map memory; /* as it was when the launch began; slower lookups find what came later */
     std::atomic<std::uint64_t> next_block{0};
     const std::uint64_t block_count;
     volatile std::int32_t stop = 0;

@@ -1,4 +1,4 @@
-/* Translated code to machine code, with the LLVM that llvmlite brings. */
+/* Compiles translated code into machine code, with the LLVM that llvmlite brings. */
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace vgpu::ptx
  * refuses the text. */
 std::string compile(const std::string &assembly);
 
-/* Why there is no LLVM, as far as can be said without loading it; empty where there is a file. */
+/* Why there is no LLVM, as far as can be told without loading it; empty if there is a file. */
 std::string missing_compiler();
 
 } // namespace vgpu::ptx

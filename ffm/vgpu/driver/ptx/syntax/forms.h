@@ -8,8 +8,8 @@
 namespace vgpu::ptx
 {
 
-/* What the instruction says and the driver does not know: its opcode, a modifier with its dot, or that there are more
- * operands than any form has; empty: nothing. */
+/* The part of an instruction that the driver does not know: its opcode, a modifier with its dot, or that there are more
+ * operands than any form has. Empty if it knows everything. */
 std::string unknown_part(const Instruction &instruction);
 
 } // namespace vgpu::ptx

@@ -22,8 +22,8 @@ std::set<std::string> addressed_functions(const Module &module);
  * kernels, which are compiled one by one, and in variables. 0 if there is no such function. */
 std::uint64_t function_address(const Module &module, const std::string &name);
 
-/* LLVM's assembly language of `@function_at`, which finds, among the module's functions that are compiled together, the
- * one of an address. */
+/* LLVM's assembly language of `@function_at`, which finds the function of an address among the module's functions that
+ * are compiled together. */
 std::string function_at(const Module &module, const std::vector<const Function *> &compiled);
 
 } // namespace vgpu::ptx
