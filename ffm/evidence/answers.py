@@ -31,7 +31,7 @@ _THIN = re.compile(r".*/(cupy_backends/cuda/api|cuda/bindings)/|.*/libffi[.-]")
 
 
 def answer_uses(columns: Columns, operations: Operations, recording: Recording) -> Uses:
-    """Return the questions whether a stream or an event is done, as uses of what they ask for.
+    """Return the queries whether a stream or an event is done, as uses of what they ask about.
 
     `columns` and `operations` describe the same operations of the recording's process, sorted by start.
     """
@@ -61,7 +61,7 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
 
 
 def recorded_stacks(columns: Columns, rows: NDArray[np.int64], recording: Recording) -> NDArray[np.int64]:
-    """Return the numbers, among the recording's stacks, of those of some operations."""
+    """Return the numbers of some operations' stacks among the recording's stacks."""
     made = recording.operations
     key = made["thread"].astype(np.int64) << 40 | made["number"].astype(np.int64)
     order = np.argsort(key)
@@ -90,7 +90,7 @@ def _by_program(columns: Columns, rows: NDArray[np.int64], recording: Recording)
 
 
 def _asker(stack: RecordedStack, recording: Recording) -> Reader:
-    """Return whose question it is. A library that a script calls directly asks for the script, and may do so by one
+    """Return whose query it is. A library that a script calls directly asks for the script, and may do so through one
     function of a library beside it.
     """
     paths = ["" if module is None else recording.modules[module].path for module, _ in stack.frames]
@@ -118,7 +118,7 @@ def _interprets(path: str) -> bool:
 
 
 def _asker_in_python(stack: RecordedStack) -> Reader:
-    """Return whose question it is that Python code asks through a library.
+    """Return whose query it is if Python code asks through a library.
 
     A package's function may ask for its caller, as `torch.cuda.Event.query` does: the file that calls it tells.
     """

@@ -38,7 +38,7 @@ def stacks_to_watch(columns: Columns, chosen: NDArray[np.bool_]) -> list[int]:
 def _covered_first(operations: Operations, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which operations a chosen wait may be the first of its thread to cover; shape (n,).
 
-    Any wait may cover any earlier work, because events order streams. One for the context, or for the stream of the
+    Any wait may cover any earlier work, because events order streams. A wait for the context, or for the stream of the
     work, surely does.
     """
     found = np.zeros(len(operations.start), bool)

@@ -80,11 +80,12 @@ def clocks_of(recording: Recording, wait_ends: NDArray[np.int64]) -> Clocks:
 
 
 _COMPARISON = np.array([Comparison.NOT_COMPARED, Comparison.MAYBE_COMPARED, Comparison.COMPARED], np.uint8)
-"""For each `Reader`, of both reads the less certain one."""
+"""For each `Reader`: the less certain one of both reads."""
 
 
 def _partner(time: NDArray[np.int64], reader: NDArray[np.uint8], wait_ends: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return whose the most certain other read is that each can be compared with; `Reader.OTHER` if there is none.
+    """Return the reader of the most certain other read that each read can be compared with; `Reader.OTHER` if there is
+    none.
 
     A read can be compared with any before it, and with one after it if something waits in between.
     """
@@ -129,7 +130,7 @@ class _Readers:
 
 
 def reader_in_python(stack: RecordedStack) -> Reader:
-    """Return whose a call is that an interpreter makes for a script, by the file of its innermost frame."""
+    """Return whose call it is if an interpreter makes it for a script, by the file of its innermost frame."""
     file = next((frame.file for frame in stack.python if frame.file), None)
     if file is None:
         return Reader.UNKNOWN

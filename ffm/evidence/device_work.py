@@ -135,8 +135,8 @@ def _end_polling(columns: Columns, thread: NDArray[np.int32], action: NDArray[np
 
 
 def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
-    """Return a table over recorded function indices with the `Action` of calls that wait, or do not; but for uploads,
-    which say more.
+    """Return a table over recorded function indices with the `Action` of calls that wait, or do not wait; uploads say
+    more.
     """
     table = np.full(constant("FFM_FUNCTION_PRIVATE") + 1, Action.WAIT_CONTEXT if waits else Action.NONE, np.uint8)
     table[constant("FFM_FUNCTION_PRIVATE")] = Action.ENQUEUE_AND_WAIT
@@ -164,10 +164,10 @@ def _streams(
     process, each process's legacy stream, which streams that does not order, and each stream's device.
 
     The model has one legacy stream in each process: those of several contexts get the same number, unless they are on
-    different devices. Then the first is the process's, and orders no stream of another device. Streams that had the
-    same handle one after the other get one number, too, unless the first may still have had work to do: the model's
-    passes take longer with each further stream. A stream whose creation was not seen counts as ordered, as streams are
-    by default.
+    different devices. Then the first one is the process's, and does not order streams of other devices. Streams that
+    had the same handle one after the other also get one number, unless the earlier one may still have had work to do,
+    because the model's passes take longer with each further stream. A stream whose creation was not seen counts as
+    ordered, as streams are by default.
     """
     device = devices_of(streams, devices)
     used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
@@ -210,8 +210,8 @@ def _wait_for_devices(
     stream_device: NDArray[np.int32],
     devices: list[ContextDevice],
 ) -> None:
-    """Let synchronizations of a context be for its device alone where their process has several, in place. If no work
-    was put on that, they wait for no stream.
+    """Restrict synchronizations of a context to its device if their process has several, in place. If no work was put
+    on that, they wait for no stream.
     """
     places = set(zip(stream_process.tolist(), stream_device.tolist(), strict=True))
     if len(places) == len({process for process, _ in places}):

@@ -51,9 +51,8 @@ def contexts_of(columns: Columns) -> NDArray[np.int64]:
 def streams_of(columns: Columns) -> tuple[NDArray[np.int64], StreamTable]:
     """Return the stream of each operation, numbered from 0 over all processes, and what the streams are.
 
-    Numbers are in the order of process, handle and creation.
-    A default stream belongs to a context; one per thread to a thread of it, too. Any other stream is its handle since
-    it was created last.
+    Numbers are in the order of process, handle and creation. A default stream belongs to a context; a per-thread one
+    also to a thread. Any other stream is its handle since the handle was last created.
     """
     naming = _Naming(columns)
     # Whole, if streams were created: to count these takes long for each part.

@@ -46,7 +46,7 @@ def marked_iterations(recordings: list[Recording], folder: Path) -> list[Marked]
 
 
 def _seldom(marked: list[Marked]) -> list[Marked]:
-    """Leave out the names that occur most often, as far as there are more marks than can be kept."""
+    """Leave out the names that occur most often, if there are more marks than can be kept."""
     kept: set[str] = set()
     room = MOST
     for name, times in sorted(Counter(one.name for one in marked).items(), key=lambda item: (item[1], item[0])):

@@ -23,7 +23,7 @@ _SCOPES = {Awaits.CONTEXT: Scope.CONTEXT, Awaits.STREAM: Scope.STREAM, Awaits.EV
 
 
 class _Calls:
-    """Which operations of a process are calls of which functions, by what the catalogue says of those."""
+    """Which operations of a process are calls of which functions, by what the catalogue says about these."""
 
     def __init__(self, columns: Columns) -> None:
         catalogue = load_catalogue()
@@ -76,7 +76,7 @@ def operations_of(columns: Columns) -> Operations:
 
 
 def _scopes(columns: Columns, calls: _Calls) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return what each operation waits for, and which get a verdict: all but queries."""
+    """Return what each operation waits for, and which get a verdict: all except queries."""
     waited, kind = calls.waited, calls.kind
     scope = np.full(len(waited), Scope.NONE, np.uint8)
     scope[waited] = Scope.UNKNOWN
@@ -171,7 +171,7 @@ def timing_uses(columns: Columns) -> Uses:
     recording = [function.index for function in catalogue.with_effect(Effect.RECORD_EVENT)]
     records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
     handle, start = columns["handle"], columns["start"]
-    # Both events of a query, one after the other: that in `handle`, and that in `source`.
+    # Both events of a query, one after the other: the one in `handle`, and the one in `source`.
     rows = np.repeat(asking, 2)
     event = np.column_stack((handle[asking], columns["source"][asking])).reshape(-1)
     _, group = np.unique(np.concatenate((handle[records], event)), return_inverse=True)

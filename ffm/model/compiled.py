@@ -90,12 +90,13 @@ def inner(function: Function) -> Function:
     """Mark a function that kernels call, in any file. It allocates nothing and returns numbers only.
 
     Numba counts the references to each array that a function receives, which costs more than most of these functions
-    do. They need not count: whoever calls them keeps the arrays alive. `_nrt`, which switches the counting off, is not
-    in Numba's documentation. Calls would cost as much, because each array is passed as seven numbers.
+    do. They need not count: their callers keep the arrays alive. `_nrt`, which switches the counting off, is not in
+    Numba's documentation. Real calls, instead of inlined code, would cost as much, because each array is passed as
+    seven numbers.
 
-    A kernel itself does count. So columns that its loop over rows uses are taken from their tuples before the loop:
-    else references are counted at each row, by two calls and two atomic operations. (The loop could be one of these
-    functions, too, but each of them is also compiled on its own, which takes long for a large one.)
+    A kernel itself does count. So it takes the columns that its loop over rows uses from their tuples before the loop.
+    Otherwise references are counted at each row, with two calls and two atomic operations. (The loop could be one of
+    these functions, too, but each of them is also compiled on its own, which takes long for a large one.)
     """
     options = {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     setattr(function, INNER, options)
@@ -106,8 +107,8 @@ def inner(function: Function) -> Function:
 def index(number: Any) -> int:
     """Return a number that is not negative, in a form that shows that to the compiler.
 
-    Of a number that was read from a column, it knows nothing. So each access by it would ask whether it counts from the
-    end, and need the column's length for that: half of the time that passes over all rows take.
+    It knows nothing of a number that was read from a column. So each access by such a number would check whether it
+    counts from the end, and need the column's length for that: that is half of the time of passes over all rows.
     """
     return int(number) & MOST_INDEX
 

@@ -120,7 +120,7 @@ class LockWaits:
     row: NDArray[np.int64]
     """The last row of the waiting thread that began before."""
     after: NDArray[np.int64]
-    """Nanoseconds from the end of that row to the begin of the wait."""
+    """Nanoseconds from the end of that row to the start of the wait."""
     by: NDArray[np.int64]
     """The last row of the thread that let it go that began before,"""
     released: NDArray[np.int64]
@@ -142,9 +142,10 @@ class Role(IntFlag):
 class Encounters:
     """Where rows of different threads meet, as a profiler recorded: those that come early wait for the others.
 
-    In a collective operation, all come and wait. Of a message, the send comes and the receive waits; a send that was
-    seen to wait for its receiver does both, like that. Whoever releases a lock comes, and who acquires it next waits.
-    Columns with one entry for each row at each of its encounters; a call can receive several messages.
+    In a collective operation, all come and wait. For a message, the send comes and the receive waits; a send that was
+    seen to wait for its receiver does both, and so does that receiver. The row that releases a lock comes, and the one
+    that acquires it next waits. Columns with one entry for each row at each of its encounters; a call can receive
+    several messages.
     """
 
     number: NDArray[np.int64]
@@ -201,9 +202,9 @@ class DeviceWork:
     """
 
     awaits: NDArray[np.int32] | None = None
-    """The row of another thread whose begin the row came after, -1 if there is none. If the row waits, it waited for
-    that, as at a barrier; else the other one started it. Of a row that releases a lock, the row of its own thread that
-    acquired it. None if no profiler recorded it.
+    """The row of another thread that had to begin before this row could go on; -1 if there is none. If the row waits,
+    it waited for that, as at a barrier; else the other one started it. Of a row that releases a lock, the row of its
+    own thread that acquired it. None if no profiler recorded it.
     """
 
     encounters: Encounters | None = None
@@ -226,16 +227,16 @@ class DeviceWork:
     """None if nothing was recorded of them."""
 
     delayed: NDArray[np.int64] | None = None
-    """Shape (threads,): for how many nanoseconds each thread could have run, and had no processor because others of its
-    process did; -1 if it is not known. None if nothing was recorded of that.
+    """Shape (threads,): for how many nanoseconds each thread could have run but had no processor, because others of its
+    process had it; -1 if it is not known. None if nothing was recorded of that.
     """
 
     direction: NDArray[np.uint8] | None = None
     """A value of `Direction`; None if it is not known."""
 
     asked: NDArray[np.int32] | None = None
-    """For a query whether a stream or an event is done, twice the number of that, plus 1 if it was not; -1 for other
-    rows. Streams and events have numbers of their own here. None if nothing was recorded of queries, or there is none.
+    """For a query whether a stream or an event is done: twice its number, plus 1 if it was not done; -1 for other rows.
+    Streams and events have numbers of their own here. None if nothing was recorded of queries, or there is none.
     """
 
     @property
@@ -246,7 +247,7 @@ class DeviceWork:
 
     @property
     def waits_first(self) -> NDArray[np.bool_]:
-        """Which rows wait at their begin and then do their own, shape (n,); the others that wait do so at their end."""
+        """Which rows first wait and then do their own work, shape (n,); all others that wait do so at their end."""
         return is_one_of(self.action, _WAITS_FIRST)
 
     @property

@@ -55,7 +55,7 @@ def stretch_of(
 def judgeable(operations: Operations, stretches: Stretches, stays: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which operations lie so far inside a stretch that what is outside cannot rely on them. Shape (n,).
 
-    `stays` are those that no finding wants to remove for another reason, such as a transfer that repeats another.
+    `stays` are those that no other finding removes, as it does a transfer that repeats another.
     """
     found = np.zeros(len(operations.start), np.bool_)
     inside = stretch_of(stretches, operations.start, operations.end, judged=True)

@@ -61,7 +61,7 @@ def choose(analysis: Analysis, which: str) -> ChosenSites:
 
 
 def write_choice(chosen: ChosenSites, path: Path) -> None:
-    """Write a choice, unless the file holds the same already: what is younger makes stages run again.
+    """Write a choice, unless the file already holds the same: a younger file makes stages run again.
 
     Raises:
         OSError: It cannot be written.

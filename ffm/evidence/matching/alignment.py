@@ -68,8 +68,9 @@ class Alignment:
     def rows_by_turn(
         self, table: Columns, rows: NDArray[np.int64], able: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return `rows` where those without a row (-1) have one of the other run that nobody has, of a call stack that
-        several threads have, whichever thread does it there: the first one in time stands for the first, and so on.
+        """Return `rows` in which those without a row (-1) get an unmatched row of the other run with the same call
+        stack, if several threads have that, whichever thread makes the call there: the first one in time stands for the
+        first, and so on.
 
         `rows` is what `rows` of the table returned, whose rows come in order of time within each process. Of the other
         run's rows, which have a `start`, only those are taken that are `able`; if that is None, all are.
@@ -190,8 +191,8 @@ def _lines_of(table: Columns, span: int) -> NDArray[np.int64]:
 def _pair_threads(lines: NDArray[np.int64], tables: Sequence[Columns], among: Columns, span: int) -> NDArray[np.int64]:
     """Return the thread of `among` that corresponds to each thread; -1 if better matches took them all.
 
-    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen. Of very
-    many threads, those that make the same calls, however often, are paired as they come.
+    Among several equally good matches, such as the workers of a pool, the one with the same number is chosen. If there
+    are very many threads, those that make the same calls, however often, are paired as they come.
     """
     calls, other_calls = _calls_of(tables, span), _calls_of([among], span)
     paired = dict.fromkeys(lines.tolist(), -1)

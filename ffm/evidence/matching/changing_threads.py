@@ -27,8 +27,8 @@ def rows_by_turn(wanted: Columns, left: Rows, among: Columns, free: Rows) -> Row
     """Return, for each of the rows `left` of one run, one of the rows `free` of another run with the same process and
     stack, or -1; the first is the other's first, and so on.
 
-    Both come in order of time within each process. Only what several threads call is looked for: `thread` in both
-    tables is the same number where threads are the same.
+    Both come in order of time within each process. Only calls that several threads make are looked for; equal threads
+    have the same number `thread` in both tables.
     """
     found = np.full(len(left), -1, np.int64)
     if not len(left) or not len(free):

@@ -120,7 +120,7 @@ class _Code:
         self._accesses: dict[int, Accesses | None] = {}
 
     def uses(self, handle: int, offsets: dict[int, int]) -> _Uses | None:
-        """Return what a kernel uses that is given allocations at some offsets; None if that is not known."""
+        """Return what a kernel uses if it is given these allocations at these offsets; None if that is not known."""
         if handle not in self._accesses:
             self._accesses[handle] = self._accesses_of(handle)
         accesses = self._accesses[handle]
@@ -145,7 +145,7 @@ class _Code:
         )
 
     def _image(self, handle: int) -> int:
-        """Return where the code was loaded from that a kernel, function or module is of; 0 if that is not known."""
+        """Return where the code of a kernel, function or module was loaded from; 0 if that is not known."""
         seen = set[int]()
         while handle in self._origins and handle not in seen:
             seen.add(handle)

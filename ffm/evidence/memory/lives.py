@@ -64,7 +64,7 @@ class Lives:
         return number
 
     def _overtaken(self) -> NDArray[np.int64]:
-        """Return the lives whose memory was allocated again although no free of it was seen that waits."""
+        """Return the lives whose memory was allocated again although no waiting free of it was seen."""
         open_ = np.flatnonzero(self.until == NEVER_NS)
         open_ = open_[np.argsort(self.address[open_], kind="stable")]
         end = self.address + self.bytes.astype(np.uint64)
@@ -80,7 +80,7 @@ class Lives:
 def in_lives(
     memory: NDArray[np.int64], address: NDArray[np.int64], time: NDArray[np.int64], lives: Lives
 ) -> NDArray[np.int64]:
-    """Return the numbers of memory with the lives of an address told apart, behind all numbers that `memory` has.
+    """Return the numbers of memory, telling apart the lives of an address; new numbers follow all that `memory` has.
 
     All arguments but the last have a row for each use: a number of memory from 0, the address in device memory that is
     used, or 0 where none is known, and when. Memory stays as it is where the life of some use is not known.

@@ -83,8 +83,8 @@ def recycled_uses(
 def _closed(
     rows: NDArray[np.int64], block: NDArray[np.int64], records: NDArray[np.int64], told: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the records before which each use of a block on their stream had one of its own, and from when on all of
-    them, up to each, were known to be done.
+    """Return the records before which each use of a block on their stream has a record of its own, and when all of
+    these, up to each, were known to be done.
 
     `rows` use the blocks; at `told`, the library knew that the work before a record is done.
     """
@@ -214,8 +214,8 @@ class _Stacks:
         return made[which.reshape(-1)]
 
     def _callers(self, stack: int) -> Iterator[tuple[int, Frame, Frames]]:
-        """Yield the callers of the innermost functions of a stack that are in one installed library: this library, the
-        caller, and what is outside of it.
+        """Yield, for the innermost functions of a stack that are in one installed library: the library, the caller of
+        each, and what is outside of that.
         """
         frames = self.trimmed(stack)
         library = frames[0][0] if frames else None

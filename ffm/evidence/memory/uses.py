@@ -122,7 +122,7 @@ def uses_of_work(
     kept = known[row]
     if known.all():
         idle = unread[rows] & ~_read_on_device(row, memory, writes, 2 * device.count, pooled)
-        matters = np.isin(memory, memory[~idle[row]])  # somebody uses, or also brings there, what counts
+        matters = np.isin(memory, memory[~idle[row]])  # somebody uses what counts, or also brings something there
         kept &= ~idle[row] | (writes & matters)
     row, memory, writes, address = row[kept], memory[kept], writes[kept], address[kept]
     exact = followed[row] & plain[row] & (memory < device.anyones)
@@ -178,8 +178,8 @@ def _of_followed_kernels(kernels: NDArray[np.int64], direct: KernelUses, device:
 def _of_other_kernels(
     destination: NDArray[np.int64], kernels: NDArray[np.int64], variables: NDArray[np.bool_], device: DeviceMemory
 ) -> list[Part]:
-    """Return the memory from which other launches find what they use: what their parameters name, variables, and what
-    any kernel may find.
+    """Return the memory through which other launches find what they use: what their parameters name, variables, and
+    what any kernel may find.
     """
     led = destination[kernels] != constant("FFM_LEADS_NOWHERE")
     found = device.memory_at(destination[kernels[led]])

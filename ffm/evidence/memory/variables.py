@@ -12,10 +12,11 @@ from ffm.results.columnar.columns import Columns
 
 
 def may_use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which launches may use variables in device memory: of their code, or by an address that the program asked
-    for.
+    """Return which launches may use variables in device memory: those of their code, or one whose address the program
+    asked for.
 
-    Code is known to have none if that was seen when it was loaded, and its handles since the last code was unloaded.
+    Code is known to have none if that was seen when it was loaded, and if its handle was made after code was last
+    unloaded.
     """
     done, functions = columns["result"] == 0, columns["function"]
     loads = calls_where(functions, lambda function: function.effect is Effect.LOAD_CODE)
@@ -44,5 +45,5 @@ def may_use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[
 
 
 def _names_code(function: DriverFunction) -> bool:
-    """Return whether a function answers a handle of code, such as a module's or a kernel's."""
+    """Return whether a function returns a handle of code, such as a module's or a kernel's."""
     return function.kind is Kind.MODULE and function.effect is not Effect.FIND_VARIABLE

@@ -123,7 +123,7 @@ class _Barriers:
         self.arrivals.setdefault(address, {}).setdefault(thread, []).append(known)
 
     def leave(self, address: int, thread: int) -> list[Known]:
-        """Return what a thread learns by leaving a barrier: what all knew when they came as many times.
+        """Return what a thread learns by leaving a barrier: what all threads knew when they arrived as many times.
 
         Nothing if more threads ever come than it waits for: which of them pass together is chance.
         """

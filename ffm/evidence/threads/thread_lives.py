@@ -140,7 +140,7 @@ def _start_after_joins(
     columns: Columns,
     lives: ThreadLives,
 ) -> None:
-    """Let threads be started, in `lives`, by the one that their starter had waited for right before."""
+    """Set, in `lives`, as the one that started a thread the one that its starter had waited for right before."""
     acts: list[tuple[int, int, bool, int]] = []  # (who acts, when, whether it joins another thread, that thread)
     for life in recorded:
         own = numbers.get((life.process, life.thread))

@@ -27,7 +27,7 @@ DOWNLOADS = Table(
         "does the first touch come before the last": lambda columns: bool((columns["first"] <= columns["last"]).all()),
     },
 )
-"""What `followed_downloads` returns, and from where each row's download was called."""
+"""What `followed_downloads` returns, and where each row's download was called."""
 
 
 def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[np.int64], Columns]:
@@ -67,7 +67,7 @@ def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[
 
 
 def unread_downloads(columns: Columns, recording: Recording, accesses: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return which operations are downloads of which it is known that the CPU touched nothing in all of the run: from
+    """Return which operations are downloads of which the CPU is known to have touched nothing in the whole run: from
     their call on, any touch would have been recorded, and none was.
 
     `accesses` are those to the memory of the process's operations, by its forked children as well.

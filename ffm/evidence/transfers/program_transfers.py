@@ -68,9 +68,9 @@ def _at_the_edges(
     operation: NDArray[np.int64],
     kind: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """Return the verdicts on copies, if those that may repeat something outside of the measured stretches get none.
+    """Return the verdicts on copies, without those that may repeat something outside of the measured stretches: the
+    first ones to their place in a stretch that seem to be needed, and all that are not to be judged.
 
-    These are the first ones to their place in a stretch that seem to be needed, and all that are not to be judged.
     """
     stretches = stretches_of(recording)
     start = columns["start"][operation]
@@ -170,7 +170,7 @@ def _defined(
 
 
 _ONLY_ORDERS = re.compile(r"cu.*(Event|Capture)")
-"""Functions of the kind "order" that write no memory; what others write is not followed."""
+"""Functions of the kind "order" that write no memory. What others write is not followed."""
 
 
 def _last_write(
@@ -182,8 +182,8 @@ def _last_write(
 ) -> NDArray[np.int64]:
     """Return when work that may have written an allocation was last issued before a time.
 
-    `written` is when a kernel that leads to it was last launched, as recorded. Where that is not known it is any
-    kernel, or function of the program in the stream.
+    `written` is when a kernel that leads to it was last launched, as recorded. If that is not known, any kernel counts,
+    and any function of the program in the stream.
     """
     unknown = written == constant("FFM_WRITES_UNKNOWN")
     last = np.maximum(

@@ -36,10 +36,10 @@ def sites_of_staged_copies(columns: Columns) -> list[int]:
 
 
 def staged_uploads(columns: Columns, uploads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which uploads the source is pageable, and the call over when the CPU has copied the bytes.
+    """Return which uploads are from pageable memory and return once the CPU has copied the bytes.
 
     A few bytes are copied at once. Many go through the driver's buffers, part by part, and the call may wait for these;
-    if most of it is copying, it hardly does.
+    if most of the call is copying, it hardly does.
     """
     many = columns["bytes"][uploads] > STAGED_BYTES
     staged: NDArray[np.bool_] = many & (_mostly_working(columns)[columns["stack"][uploads]] if many.any() else False)

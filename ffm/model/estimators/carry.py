@@ -44,8 +44,8 @@ from ffm.model.compiled import run
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 
 PASSES_WORTH_COMPILING = 10
-"""So many times the rows for which one pass is compiled pay for compiling it, if they are visited one after the other:
-plain Python needs about two seconds for them.
+"""Compiling pays if this many times the rows for which a single pass is compiled are visited one after the other: plain
+Python needs about two seconds for them.
 """
 
 

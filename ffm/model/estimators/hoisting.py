@@ -17,8 +17,8 @@ from ffm.model.estimators.hoisting_kernels import Calls, Kept, Sizes, reuse
 from ffm.model.grouping import numbered
 
 SURPLUS_PART = 8
-"""Memory that an allocation takes over may be larger than it by this part of it, an eighth. The pool of
-`ffm apply-remedy` keeps to it (`best_of` in `ffm/instrument/native/correction/order/pool.c`).
+"""Memory that an allocation takes over may be an eighth larger than it. The pool of `ffm apply-remedy` keeps to it
+(`best_of` in `ffm/instrument/native/correction/order/pool.c`).
 """
 
 LEAST_KEPT_BYTES = 64 << 20
@@ -77,7 +77,9 @@ def reused_memory(
 
 
 def without_keeping(partner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the partners where memory without a taker is freed in the end, instead of left to the process's end."""
+    """Return the partners if memory that nobody takes over is freed after all, instead of being kept to the process's
+    end.
+    """
     rows = np.flatnonzero(partner >= 0)
     kept = rows[partner[rows] == rows]
     if not len(kept):

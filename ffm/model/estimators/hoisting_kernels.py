@@ -34,16 +34,21 @@ class Kept(NamedTuple):
     """Memory in use and kept, as the pass proceeds."""
 
     waiting: NDArray[np.int64]
-    """A tree of which the last half says for each size whether a free of it waits, and each number before that whether
-    one of its two does. Shape (2 * leaves,)."""
+    """A tree: the second half says for each size whether a free of it waits, and each number before that whether one of
+    its two children does. Shape (2 * leaves,).
+    """
     latest: NDArray[np.int64]
-    """The last free of each size that waits, or -1."""
+    """The last free of each size that waits, or -1.
+    """
     before: NDArray[np.int64]
-    """The one before each free. Shape (n,)."""
+    """The one before each free. Shape (n,).
+    """
     living: NDArray[np.int64]
-    """The size of what lies at each address, or -1."""
+    """The size of what lies at each address, or -1.
+    """
     held: NDArray[np.int64]
-    """Bytes in use of each kind, and `peak` the most that ever were."""
+    """Bytes in use of each kind, and `peak` the most that ever were.
+    """
     peak: NDArray[np.int64]
 
 
@@ -107,7 +112,7 @@ def reuse(calls: Calls, sizes: Sizes, kept: Kept, surplus: int, slack: int, part
             if kept.latest[size] < 0:
                 _mark(kept.waiting, size, 1)
             kept.latest[size] = row
-    # What waits in the end is kept, the last first, as long as there is room.
+    # Frees that still wait at the end are kept, the last one first, as long as there is room.
     left = np.full(len(partner), -1, np.int64)
     for size in range(len(kept.latest)):
         row = kept.latest[size]

@@ -42,7 +42,7 @@ class LateRun:
 
     @functools.cached_property
     def by_chance(self) -> NDArray[np.int64]:
-        """The latency from which on a wait of each site is late by chance, shape (sites,)."""
+        """From which latency on a wait of each site is late by chance, shape (sites,)."""
         limits = late_from(self._timeline.site, self._latency, self._usual_ns)
         if self._shares.any():  # it is no chance there
             limits[self._timeline.site[self._shares[self._work.process_of_thread[self._timeline.thread]]]] = NEVER_NS
@@ -55,7 +55,7 @@ class LateRun:
 
     @functools.cached_property
     def by_sharing(self) -> NDArray[np.int64]:
-        """The latency from which on a wait of each process is late because others run, shape (processes,)."""
+        """From which latency on a wait of each process is late because others run, shape (processes,)."""
         return np.where(self._shares, self.limit_ns, NEVER_NS)
 
     @functools.cached_property
@@ -66,8 +66,8 @@ class LateRun:
         return self._starved if self._shares.any() else Starved(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def handing_over_s(self, rows: NDArray[np.integer]) -> float:
-        """Return for how long threads that share processors hand them over in some rows: the part of these in all that
-        is late, of the time in which nothing of the program gets on.
+        """Return how long threads that share processors take to hand them over in some rows: of the time in which
+        nothing of the program gets on, the part that these rows have in all lateness.
         """
         if not self._shares.any():
             return 0.0

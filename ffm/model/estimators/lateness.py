@@ -32,7 +32,7 @@ LATE_TIMES = 4
 """A wait is late if its latency is this many times the usual one."""
 
 OFTEN_LATE = 10
-"""Of fewer late waits of a thread, it could be chance when others are late."""
+"""With fewer late waits of a thread, it could be chance when others are late."""
 
 BY_CHANCE = 0.5
 """Threads share processors if all of them are late at once for less than this share of the time expected by chance."""
@@ -101,9 +101,9 @@ def sharing_processors(
 
 
 def _take_turns(thread: NDArray[np.int32], begin: NDArray[np.int64], end: NDArray[np.int64]) -> bool:
-    """Return whether threads are late, from `begin` to `end`, at the same time less often than by chance.
+    """Return whether threads, late from `begin` to `end`, are late at the same time less often than by chance.
 
-    What is expected by chance counts from when each was late for the first time until one was for the last time.
+    Chance counts from when all had been late once, to when the first of them was late for the last time.
     """
     threads, number = np.unique(thread, return_inverse=True)
     if len(threads) < 2:
@@ -139,8 +139,8 @@ def starved(
     """Return how much longer than usual at its site each row took, up to its thread's next row, from `least_ns` on, if
     the thread had no processor meanwhile.
 
-    A thread can lose its processor anywhere. It did where the kernel counted at least half of all that it was late by,
-    in waits (`late`) and besides: otherwise it worked longer there, or waited for something else. `elsewhere` is for
+    A thread can lose its processor anywhere. It did if the kernel counted at least half of all that the thread was late
+    by, in waits (`late`) and elsewhere. Otherwise it worked longer, or waited for something else. `elsewhere` is for
     how long each row's thread waited for others after it. O(n) for few sites.
     """
     if work.delayed is None:
@@ -169,7 +169,7 @@ def _longer_than_usual(site: NDArray[np.int32], took: NDArray[np.int64]) -> NDAr
 
 
 def late_at_once(timeline: Timeline, work: DeviceWork, late: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for how many nanoseconds all threads of each process are late at once that live then, shape (processes,).
+    """Return for how many nanoseconds all living threads of each process are late at once, shape (processes,).
 
     Nothing of the program gets on meanwhile: threads fall asleep and wake. `late`, shape (n,), is by how much each row
     is late. A thread lives from its first row to its last one; while only one does, none counts.

@@ -18,7 +18,7 @@ Columns = NDArray[Any]
 def members_by_group(
     place: Columns, labelled: Columns, label: Columns, group_of: Columns, groups: int
 ) -> tuple[Columns, Columns]:
-    """Return the places by group, those of a group in their order, and where each group ends, shape (groups,).
+    """Return the places group by group, in their order within each, and where each group ends, shape (groups,).
 
     The group of a place is that of the label of its row, `labelled`; places without one are left out.
     """

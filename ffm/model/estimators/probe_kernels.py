@@ -45,7 +45,7 @@ def follows(traced: Traced, row: int) -> bool:
 def probe_before(traced: Traced, row: int) -> int:
     """Return how long the probes before a row took.
 
-    That is known on average: now and then it was less, at most the time between two calls.
+    It is known only on average; now and then it was less, but at most the time between the two calls.
     """
     if not follows(traced, row):
         return int(traced.probe[row])

@@ -111,13 +111,11 @@ class Replay:
     """Replays one run for any number of groups of problems.
 
     Args:
-        timeline: the operations, sorted by thread, then start.
-        work: what they do on the GPU.
-        inference: the GPU's times.
-        elsewhere: replays several fixes, which visit so many rows together, possibly in other processes; by default
-            one after the other. It is not part of what is pickled.
-        tell: is told how far replaying is; not pickled, either.
-        fences: whether all that follows a wait that disappears still comes after what it waited for, on the GPU.
+        timeline: the operations, sorted by thread, then start. work: what they do on the GPU. inference: the GPU's
+        times. elsewhere: replays several fixes, possibly in other processes; it is told how many rows they visit
+        together. By default they are replayed one after the other. It is not pickled. tell: is told how far replaying
+        has come; not pickled, either. fences: whether all that follows a wait that disappears still comes after what it
+        waited for, on the GPU.
     """
 
     def __init__(
@@ -197,7 +195,7 @@ class Replay:
         return alone
 
     def expect(self, replays: int) -> None:
-        """Say that about so many replays follow: compiling pays for many even if the table is small."""
+        """Announce how many replays follow: compiling pays for many even if the table is small."""
         self._expected = max(self._expected, replays)
 
     def selected(self, rows: NDArray[np.bool_]) -> Replayed:
@@ -241,7 +239,9 @@ class Replay:
         return LateRun(self._timeline, self._work, self.inference.likely.latency, self.inference.latency_ns)
 
     def _replays(self, fixes: list[Fix]) -> list[Replayed]:
-        """Replay fixes, but none that was replayed before: a site, a fold, a sequence may all be the same rows."""
+        """Replay fixes, except those that were replayed before: a site, a fold and a sequence may all be the same
+        rows.
+        """
         self.expect(len(fixes))
         keys = [(xxhash.xxh3_128_digest(fix.members.data), fix.needed) for fix in fixes]
         fresh = {key: fix for key, fix in zip(keys, fixes, strict=True) if key not in self._known}
@@ -471,7 +471,7 @@ class Replay:
 
 
 def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
-    """Return which threads a profiler tells to meet others, shape (threads,)."""
+    """Return which threads meet others, as a profiler recorded, shape (threads,)."""
     told = np.zeros(len(work.process_of_thread), np.bool_)
     if work.encounters is not None:
         told[timeline.thread[work.encounters.row]] = True

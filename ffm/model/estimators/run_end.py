@@ -84,9 +84,9 @@ class _Sets:
 
 
 def _told_ends(timeline: Timeline, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return when threads end for which a profiler recorded what they wait for: all but one with their last call.
+    """Return when threads end if a profiler recorded what they wait for: all but one with their last call.
 
-    What the gap after that contains is known of the thread alone with which the run, and its path, end.
+    What happens in the gap after that is known only for the thread with which the run, and its path, ends.
     """
     calls = np.zeros_like(ends)
     np.maximum.at(calls, timeline.thread, timeline.start + timeline.duration)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ffm.model.estimators.simulation.state import Fix, State
 
 STRETCHES = 64
-"""A run is divided into about as many."""
+"""A run is divided into about this many."""
 
 LEAST_ROWS = 1 << 16
 """A stretch has at least this many rows: beginning one takes some tens of microseconds."""
@@ -38,7 +38,7 @@ MOST_KEPT = 16
 
 
 class Shift(NamedTuple):
-    """By how many nanoseconds all that is after some time is sooner in one simulation than in another."""
+    """By how many nanoseconds everything after some time is sooner in one simulation than in another."""
 
     sooner: int
     after: int
@@ -52,12 +52,12 @@ class Moment:
     """When the next call begins if nothing delays it."""
     early: int
     times: NDArray[np.int64]
-    """Times in the simulated run; 0 for what has not been yet."""
+    """Times in the simulated run; 0 for what has not happened yet."""
     rest: NDArray[np.int64]
 
     @classmethod
     def of(cls, state: State, start: int) -> Moment:
-        """Return what a state is like, whose next call began at `start` in the run as measured."""
+        """Return the moment of a state whose next call began at `start` in the run as measured."""
         now = start - int(state.early[0])
         forgotten = state.removed.over <= now  # no later wait takes up what these had to wait for
         for column in state.removed:
@@ -68,8 +68,8 @@ class Moment:
         """Return how this differs from the other one if all that follows is the same, but earlier; None if it may not
         be so.
 
-        Nothing that was over more than `reach` nanoseconds ago delays anything. It may be as early in both if all that
-        is earlier by the same came later, so that comparing the two says the same in both.
+        Nothing that was over more than `reach` nanoseconds ago delays anything. It may also be equally early in both if
+        everything that is earlier by the same came later: comparing the two then gives the same in both.
         """
         sooner = self.early - other.early
         alike = self.times == other.times
@@ -148,7 +148,7 @@ class Course:
         return cls([rows], [], fix, [fix.members], [], None)
 
     def alike_from(self, stretch: int) -> int:
-        """Return the next stretch, from one on, in which the nearest fix changes other rows."""
+        """Return the first stretch, from this one on, in which the nearest fix changes other rows."""
         if self.nearest is None:
             return stretch
         while stretch < len(self.ends) and self.digests[stretch] == self.nearest.digests[stretch]:

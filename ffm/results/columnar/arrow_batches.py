@@ -30,7 +30,7 @@ _PADDING = 64
 
 _LENGTH_BYTES = 8
 _NOT_COMPRESSED = -1
-"""Declared as the length of a buffer that lies in a compressed batch as it is."""
+"""The declared length of a buffer that lies uncompressed in a compressed batch."""
 
 _MESSAGE_HEADER = 2
 _BATCH_LENGTH, _BATCH_BUFFERS, _BATCH_COMPRESSION = 0, 2, 3

@@ -40,7 +40,7 @@ def _table(timelines: tuple[str, ...]) -> Table:
 
 
 class _Totals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not said of single rows; the counts are those of each timeline."""
+    """What is not stored by row; the counts are those of each timeline."""
 
     explained: list[int]
     waited: list[int]

@@ -25,7 +25,7 @@ from ffm.whole_file import whole_file
 def write_table(columns: Columns, path: Path) -> None:
     """Write columns as an Arrow file, completely or not at all.
 
-    All rows are one batch: a reader maps the columns of one, and would have to copy those of several together.
+    All rows are one batch: a reader maps the columns of a single batch, but would have to copy those of several.
 
     Raises:
         OSError: The file cannot be written.
@@ -39,8 +39,8 @@ def write_table(columns: Columns, path: Path) -> None:
 def whole_arrow_file(path: Path) -> Iterator[Any]:
     """Open a file for Arrow to write to, completely or not at all (`ffm.whole_file`).
 
-    Given a Python file, Arrow would copy every column first. So it opens the file again by its descriptor; by its name
-    it would follow whatever is there by then.
+    Given a Python file, Arrow would copy every column first. So it opens the file again by its descriptor; by name it
+    would open whatever is there by then.
     """
     with whole_file(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}", "wb") as sink:
         yield sink

@@ -70,16 +70,20 @@ _WORK_COLUMNS = {
 """Columns of `DeviceWork`, in files of measured runs."""
 
 _ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1}
-"""Those that `DeviceWork` may lack, and what stands for them then: only events, recordings, or some profilers tell."""
+"""Those that `DeviceWork` may lack, because only events, recordings or some profilers show them, and what stands for
+them then.
+"""
 
 _USUAL = {"first_use": 0, "occurrences": 1}
-"""Those that may be empty, and what stands for all rows then."""
+"""Those that may be empty, and what stands for all rows then.
+"""
 
 TIMELINE = Table(_COLUMNS, _RULES)
 TIMELINE_WITH_WORK = Table(_COLUMNS | _WORK_COLUMNS, _RULES)
 
 _WORK_TABLES = ("process_of_thread", "legacy", "stream_process")
-"""Its small tables, which are stored in the file's metadata."""
+"""Its small tables, which are stored in the file's metadata.
+"""
 
 
 def save_timeline(
@@ -308,7 +312,7 @@ def _counts(columns: Columns, described: _Work | None, counts: Mapping[str, int]
 
 def _ends_before(timeline: Timeline, part: slice) -> NDArray[np.int64]:
     """Return, for some rows, when the gap after the row before ends: the file tells how much later they start. That is
-    0 but where a thread begins, or calls overlap.
+    0 except where a thread begins, or calls overlap.
     """
     before = slice(max(part.start - 1, 0), min(part.stop, len(timeline)) - 1)
     ends = timeline.start[before] + timeline.duration[before] + timeline.gap[before]

@@ -67,7 +67,7 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     if not is_whole(data, seal):
         raise edited(kind, path)
     signed = is_signed(data, seal, own_secret())
-    del data  # before its content is there once more
+    del data  # before a second copy of its content is made
     try:
         stacks = taken_stacks(content)
         document = msgspec.structs.replace(msgspec.convert(content, kind), stacks=stacks)

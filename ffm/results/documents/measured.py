@@ -79,7 +79,7 @@ class ThreadLife(Record, frozen=True, kw_only=True):
 
 
 class ProcessorTimes(Record, frozen=True, kw_only=True):
-    """How long threads waited for a processor in nanoseconds, as the kernel counted: columns of equal length. Numbers
+    """For how many nanoseconds threads waited for a processor, as the kernel counted: columns of equal length. Numbers
     as in `ThreadLife`.
     """
 
@@ -87,7 +87,7 @@ class ProcessorTimes(Record, frozen=True, kw_only=True):
     thread: list[Number] = msgspec.field(default_factory=list)
     delayed: list[Count] = msgspec.field(default_factory=list)
     own: list[Annotated[float, msgspec.Meta(ge=0, le=1)]] = msgspec.field(default_factory=list)
-    """The share of the processors' time that all threads of the process had, from its recording's begin on."""
+    """The share of the processors' time that all threads of the process had, from the start of its recording on."""
 
     def references(self) -> Iterator[Reference]:
         """Yield nothing: numbers of threads without operations are passed over.

@@ -11,7 +11,7 @@ from ffm.plain_text import plain
 from ffm.results.documents.document import DocumentType
 
 _ESCAPED = re.compile(rb"\\[bfnrtu]")
-"""What JSON writes for control characters; letters are written as they are."""
+"""How JSON writes control characters; letters are written as they are."""
 
 
 def plain_document(document: DocumentType) -> DocumentType:

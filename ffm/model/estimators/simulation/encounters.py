@@ -15,8 +15,9 @@ from ffm.model.visits import row_at, thread_of
 
 @inner
 def follow(state: State, trace: Trace, met: OrderedEncounters, entry: int, place: int, begun: int) -> int:
-    """Return when the row at a place begins, whose first entry is this one if it has any: of what it follows, at the
-    same distance, but not before its thread's row before is over. Otherwise at `begun`.
+    """Return when the row at a place begins; its first entry, if it has any, is this one. It keeps its distance to what
+    it follows, but does not begin before the thread's previous row is over. If it follows nothing, it begins at
+    `begun`.
     """
     row = row_at(trace.order, place)
     while entry < len(met.place) and met.place[entry] == place:
@@ -56,7 +57,7 @@ def come(
 
 @inner
 def go_on_together(state: State, trace: Trace, met: OrderedEncounters, wait: Columns, thread: int) -> None:
-    """Let a thread go on whose last row waits for others: they have come.
+    """Let a thread go on whose last row waits for others, now that they have come.
 
     The row's own wait is written to `wait` unless that is empty.
     """

@@ -178,7 +178,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
 
 @inner
 def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: int) -> bool:
-    """Return whether the process runs as measured from a place on, after this row, but for being early."""
+    """Return whether the process, after this row, runs as measured from a place on, only earlier."""
     thread = thread_of(trace, row)
     process, early = process_of(trace, row), state.early[thread]
     if state.moved_until[thread] >= 0 or place >= len(trace.start):

@@ -16,8 +16,8 @@ from ffm.model.visits import process_of
 Columns = NDArray[Any]
 
 EVERYTHING = -1
-"""What a wait for all streams of a process waits for; `DEVICE` less a device's number, for all streams of that. Other
-waits have a stream's number: that of an event is the one that it was recorded on.
+"""The scope of a wait for all streams of a process. `DEVICE` minus a device's number is that of a wait for all streams
+of the device. Other waits have a stream's number; a wait for an event has that of the stream on which it was recorded.
 """
 DEVICE = -2
 
@@ -65,7 +65,7 @@ class Gpu(NamedTuple):
     usual: int
     """The usual latency."""
     pause: int
-    """Between a stream's work and the next if that is queued."""
+    """The pause between a stream's work and the next, if that is queued."""
     late: Columns
     """For each process, the latency from which on a thread woke late because others used its processor."""
     starved: Columns
@@ -114,10 +114,10 @@ class Manner(NamedTuple):
     set_bytes_a_nanosecond: int
     """How fast the CPU sets memory that a fix makes it set."""
     waking: int
-    """How much of a wait's latency at most is the waking of its thread; during the rest, the GPU was not done yet."""
+    """At most how much of a wait's latency is the waking of its thread; during the rest, the GPU was not done yet."""
     recurs: bool
-    """A thread that comes to the next wait while a removed one would still last then waits for as long as the latency
-    of that was, as if all of it were falling asleep and waking.
+    """A thread that comes to its next wait while a removed one would still last then waits for as long as the removed
+    one's latency, as if all of that were falling asleep and waking.
     """
 
 
@@ -144,7 +144,7 @@ class Waiting(NamedTuple):
     """The first entry of that row; -1 if it does not."""
     begun: Columns
     own: Columns
-    """How long its call takes but for the wait."""
+    """How long its call takes without the wait."""
     alone: Columns
     """When it would be over if nobody had to come."""
 
@@ -210,7 +210,7 @@ class Change(NamedTuple):
     """What the fix changes of a call."""
 
     own: int
-    """How long the call then takes but for its wait."""
+    """How long the call then takes without its wait."""
     no_wait: bool
     no_work: bool
     later: bool
@@ -218,9 +218,9 @@ class Change(NamedTuple):
 
 
 def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -> State:
-    """Return the state before the first call of a run with so many waits for locks, and encounters of threads.
+    """Return the state before the first call of a run with this many waits for locks and encounters of threads.
 
-    `as_measured` is whether all before the first changed row is skipped.
+    `as_measured`: everything before the first changed row is skipped.
     """
     threads, streams, processes = len(trace.process_of_thread), len(trace.stream_process), len(trace.legacy)
     return State(

@@ -39,15 +39,15 @@ def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
 
 @inner
 def work_until(state: State, trace: Trace, row: int, end: int) -> None:
-    """Let the work of a row's stream be over at `end`: its own, with all of its process, and with all that the legacy
-    stream orders.
+    """Note that the work of a row's stream is over at `end`: for the stream itself, for all of its process, and for all
+    that the legacy stream orders.
     """
     stream_until(state, trace, process_of(trace, row), trace.stream[row], end)
 
 
 @inner
 def stream_until(state: State, trace: Trace, process: int, lane: int, end: int) -> None:
-    """Let the work of a stream of a process be over at `end`, as `work_until` does."""
+    """Note that the work of a stream of a process is over at `end`, as `work_until` does."""
     state.over[lane] = end
     state.latest[process] = max(state.latest[process], end)
     gpu = trace.gpu_of_stream[lane]

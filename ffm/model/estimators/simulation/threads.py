@@ -10,7 +10,7 @@ from ffm.model.thread_relations_kernels import Family, Locks
 from ffm.model.visits import process_of, row_at, thread_of
 
 NEVER = -(1 << 62)
-"""Nanoseconds by which something is earlier that is never over."""
+"""By how many nanoseconds something that is never over is earlier."""
 
 
 @inner
@@ -39,12 +39,12 @@ def meet_threads(state: State, trace: Trace, family: Family, strict: bool, place
 
 @inner
 def run_in_turn(state: State, trace: Trace, row: int) -> None:
-    """Let a thread whose last wait woke it late go on as early as the thread does that ran meanwhile: it had their
-    processor until then, and what it does sooner it also ends sooner. The thread is at most as early as if it had woken
-    as usual.
+    """Let a thread that its last wait woke late go on as early as the thread that ran meanwhile. That one had their
+    processor until then, and if it is sooner, it also gives it up sooner.
 
-    Of a wait that was removed, what it woke late is left to the next one that covers it: that then shrinks. Until then,
-    the thread is earlier than it will be, and others do not go on for that.
+    The thread is at most as early as if it had woken as usual. The lateness of a removed wait is left to the next wait
+    that covers it, which then shrinks. Until then, the thread is earlier than it will be, and others do not go on
+    because of that.
     """
     thread = thread_of(trace, row)
     late, other = int(state.late.by[thread]), int(state.last[process_of(trace, row)])
@@ -79,8 +79,8 @@ def take_up_processor(state: State, trace: Trace, times: Gpu, row: int) -> None:
 
 @inner
 def starve(state: State, trace: Trace, times: Gpu, row: int) -> None:
-    """Remember for how long a thread had no processor after a row's call, for `take_up_processor`. Of a wait that was
-    removed, only what it woke late counts.
+    """Remember for how long a thread had no processor after a row's call, for `take_up_processor`. If the call's wait
+    was removed, only how late it woke the thread counts.
     """
     if len(times.starved_after) == 0 or times.starved_after[row] == 0:
         return
@@ -91,7 +91,7 @@ def starve(state: State, trace: Trace, times: Gpu, row: int) -> None:
 
 @inner
 def go_on(state: State, trace: Trace, locks: Locks, place: int, wait: int, less: int) -> int:
-    """Let a thread go on no earlier than the others allow for which it waited before a row, at a place.
+    """Let a thread go on, before a row at a place, no earlier than the threads allow that it waited for there.
 
     Its CPU work before the row takes `less` nanoseconds less. Returns the next of the waits, after `wait`.
     """
@@ -129,9 +129,9 @@ def let_go_on(state: State, trace: Trace, locks: Locks, less: Columns, place: in
 
 @inner
 def joined_gain(state: State, family: Family, strict: bool, place: int, child: int) -> int:
-    """Return by how much the threads joined at a place, `child` and those after it, end earlier; less than 0 if later.
+    """Return by how much the threads joined at a place, `child` and those after it, end earlier; negative if later.
 
-    Those that run the same code are over when the last of them is.
+    Threads that run the same code are over when the last of them is.
     """
     early, ended = state.early, state.ended
     least = int(early[family.children[child]])

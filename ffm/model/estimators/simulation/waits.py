@@ -63,8 +63,8 @@ def late_by_chance(trace: Trace, times: Gpu, row: int) -> int:
 
 @inner
 def disappearing(trace: Trace, times: Gpu, row: int, latency: int) -> int:
-    """Return how much of a removed wait's latency disappears with it, whatever waits next: what it woke late, in the
-    timeline in which all of that is saved. Where threads share processors, the others ran then, and still do.
+    """Return how much of a removed wait's latency disappears with it, whatever waits next: how late it woke its thread,
+    in the timeline in which all lateness is saved. If threads share processors, the others ran meanwhile, and still do.
     """
     shares = times.late[process_of(trace, row)] < NEVER_OVER
     if len(times.shown) == 0 or shares or times.shown[row] < times.late_limit:
@@ -87,7 +87,7 @@ def note_lateness(state: State, trace: Trace, times: Gpu, change: Change, row: i
 
 @inner
 def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late: int) -> None:
-    """Let the work of a scope that is not over be over later: what delayed the thread passes for the GPU, too."""
+    """Delay the work of a scope that is not over: what delayed the thread counts for the GPU, too."""
     process = process_of(trace, row)
     for stream in range(len(trace.stream_process)):
         covered = trace.stream_process[stream] == process and is_covered(stream, scope, trace, row)
@@ -97,12 +97,12 @@ def stand_still(state: State, trace: Trace, row: int, now: int, scope: int, late
 
 @inner
 def latest_end(trace: Trace, row: int, arrived: int) -> int:
-    """Return until when a wait lasts at most if several threads call the driver: as in the run as measured, or later by
-    as much as its thread is that comes to it at `arrived`. All that it waits for came no later there.
+    """Return until when a wait lasts at most if several threads call the driver: until it ended in the run as measured,
+    or as much later as its thread comes to it at `arrived`. All that it waits for came no later there.
 
-    Calls of threads overlap, and are simulated one after the other: without this, threads would be late by what others
-    do meanwhile, and then delay these. A single thread is not late, and `ffm.model.estimators.stretches` compares parts
-    of its runs however early they are.
+    Calls of threads overlap, but are simulated one after the other. Without this limit, threads would be late because
+    of what others do meanwhile, and then delay those. A single thread is not late, and `ffm.model.estimators.stretches`
+    compares parts of its runs however early they are.
     """
     if len(trace.process_of_thread) == 1:
         return NEVER_OVER
@@ -126,7 +126,8 @@ def remove_wait(
     if done > now and removed.over[thread] <= now:  # no earlier one would still last
         removed.latency[thread] = 0
     if done > now and done >= removed.over[thread]:
-        # One that waited for nothing more after an earlier one does not tell how long waking takes; that one does.
+        # A wait with nothing left to wait for after an earlier one does not show how long waking takes; the earlier one
+        # does.
         if latency < 0 and not manner.recurs and removed.over[thread] > now:
             waking = max(waking, removed.waking[thread])
         removed.target[thread] = target
@@ -145,7 +146,7 @@ def remove_wait(
 def wait_again(
     state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int, target: int, scope: int, latency: int
 ) -> int:
-    """Let a thread wait as in the run measured, but for when the GPU is done; return when it continues."""
+    """Let a thread wait as in the measured run, except for when the GPU is done; return when it continues."""
     arrived, thread = now, thread_of(trace, row)
     # Its own work was done quickly; the time until the CPU continues stays the same.
     if latency < 0 and trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
@@ -158,7 +159,7 @@ def wait_again(
     if until > arrived and was_late(state, trace, times, row):
         until += int(state.late.by[thread])
     now = max(now, until)
-    # A wait that began before another thread's was over has itself shown when the work was done.
+    # A wait that began before another thread's was over has shown by itself when the work was done.
     if is_lone(trace):
         return now
     other = state.removed_last[process_of(trace, row)]
@@ -170,7 +171,7 @@ def wait_again(
 @inner
 def was_late(state: State, trace: Trace, times: Gpu, row: int) -> bool:
     """Return whether the last removed wait of a row's thread was late because others used its processor. They still
-    need that time: where the row's wait takes it up, what that was late by itself comes on top.
+    need that time: if the row's wait takes it over, its own lateness comes on top.
     """
     removed, thread = state.removed, thread_of(trace, row)
     return bool(removed.over[thread] - removed.target[thread] >= times.late[process_of(trace, row)] - times.usual)
@@ -180,8 +181,8 @@ def was_late(state: State, trace: Trace, times: Gpu, row: int) -> bool:
 def take_up(
     state: State, trace: Trace, manner: Manner, row: int, thread: int, arrived: int, target: int, scope: int
 ) -> int:
-    """Return until when a wait lasts at least that covers what the last removed wait of a thread had to wait for: it
-    wakes as late as that. `arrived` if it does not.
+    """Return until when a wait lasts at least because it covers what the last removed wait of its thread had to wait
+    for: it wakes the thread as late as that one did. `arrived` if it does not cover that.
     """
     removed = state.removed
     same = is_covered(removed.scope[thread], scope, trace, row)
@@ -203,7 +204,9 @@ def is_covered(earlier: int, scope: int, trace: Trace, row: int) -> bool:
 
 @inner
 def last_of(state: State, trace: Trace, row: int, target: int, scope: int) -> int:
-    """Return the stream whose work a wait of a scope waited for until `target`: of several, one that was over then."""
+    """Return the stream whose work a wait of a scope waited for until `target`; if there are several, one whose work
+    was over then.
+    """
     if scope >= 0 and not is_legacy(trace, row):
         return scope
     process = process_of(trace, row)
