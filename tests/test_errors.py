@@ -65,7 +65,7 @@ def test_the_message_comes_before_the_help_of_its_class() -> None:
 
 
 def advises(text: str) -> bool:
-    """Return whether a message says what to do. One without a text of its own hands on that of a function or cause."""
+    """Return whether a message says what to do. One without a text of its own passes on that of a function or cause."""
     return not text or ADVICE.search(text) is not None or any(known in text for known in WITHOUT_ADVICE)
 
 

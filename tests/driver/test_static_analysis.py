@@ -28,7 +28,7 @@ BUILDS: dict[str, tuple[str, ...]] = {
 
 @pytest.fixture(scope="module", params=BUILDS.values(), ids=BUILDS.keys())
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """One build for all tests, which leave it as it is."""
+    """One build for all tests; none of them changes it."""
     options: tuple[str, ...] = request.param
     return build(tmp_path_factory.mktemp("stub"), *options)
 

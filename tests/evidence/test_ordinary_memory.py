@@ -155,8 +155,8 @@ def test_a_member_that_machine_code_does_not_use_as_an_address(
     kind: str,
     compression: str | None,
 ) -> None:
-    """As code that is compiled while a program runs, or of a library without PTX: nothing in the program's file tells
-    of it.
+    """As code that is compiled while a program runs, or of a library without PTX: nothing in the program's file
+    describes it.
     """
     code = tmp_path / "code.vgpu"
     code.write_text("device.code = pass\n")

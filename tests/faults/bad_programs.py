@@ -1,8 +1,8 @@
-"""Bad programs, by kind, and what must hold of each under the stages.
+"""Bad programs, by kind, and what must hold for each under the stages.
 
-A program is measured as it is without ffm: with the same end and the same output, within the time, and with all of its
-waits; or one sentence says what cannot be measured. Nothing of it is left behind. `python -m tests.faults.bad_programs`
-tries all, or those that are named, and prints counts.
+Either a program is measured, with the same end and the same output as without ffm, within the time, and with all of its
+waits, or one sentence says what cannot be measured. Nothing is left behind. `python -m tests.faults.bad_programs` tries
+all, or those that are named, and prints counts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Bad:
     unwatched: str = ""
     """Part of the sentence of stage 3, if its memory cannot be watched."""
     limits: dict[str, str] = field(default_factory=dict)
-    """By stage, part of what does not hold there and docs/limits.md says; it is told if it is seen no more."""
+    """By stage, part of the difference that docs/limits.md admits there. If it no longer appears, that is an error."""
     environment: dict[str, str] = field(default_factory=dict)
     stages: tuple[str, ...] = STAGES
     more: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
 class Campaign:
-    """Rounds of faults on one ground. What did not hold is counted, and told in `stories`."""
+    """Rounds of faults on one ground. Broken promises are counted, and described in `stories`."""
 
     def __init__(self, ground: Ground, seed: int = SEED) -> None:
         self.ground = ground
@@ -176,7 +176,7 @@ def _send(process: int, number: signal.Signals) -> bool:
 
 
 def _before_python(number: signal.Signals) -> set[int]:
-    """How a process ends that is told to before its handlers are in place."""
+    """How a process ends if the signal comes before its handlers are in place."""
     return {-number}
 
 

@@ -1,4 +1,4 @@
-"""Processes that are killed before their recordings begin: they are counted and told, and the others are kept."""
+"""Processes that are killed before their recordings begin: they are counted and reported, and the others are kept."""
 
 from __future__ import annotations
 

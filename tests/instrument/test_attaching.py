@@ -34,7 +34,7 @@ def test_every_error_of_frida_names_the_process(kind: type[Exception]) -> None:
 
 
 class Script:
-    """Tells of its load, or finds the connection closed, as often as its device is told to."""
+    """Reports that it is loaded, or first finds the connection closed, as often as its device says."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -52,7 +52,7 @@ class Script:
 
 
 class Device:
-    """Answers with a closed connection, as often as it is told to."""
+    """Answers with a closed connection the given number of times."""
 
     def __init__(self, closed: int, closed_at_load: int = 0) -> None:
         self.closed, self.closed_at_load = closed, closed_at_load

@@ -196,7 +196,7 @@ def test_what_is_hooked_is_known_even_if_the_program_ends_at_once(
     add = held_times.HeldTimes.add
 
     def late(times: held_times.HeldTimes, process: int, began: float) -> None:
-        """Keep the thread that is told from its next message, as a busy machine does."""
+        """Delay the thread before it takes its next message, as a busy machine does."""
         time.sleep(0.5)
         add(times, process, began)
 

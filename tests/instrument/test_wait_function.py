@@ -208,7 +208,7 @@ def test_found_in_the_virtual_driver() -> None:
 
 
 def test_found_where_kernels_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the virtual GPU does when told to: the kernel of the search is accepted, and over at once."""
+    """The virtual GPU can be set to do this: the kernel of the search is accepted, and over at once."""
     configuration = tmp_path / "vgpu"
     configuration.write_text("device.code = pass\n")
     monkeypatch.setenv("VGPU_CONFIGURATION", str(configuration))

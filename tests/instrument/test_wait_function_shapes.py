@@ -1,4 +1,4 @@
-"""The wait functions of a whole driver in many shapes: each is found, or the tool says so and times public calls."""
+"""Whole drivers whose wait functions have many shapes: each is found, or the tool says so and times public calls."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Small programs of threads that hand results to each other in ways that ffm sees or does not see, and what must hold.
 
-A flag is told by one or more threads, and whoever awaits it goes on once it was told: it comes after one of these, and
-which one is chance. So an execution is a choice of one telling for each awaiting, and a program is right if, whatever
-is chosen, every read comes after a wait that comes after the copy that it reads. So does every launch: it reads on the
-GPU, in a stream that nothing but waits orders after those of the copies.
+A flag is set by one or more threads ("tell"), and a thread that awaits it goes on once it is set: it comes after one of
+the setters, and which one is chance. So an execution chooses one "tell" for each "await", and a program is right if,
+whatever is chosen, every read comes after a wait that comes after the copy that it reads. So does every launch: it
+reads on the GPU, in a stream that nothing but waits orders after those of the copies.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def uses_of_run(program: Program, run: list[Place]) -> Uses:
 
 
 def handovers_of_run(program: Program, run: list[Place], seen: Collection[int]) -> Handovers:
-    """Return what threads learn by the flags that are seen, if a single step tells them."""
+    """Return what threads learn from those seen flags that a single step sets."""
     threads = len(program)
     known = np.full((threads, threads), NEVER, np.int64)
     told: dict[int, list[NDArray[np.int64]]] = {}

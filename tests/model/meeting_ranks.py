@@ -74,7 +74,7 @@ def live(ranks: Sequence[Sequence[Did]]) -> Lived:
 
 
 def measured(ranks: Sequence[Sequence[Did]]) -> tuple[Timeline, DeviceWork]:
-    """Return the run of ranks, each of one thread, as a profiler that tells of encounters would."""
+    """Return the run of ranks, each of one thread, as a profiler that records encounters would."""
     lived = live(ranks)
     rows = [(number, place) for number, rank in enumerate(ranks) for place in range(len(rank))]
     row_of = {one: row for row, one in enumerate(rows)}

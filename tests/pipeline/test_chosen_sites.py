@@ -1,4 +1,4 @@
-"""`ffm run --sites` on a program: some waits are measured, and nothing is said of the others."""
+"""`ffm run --sites` on a program: some waits are measured, and nothing is said about the others."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def program(build_program: Callable[[Path], Path]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The files by which the program tells how far it is, and is told to end."""
+    """The files that say how far the program is, and that tell it to end."""
 
     progress: Path
     end: Path

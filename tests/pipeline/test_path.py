@@ -35,7 +35,7 @@ def path_of(
 
 
 def probes_s(folder: Path) -> float:
-    """Return the seconds that the program's times are shorter by, because the probes took them: samples interrupt work
+    """Return by how many seconds the program's times are shorter because the probes took them: samples interrupt work
     that lasts until a clock says so.
     """
     [path] = folder.rglob("analysis.json")

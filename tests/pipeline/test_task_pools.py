@@ -27,8 +27,8 @@ LINES = {
 def test_every_task_has_a_verdict_whichever_thread_does_it(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, watch: str
 ) -> None:
-    """Those that it measured, as often as it measured them; which tasks look at what they downloaded is not known.
-    A wait that no task needs is corrected.
+    """The verdicts, and how often each was given, are those that stage 3 measured; which tasks look at what they
+    downloaded is not known. A wait that no task needs is corrected.
     """
     run_stages(ffm, [build_program(PROGRAM)], tmp_path / "results", {"watch": watch})
     analysis = orjson.loads((tmp_path / "results" / "analysis.json").read_bytes())

@@ -26,9 +26,9 @@ LIMIT_S = 300
 def test_many_threads_are_traced_at_once(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, rounds: int, threads: int
 ) -> None:
-    """libunwind maps memory under a lock of its own, which the hook of `mmap` must not want.
+    """libunwind maps memory under a lock of its own, which the hook of `mmap` must not take.
 
-    Stalker crashes if a thread's translation finds no room near by. Translating for each takes half a second.
+    Stalker crashes if a thread's translation finds no room nearby. Translating for each thread takes half a second.
     """
     command = [build_program(PROGRAM), str(rounds), str(threads)]
     for stage in (["baseline"], ["tracing"], ["memory", "--watch", "trace"]):

@@ -199,7 +199,7 @@ def sample_analysis() -> Analysis:
 
 def imported_analysis(high_s: float = 9.0) -> Analysis:
     """The same as a profiler's trace, which proves nothing: doing without the waits of site 1 saves at most `high_s`,
-    and nothing is said of those of site 4.
+    and nothing is said about those of site 4.
     """
     analysis = sample_analysis()
     sites = [

@@ -1,4 +1,4 @@
-"""What is said about downloads that the program uses partially, or for which that is unknown."""
+"""What is said about downloads that the program uses in part, and about those whose use is unknown."""
 
 from __future__ import annotations
 

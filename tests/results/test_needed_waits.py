@@ -99,7 +99,7 @@ def test_a_wait_for_what_an_upload_reads_is_no_fetch(uploaded: bool, reason: Rea
 
 @pytest.mark.parametrize(("line", "saved_s"), [(7, 0.02), (8, 0.0)])
 def test_a_fetch_is_done_without_its_whole_line_of_the_program(tmp_path: Path, line: int, saved_s: float) -> None:
-    """In `float(array[0])`, the copy of CuPy waits (site 1), and so does what follows it (2), for nothing any more."""
+    """In `float(array[0])`, the copy of CuPy waits (site 1); what follows it (2) then waits for nothing."""
     findings = two_streams()
     findings.timeline.problem[:] = 0
     findings.timeline.site[:] = [0, 1, 2, 1, 2]

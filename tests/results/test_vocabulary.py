@@ -81,7 +81,7 @@ def test_every_reason_against_a_correction_has_its_words() -> None:
 
 
 def test_corrections_hold_no_sentences() -> None:
-    """Their room decides; what it raises as an error, and tells while it runs, is all that it says itself."""
+    """`ffm.remedy` decides; the only sentences of its own are those of its errors and of its progress."""
     for path in (Path(ffm.__file__).parent / "remedy").glob("*.py"):
         tree = ast.parse(path.read_text())
         said = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]

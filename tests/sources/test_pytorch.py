@@ -185,7 +185,7 @@ def test_the_gpu_fetches_a_large_upload_from_pageable_memory_while_its_call_last
 
 
 def test_the_files_of_two_ranks_are_kept_apart(tmp_path: Path) -> None:
-    """Each container numbers its processes anew, and its trace tells its own base of time."""
+    """Each container numbers its processes anew, and its trace has its own base of time."""
     for rank, base in enumerate((1_000_000, 1_500_000)):
         trace = Trace(about={"baseTimeNanoseconds": base, "distributedInfo": {"rank": rank}})
         trace.kernel("step", 6, 16 + 10 * rank, trace.call("cudaLaunchKernel", 0, 5))

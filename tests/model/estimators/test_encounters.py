@@ -166,7 +166,7 @@ def test_the_root_of_a_broadcast_does_not_wait_for_those_that_came_after_it_left
 
 
 def test_a_call_that_is_gone_lets_nobody_wait() -> None:
-    """Without the barrier, the last rank ends as before, and so does the run; without its work, too, all are early."""
+    """Without the barrier, the last rank and the run end as before; without its work as well, all end early."""
     timeline, work = measured(THREE)
     replay = Replay(timeline, work, given_gpu_times(timeline, work, np.zeros(len(timeline), np.int64)))
     gone = np.array([0, 1, 0] * 3, bool)

@@ -69,7 +69,7 @@ def test_what_delays_a_thread_by_chance_is_not_saved(gap_us: int) -> None:
 
 
 def test_what_delays_a_thread_may_be_saved_whatever_waits_next() -> None:
-    """A download soon after the wait would show if the GPU had been late. Nothing tells that it was."""
+    """A download soon after the wait would show whether the GPU had been late. Nothing shows that it was."""
     download = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, own=5 * MICROSECOND, gpu=2 * MICROSECOND)
     found = []
     for late in ([], [10, 40]):

@@ -241,7 +241,7 @@ def test_a_known_latency_is_not_the_work_s() -> None:
 
 
 def test_a_wait_that_nothing_compares_with_may_have_ended_late() -> None:
-    """Two launches, each of its own site: a wait for one of them tells nothing of the other's latency."""
+    """Two launches, each at its own site: a wait for one of them says nothing about the other's latency."""
     timeline, work, _ = traced([launch(1000), wait(gap=20), launch(1000), wait()])
     found = infer_gpu_times(timeline, work, 40_000)
     assert found.likely.gpu[::2].tolist() == [980_000] * 2

@@ -96,7 +96,7 @@ def test_a_thread_that_waited_for_its_own_work_relies_on_no_other() -> None:
 
 
 def test_a_wait_may_cover_the_work_of_another_thread_only_by_chance() -> None:
-    """Thread 1 waits twice, reads, and is told of the work in between: its first wait may come too early."""
+    """Thread 1 waits twice, reads, and learns of the work in between: its first wait may come too early."""
     rows: list[Row] = [("work", FIRST, 0), ("stream", FIRST, 1), ("stream", FIRST, 1), ("stream", FIRST, 1)]
     access = used((0, 60, Role.RESULT), thread=1)
     last_alone = [Reason.LATER_COVERS, Reason.LATER_COVERS, Reason.RESULT_USED]

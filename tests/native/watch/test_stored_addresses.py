@@ -33,7 +33,7 @@ class Sought:
     spent: int = 0
 
     def launch(self, later: int, cost: int, place: int, size: int, managed: bool) -> tuple[int, int]:
-        """Return what is said of a block, and how many of its bytes were looked at."""
+        """Return the answer for a block, and how many of its bytes were looked at."""
         looked, took = ctypes.c_uint64(), ctypes.c_uint64()
         stored = self.library.launch(
             ctypes.c_uint64(later), ctypes.c_uint64(cost), place, ctypes.c_uint64(size), int(managed),

@@ -260,7 +260,7 @@ def test_a_lane_publishes_what_the_others_stored_before_a_fence() -> None:
 
 
 def test_every_vote_match_and_reduction() -> None:
-    """All lanes, each form once, and every lane sums up what it is told."""
+    """All lanes, each form once; every lane sums up the answers."""
     reductions = ("add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32")
     code = "".join(
         f"redux.sync.{how} %r2, %r1, -1; st.global.u32 [%w0+{128 * n}], %r2;" for n, how in enumerate(reductions)
