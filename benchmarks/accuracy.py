@@ -66,8 +66,8 @@ RANKS = {"amg": 2}
 """Samples that run under an MPI launcher, if there is one, with this many processes."""
 
 REST = 0.2
-"""After a run, nothing runs for so many times as long: Linux stops processes at real-time priority for the last 50 ms
-of each second that they use up (`kernel.sched_rt_runtime_us`), and so makes one run in a few longer by that.
+"""After a run comes a rest of this many times its length: Linux stops processes at real-time priority for the last 50
+ms of each second that they use up (`kernel.sched_rt_runtime_us`), which makes one run in a few that much longer.
 """
 
 CORES_A_RANK = 4
@@ -120,7 +120,7 @@ def run_stage(stage: str, request: Request) -> None:
 
 
 def is_measured(number: int, rounds: int, measurements: int) -> bool:
-    """Whether stage 2 runs after round `number` of `rounds`: after the first, and in all so often as is asked for."""
+    """Whether stage 2 runs after round `number` of `rounds`: after the first one, and `measurements` times in all."""
     return number * measurements // rounds != (number - 1) * measurements // rounds
 
 

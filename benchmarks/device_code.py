@@ -246,7 +246,7 @@ class Gpu:
 
 
 def seconds(work: Callable[..., object], *arguments: object) -> float:
-    """Return how much of the processor the work takes, in all threads: what else runs on the machine hardly counts."""
+    """Return the processor time of the work, in all threads: what else runs on the machine hardly counts."""
     begun = time.process_time()
     work(*arguments)
     return time.process_time() - begun

@@ -40,14 +40,14 @@ KERNEL_US = 400
 
 
 def measure(program: Path, kind: str, devices: int, rounds: int, folder: Path) -> dict[str, Any]:
-    """Measure a kind of problem on so many devices; return the row of the result."""
+    """Measure a kind of problem on a number of devices; return the row of the result."""
     command = [str(program), kind, str(devices), str(TURNS[kind] // devices)]
     gpu = f"devices = {devices}\nkernel.step = {KERNEL_US}\n"
     return measure_pair(f"{kind} on {devices}", command, gpu, rounds, folder / f"{kind}{devices}")
 
 
 def measure_pair(name: str, command: list[str], gpu: str, rounds: int, folder: Path) -> dict[str, Any]:
-    """Measure a program, and what it saves to add `fixed` to its arguments; return the row of the result.
+    """Measure a program, and what adding `fixed` to its arguments saves; return the row of the result.
 
     `gpu` is the configuration of the virtual GPU.
     """

@@ -81,7 +81,7 @@ Times = dict[str, dict[str, list[float]]]
 
 
 def calls_in(kind: str) -> int:
-    """Return how many driver calls one execution of a kind makes; 1 for what is none.
+    """Return how many driver calls one execution of a kind makes; 1 for a kind that makes none.
 
     >>> calls_in("alloc_free_async"), calls_in("event_create_destroy"), calls_in("launch"), calls_in("malloc_free")
     (2, 2, 1, 1)
@@ -172,14 +172,14 @@ def show(times: Times) -> None:
 
 
 def with_verdict(times: Times, verdict: str) -> list[str]:
-    """Return the kinds of driver calls of which that is said in stage 2."""
+    """Return the kinds of driver calls that have this verdict in stage 2."""
     return [
         kind for kind in times["bare"] if kind not in NOT_CALLS and added(times, "tracing", kind).verdict == verdict
     ]
 
 
 def told_of_goal(times: Times) -> str:
-    """Return what to print of the kinds that miss the goal in stage 2, or may miss it."""
+    """Return what to print about the kinds that miss the goal in stage 2, or may miss it."""
     missed, unknown = (", ".join(with_verdict(times, verdict)) or "none" for verdict in ("above", "not known"))
     return f"kinds above the goal of {GOAL_NS} ns in stage 2: {missed}; not known: {unknown}"
 

@@ -42,7 +42,7 @@ BYTES = 16
 """Of an instruction."""
 
 ALIKE = 8
-"""So many instructions of each form are compared."""
+"""This many instructions of each form are compared."""
 
 _LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?(.*?)\s*;\s*/\* 0x([0-9a-f]{16}) \*/")
 _UPPER = re.compile(r"\s*/\* 0x([0-9a-f]{16}) \*/")
@@ -101,7 +101,7 @@ class Effect:
 
 
 def machine_codes(library: Path, every: int, first: int, architectures: set[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield the architecture and the machine code of every so many containers, from the first one on."""
+    """Yield the architecture and the machine code of every n-th container, from the first one on."""
     with library.open("rb") as file:
         section = ELFFile(file).get_section_by_name(SECTION)
         if section is None:
@@ -165,7 +165,7 @@ def effects(program: Path, asked: list[Instruction]) -> list[Effect]:
 
 
 def differences(one: Instruction, effect: Effect) -> Iterator[str]:
-    """Yield what of an instruction is not as the disassembler shows."""
+    """Yield in what an instruction differs from what the disassembler shows."""
     base, operands = one.name.split(".")[0], one.operands
     for index, place in _IN_BANK.findall(one.text):
         if int(place, 16) not in effect.reads or bool(index) != effect.indexed:

@@ -65,7 +65,7 @@ from toolchain import prepare
 RESULTS = Path(__file__).parent / "results"
 QUICK = "quick"
 SHORTEST_S = 1.0
-"""Of programs of others, those are measured that take at least so long bare."""
+"""Programs of others are measured if they take at least this long bare."""
 GOALS = {"baseline": 1.02, "tracing": 1.15, "memory": 2.0, "sync-use": 1.15, QUICK: 1.15}
 """docs/architecture.md#goals. It has none for the trace."""
 
@@ -197,7 +197,7 @@ def strangers(work: Path) -> list[tuple[str, list[str], Path]]:
 
 @contextmanager
 def as_a_stranger(folder: Path) -> Iterator[None]:
-    """Run in a program's own folder, with NVIDIA's runtime and the virtual GPU's driver for those who link to them."""
+    """Run in a program's own folder, with NVIDIA's runtime and the virtual GPU's driver for those that link to them."""
     before = os.environ.get("LD_LIBRARY_PATH")
     os.environ["LD_LIBRARY_PATH"] = f"{prepare(folder.parent / 'bin').libraries}:{library_folder()}"
     try:

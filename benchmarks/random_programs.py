@@ -84,7 +84,7 @@ class Program:
 
 
 def generate(chance: random.Random, streams: int = STREAMS) -> Program:
-    """Return a program of at least one wait, with a GPU of its own, that uses so many streams at most."""
+    """Return a program with at least one wait, a GPU of its own, and at most `streams` streams."""
     steps = [chance.choice(STEPS) for _ in range(chance.randint(5, 14))] + [
         "launch",
         chance.choice(["context", "stream"]),

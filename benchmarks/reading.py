@@ -41,7 +41,7 @@ class Step:
 
 
 def measure_steps(calls: int, results: Path) -> list[Step]:
-    """Take each step of the results of a run with so many calls, in a few rounds of which the median counts."""
+    """Time each step on the results of a run with `calls` calls; the median of a few rounds counts."""
     steps = []
     for stage in MEASURING_STAGES:
         folder = ResultsFolder(results).recordings(stage)

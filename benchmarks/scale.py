@@ -85,7 +85,7 @@ class Cost:
     after_s: float | None = None
     """Of a measuring stage: what it took beside the program's run and its preparation."""
     ratio: float | None = None
-    """Of a measuring stage: the program's seconds, as it tells them, divided by those of the bare program."""
+    """Of a measuring stage: the program's seconds, as it prints them, divided by those of the bare program."""
 
 
 def run(command: list[str], folder: Path) -> tuple[float, float, int]:
@@ -146,7 +146,7 @@ def measure_views(calls: int, folder: Path) -> list[Cost]:
 
 
 def measure_grown(source: Path, calls: int, folder: Path, console: Console) -> list[Cost]:
-    """Analyse the results of a run of so many calls, repeated from a shorter run's, and run all views on them."""
+    """Analyse the results of a run of this many calls, repeated from a shorter run's, and run all views on them."""
     console.print(f"{calls:,} calls: repeated", highlight=False)
     results = folder / "results"
     counted = len(read_table(source / "tracing-events.arrow")["start"])
@@ -244,9 +244,9 @@ def draw(costs: list[Cost], path: Path) -> None:
 
 
 def measure_all(arguments: argparse.Namespace, place: Path, console: Console) -> tuple[list[Cost], list[Step], Others]:
-    """Measure each size in a folder of its own; what was measured there before by the same ffm is read.
+    """Measure each size in a folder of its own; what the same ffm measured there before is read.
 
-    Also returns what others did while that size was measured at which they did most.
+    Also returns the most that others did while a size was measured.
     """
     version = description(arguments, Others())["versions"]["ffm"]
     most = Others(0.0)

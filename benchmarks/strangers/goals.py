@@ -14,7 +14,7 @@ LEAST_SHARE = 0.01
 
 
 def goals(records: list[Record]) -> list[tuple[str, str]]:
-    """Return what each goal is about, and how many programs meet it, of how many that it can be asked of."""
+    """Return what each goal is about, how many programs meet it, and for how many it can be decided."""
     measured = [record for record in records if "stages" in record and not record["stages"].get("unused")]
     compared = [record for record in records if "saving_s" in record.get("corrected", {})]
     named = [record for record in compared if record["corrected"].get("named")]

@@ -14,7 +14,7 @@ _PASSED = re.compile(
     r"\b(pass(ed)?|success(ful|fully)?|correct|verified|succeeded|match(es|ed)?|identical|ok|okay)\b", re.IGNORECASE
 )
 _REFUSED = re.compile(r"^vgpu: ", re.MULTILINE)
-"""What the virtual GPU says of code that it cannot run: a program need not notice."""
+"""What the virtual GPU says about code that it cannot run: a program need not notice."""
 _NONE_FAILED = re.compile(
     r"\b(0|no|zero) +(errors?|mismatch(es)?|fail(ed|ures?)?|wrong|incorrect)\b|"
     r"\b(errors?|mismatch(es)?|fail(ed|ures?)|wrong|incorrect)\b[^\n:=]{0,20}"
@@ -43,11 +43,11 @@ def own_check(status: int | None, text: str) -> str:
 
 
 def first_difference(one: str, other: str, again: str | None = None, tolerance: float = 1e-5) -> str:
-    """Return the first difference of two outputs that is no time, in words; empty if there is none.
+    """Return in words the first difference of two outputs that is not a time; empty if there is none.
 
-    In lines that speak of times, numbers are left aside, and in those whose numbers `again` has otherwise, which is
-    what one more run of the first program printed. Elsewhere they may differ by the tolerance, relative to their size,
-    because sums by atomic operations come in any order.
+    `again` is what one more run of the first program printed. Numbers are ignored in lines about times, and in lines
+    whose numbers differ in `again`. Elsewhere they may differ by the tolerance, relative to their size, because sums by
+    atomic operations come in any order.
     """
     lines, others = (_CLOCK.sub("", text).splitlines() for text in (one, other))
     if len(lines) != len(others):

@@ -40,7 +40,7 @@ _ENDED = re.compile(r"The program (?!writes).*; corrected, it ")
 """The difference that is not in the output."""
 
 _UNUSED = re.compile(r"nothing to measure|before it used a CUDA driver")
-"""What ffm says of programs that do not come to use the GPU, such as for want of their input."""
+"""What ffm says about programs that never use the GPU, for example because their input is missing."""
 
 Found = dict[str, Any]
 
@@ -146,7 +146,7 @@ def _run(command: Command, level: int, place: Place) -> Found:
 
 
 def stages(record: Found, place: Place) -> Found:
-    """Measure a program in all stages; its own check and its output must be as they are without."""
+    """Measure a program in all stages; its own check and its output must be as they are without ffm."""
     found: Found = {"ok": True, "watch": place.watch, "seconds": {}, "costs": {}, "checks": {}, "changed": {}}
     folder = _results(record, place)
     for stage in STAGES:
@@ -180,8 +180,8 @@ def stages(record: Found, place: Place) -> Found:
 def corrected(record: Found, place: Place) -> Found:
     """Run a program with all corrections that are expected to pay, in turn with the unmodified one.
 
-    Where that is none, each is asked for by name: then the run need not be long enough to make up for being corrected
-    at all. `named` tells so.
+    If there are none, each is asked for by name; then the run need not be long enough to make up for being corrected at
+    all. `named` says so.
     """
     found = _corrected(["--all"], record, place)
     if "nothing" in found:
@@ -228,7 +228,7 @@ def _difference(record: Found, told: str, place: Place) -> str:
 
 
 def cause(ended: Ended) -> str:
-    """Return the line that tells most about a failure: the virtual GPU's own, or one that speaks of an error."""
+    """Return the line that says most about a failure: the virtual GPU's own, or one that speaks of an error."""
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     for pattern in (r"^vgpu:|^libcuda", r"\berror\b|\bfail|mismatch|exception|incorrect|wrong"):
         told = [line for line in lines if re.search(pattern, line, re.IGNORECASE)]
