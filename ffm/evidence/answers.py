@@ -15,12 +15,14 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Kind, load_catalogue
+from ffm.driver.catalogue import Awaits, Kind
+from ffm.evidence.calls import calls_where
 from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, reader_in_python
 from ffm.evidence.program_order import NOT_READY, polled_until_done
 from ffm.instrument.recording.reader import Recording
 from ffm.instrument.recording.stacks import RecordedStack
-from ffm.model.necessity.program import Action, Operations, Role, Uses
+from ffm.model.codes import is_one_of
+from ffm.model.necessity.program import NO_USES, Action, Operations, Role, Uses
 from ffm.results.columnar.columns import Columns
 
 DRIVER_OR_RUNTIME = re.compile(r"libcuda[.-]|libcudart")
@@ -35,17 +37,16 @@ def answer_uses(columns: Columns, operations: Operations, recording: Recording) 
 
     `columns` and `operations` describe the same operations of the recording's process, sorted by start.
     """
-    catalogue = load_catalogue()
-    asks = np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.QUERY)])
+    asks = calls_where(columns["function"], lambda function: function.kind is Kind.QUERY)
+    if not asks.any():
+        return NO_USES
     polled = polled_until_done(columns, asks, operations.judged)
     unready = np.unique(columns["stack"][asks & (columns["result"] == NOT_READY)])
     taken = asks & (columns["result"] == 0) & ~polled & ~np.isin(columns["stack"], unready)
     rows = np.flatnonzero(taken)
     rows = rows[_by_program(columns, rows, recording)] if len(rows) else rows
-    of_events = np.isin(
-        columns["function"][rows], [f.index for f in catalogue.of_kind(Kind.QUERY) if f.awaits is Awaits.EVENT]
-    )
-    works = np.isin(operations.action, (Action.WORK, Action.HOLD))
+    of_events = calls_where(columns["function"][rows], lambda function: function.awaits is Awaits.EVENT)
+    works = is_one_of(operations.action, (Action.WORK, Action.HOLD))
     last = np.where(
         of_events,
         last_before(rows, operations.event, operations.action == Action.RECORD),
@@ -72,10 +73,10 @@ def recorded_stacks(columns: Columns, rows: NDArray[np.int64], recording: Record
 
 def last_before(rows: NDArray[np.int64], number: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the last row `among` those before each of `rows` that has the same number; -1 for none."""
+    if not len(rows) or not among.any():
+        return np.full(len(rows), -1, np.int64)
     count = len(number)
     keys = np.sort(number[among] * count + np.flatnonzero(among))
-    if not len(keys):
-        return np.full(len(rows), -1, np.int64)
     place = np.searchsorted(keys, number[rows] * count + rows) - 1
     key = keys[np.maximum(place, 0)]
     return np.where((place >= 0) & (number[rows] >= 0) & (key // count == number[rows]), key % count, -1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import DriverFunction, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import looked_up, parts
+from ffm.results.columnar.columns import Columns
 
 
 def functions_where(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
@@ -23,6 +24,13 @@ def functions_where(chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool
 def calls_where(functions: NDArray[np.integer], chosen: Callable[[DriverFunction], bool]) -> NDArray[np.bool_]:
     """Return which operations call chosen functions; `functions` has the recorded index of each."""
     return looked_up(functions_where(chosen), functions)
+
+
+def done_calls(columns: Columns, chosen: Callable[[DriverFunction], bool]) -> NDArray[np.int64]:
+    """Return the rows of the operations that call chosen functions and succeeded."""
+    rows = np.flatnonzero(calls_where(columns["function"], chosen))
+    done: NDArray[np.int64] = rows[columns["result"][rows] == 0]
+    return done
 
 
 def functions_called(functions: NDArray[np.integer]) -> list[int]:

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
+from ffm.evidence.calls import calls_where
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import calls_before, is_limited
 from ffm.evidence.threads.driver_threads import of_driver_threads
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.grouping import numbered, ranks_within
+from ffm.model.grouping import numbered, parts, ranks_within
 from ffm.model.timeline import Kind
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, size, time
 
@@ -113,28 +114,21 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
     `stacks`), `kind` (of the model), `occurrence` (how often this process and thread performed this stack before; of
     a portion of a run, how often this thread called this function, recorded or not, which is the same in each run).
     """
-    parts: list[Columns] = []
+    processes: list[Columns] = []
     limited = any(is_limited(recording) for recording in recordings)
     for process, recording in enumerate(recordings):
         numbers = stacks.add(recording)
-        rows = recording.operations
-        kept = ~of_driver_threads(recording) & ((rows["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0)
-        order: NDArray[np.int64] | slice = slice(None)
-        if not (kept.all() and are_in_order(rows["thread"], rows["start"])):  # mostly they are, and nothing is copied
-            order = np.flatnonzero(kept)
-            order = order[in_order(rows["thread"][order], rows["start"][order])]
-        part: Columns = {name: rows[name][order].astype(kind, copy=False) for name, kind in COLUMNS.items()}
+        part = _in_order(_recorded(recording.operations), of_driver_threads(recording))
         part["process"] = np.full(len(part["start"]), process, np.int32)
-        part["thread"] = rows["thread"][order].astype(np.int32)
-        part["stack"] = numbers[rows["stack"][order]] if len(part["start"]) else np.empty(0, np.int32)
+        part["stack"] = numbers[part["stack"]] if len(part["start"]) else np.empty(0, np.int32)
         if limited:
-            called = (rows[name][order].astype(np.int64) for name in ("thread", "function", "number"))
+            called = (part[name].astype(np.int64) for name in ("thread", "function", "number"))
             part["occurrence"] = calls_before(recording, *called)
-        parts.append(part)
+        processes.append(part)
     names = [*COLUMNS, "process", "thread", "stack", *(["occurrence"] if limited else [])]
-    if not parts:
-        parts = [{name: np.empty(0, COLUMNS.get(name, np.int32)) for name in names}]
-    columns = {name: _joined([part[name] for part in parts]) for name in names}
+    if not processes:
+        processes = [{name: np.empty(0, COLUMNS.get(name, np.int32)) for name in names}]
+    columns = {name: _joined([part[name] for part in processes]) for name in names}
     columns["kind"] = kinds_of(columns["function"])
     columns = _without_set_up(columns)
     if not limited:
@@ -142,12 +136,33 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
     return columns
 
 
+def _recorded(operations: NDArray[Any]) -> Columns:
+    """Return what was recorded of operations as columns; `stack` is the recording's number."""
+    kinds = {**COLUMNS, "thread": np.int32, "stack": np.int32}
+    columns: Columns = {name: np.empty(len(operations), kind) for name, kind in kinds.items()}
+    for part in parts(len(operations)):  # all columns of a few rows, which are then in the processor's cache
+        some = operations[part]
+        for name, column in columns.items():
+            column[part] = some[name]
+    return columns
+
+
+def _in_order(columns: Columns, left_out: NDArray[np.bool_]) -> Columns:
+    """Return a process's operations by thread and start, without some, and without those that were captured."""
+    kept = ~left_out & ((columns["flags"] & constant("FFM_OPERATION_CAPTURED")) == 0)
+    if kept.all() and are_in_order(columns["thread"], columns["start"]):
+        return columns
+    order = np.flatnonzero(kept)
+    order = order[in_order(columns["thread"][order], columns["start"][order])]
+    return {name: column[order] for name, column in columns.items()}
+
+
 def _without_set_up(columns: Columns) -> Columns:
     """Return the columns without the waits inside calls that enter a context: these wait for its set-up.
 
     What makes one waits for that, too, and is not recorded (`context_makers` in `ffm/stages/tracing.py`).
     """
-    enters = np.isin(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.ENTER_CONTEXT)])
+    enters = calls_where(columns["function"], lambda function: function.effect is Effect.ENTER_CONTEXT)
     enters &= columns["waits"] > 0
     if not enters.any():
         return columns
@@ -157,9 +172,8 @@ def _without_set_up(columns: Columns) -> Columns:
     }
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Concatenate columns; a single one is copied only if it is a field of a structured array."""
-    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+def _joined(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
 def in_order(*keys: NDArray[Any]) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import Kind
+from ffm.evidence.calls import calls_where, done_calls
 from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
@@ -22,14 +23,13 @@ def showing_waits(
 ) -> NDArray[np.bool_]:
     """Return which operations of a process make the text appear that its kernels print."""
     printed = recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_PRINTED")]
-    catalogue = load_catalogue()
-    done = columns["result"] == 0
-    launches = [function.index for function in catalogue.of_kind(Kind.LAUNCH)]
-    writing = [function.index for function in catalogue.of_kind(*_WRITING) if not function.asynchronous]
+    if not len(printed):
+        return np.zeros(len(operations.start), np.bool_)
+    writing = calls_where(columns["function"], lambda each: each.kind in _WRITING and not each.asynchronous)
     return waits_that_show(
         operations,
-        np.flatnonzero(done & np.isin(columns["function"], launches)),
-        done & np.isin(columns["function"], writing),
+        done_calls(columns, lambda function: function.kind is Kind.LAUNCH),
+        writing & (columns["result"] == 0),
         Prints(
             operation=access_rows(columns, printed),
             since=printed["address"].astype(np.int64),

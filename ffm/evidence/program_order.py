@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
+from ffm.evidence.calls import calls_where, done_calls, functions_called
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.codes import is_one_of
+from ffm.model.grouping import numbered
 from ffm.model.necessity.program import UNKNOWN_THREAD, Action, Operations, Role, Scope, Streams, Uses
 from ffm.model.transfers import latest_of
 from ffm.results.columnar.columns import Columns
@@ -28,7 +30,9 @@ class _Calls:
     def __init__(self, columns: Columns) -> None:
         catalogue = load_catalogue()
         self._functions = columns["function"]
-        self._called = np.flatnonzero(np.bincount(self._functions))
+        self._called = set(functions_called(self._functions))
+        self._none = np.zeros(len(self._functions), np.bool_)
+        self._none.flags.writeable = False  # it is shared
         self._flags = columns["flags"]
         self.kind = {kind: self.of(catalogue.of_kind(kind)) for kind in Kind}
         self.awaits = {work: self.of(f for f in catalogue.functions if f.awaits is work) for work in Awaits}
@@ -42,8 +46,8 @@ class _Calls:
 
     def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
         """Return which operations are calls of these functions."""
-        among = np.intersect1d([function.index for function in chosen], self._called)  # of most, there is no call
-        return is_one_of(self._functions, among.tolist())
+        among = self._called.intersection(function.index for function in chosen)
+        return is_one_of(self._functions, among) if among else self._none  # of most, there is no call
 
     def flagged(self, flag: str) -> NDArray[np.bool_]:
         """Return which operations have a flag of `layout.h`."""
@@ -153,23 +157,20 @@ def _recorded_unseen(
     first_elsewhere = first_record.copy()
     np.minimum.at(first_record, event[records], start[records])
     np.minimum.at(first_elsewhere, event[elsewhere], start[elsewhere])
-    shares = np.isin(columns["function"], [f.index for f in load_catalogue().with_effect(Effect.SHARE_EVENT)])
+    shares = calls_where(columns["function"], lambda function: function.effect is Effect.SHARE_EVENT)
     on_event = event >= 0
     unseen = np.zeros(len(event), np.bool_)
     unseen[on_event] = first_record[event[on_event]] > start[on_event]
     unseen[on_event] |= first_elsewhere[event[on_event]] <= start[on_event]
-    return unseen | (on_event & np.isin(columns["handle"], np.unique(columns["handle"][shares])))
+    if shares.any():
+        unseen |= on_event & np.isin(columns["handle"], np.unique(columns["handle"][shares]))
+    return unseen
 
 
 def timing_uses(columns: Columns) -> Uses:
     """Return the queries for the time between two events, as uses of the records of both."""
-    catalogue = load_catalogue()
-    asking = np.flatnonzero(
-        np.isin(columns["function"], [function.index for function in catalogue.of_kind(Kind.TIMING)])
-        & (columns["result"] == 0)
-    )
-    recording = [function.index for function in catalogue.with_effect(Effect.RECORD_EVENT)]
-    records = np.flatnonzero(np.isin(columns["function"], recording) & (columns["result"] == 0))
+    asking = done_calls(columns, lambda function: function.kind is Kind.TIMING)
+    records = done_calls(columns, lambda function: function.effect is Effect.RECORD_EVENT)
     handle, start = columns["handle"], columns["start"]
     # Both events of a query, one after the other: the one in `handle`, and the one in `source`.
     rows = np.repeat(asking, 2)
@@ -187,42 +188,46 @@ def timing_uses(columns: Columns) -> Uses:
 
 def host_function_uses(columns: Columns) -> Uses:
     """Return the program's functions that run in streams, as uses of themselves at an unknown time."""
-    functions = [function.index for function in load_catalogue().of_kind(Kind.HOST_FUNCTION)]
-    rows = np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+    rows = done_calls(columns, lambda function: function.kind is Kind.HOST_FUNCTION)
     role = np.full(len(rows), Role.HOST_FUNCTION, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
 def unseen_uses(columns: Columns, among: NDArray[np.bool_] | None = None) -> Uses:
     """Return all that may write host memory, or that of some rows, as used at an unknown time by what is not seen."""
-    launches = [function.index for function in load_catalogue().of_kind(Kind.LAUNCH)]
-    writes = (columns["flags"] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    may = (writes | np.isin(columns["function"], launches)) & (columns["result"] == 0)
-    rows = np.flatnonzero(may if among is None else may & among)
+    asked = np.arange(len(columns["start"])) if among is None else np.flatnonzero(among)
+    writes = (columns["flags"][asked] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    launches = calls_where(columns["function"][asked], lambda function: function.kind is Kind.LAUNCH)
+    rows = asked[(writes | launches) & (columns["result"][asked] == 0)]
     role = np.full(len(rows), Role.UNWATCHED, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
 def shared_uses(columns: Columns) -> Uses:
     """Return all work on the device, as used by another process at an unknown time, if any shares device memory."""
-    catalogue = load_catalogue()
-    done = columns["result"] == 0
-    sharing = [function.index for function in catalogue.of_kind(Kind.SHARING)]
-    sharing += [f.index for f in catalogue.of_kind(Kind.ALLOCATION) if f.memory is Memory.IMPORTED]
-    working = [function.index for function in catalogue.of_kind(Kind.LAUNCH, Kind.SET, Kind.TRANSFER)]
-    shares = (done & np.isin(columns["function"], sharing)).any()
-    rows = np.flatnonzero(done & np.isin(columns["function"], working)) if shares else np.empty(0, np.int64)
+    rows = done_calls(columns, _shares)
+    if len(rows):
+        rows = done_calls(columns, lambda function: function.kind in (Kind.LAUNCH, Kind.SET, Kind.TRANSFER))
     role = np.full(len(rows), Role.SHARED, np.uint8)
     return Uses(rows, columns["start"][rows], role, np.full(len(rows), UNKNOWN_THREAD))
 
 
+def _shares(function: DriverFunction) -> bool:
+    return function.kind is Kind.SHARING or (function.kind is Kind.ALLOCATION and function.memory is Memory.IMPORTED)
+
+
 def access_rows(columns: Columns, recorded: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the row of the operation whose memory each recorded access touched; -1 if it was not recorded."""
-    key = columns["thread"].astype(np.int64) << 40 | columns["number"]
-    wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
-    found = np.full(len(wanted), -1, np.int64)
-    if not len(wanted):
+    found = np.full(len(recorded), -1, np.int64)
+    if not len(recorded) or not len(columns["thread"]):
         return found
+    wanted = recorded["operation_thread"].astype(np.int64) << 40 | recorded["operation"].astype(np.int64)
+    thread, number = columns["thread"], columns["number"]
+    if thread.min() == thread.max() and number[-1] - number[0] == len(number) - 1 and (number[1:] > number[:-1]).all():
+        # Of one thread, which made no other call in between.
+        place = wanted - (int(thread[0]) << 40 | int(number[0]))
+        return np.where((place >= 0) & (place < len(number)), place, -1)
+    key = thread.astype(np.int64) << 40 | number
     if (key[1:] > key[:-1]).all():  # of one thread, in order of time
         place = np.searchsorted(key, wanted)
         inside = place < len(key)
@@ -240,15 +245,13 @@ def access_uses(
     columns: Columns, recorded: NDArray[np.void], rows: NDArray[np.int64], threads: Mapping[int, int]
 ) -> Uses:
     """Convert recorded accesses to the memory of operations (`rows`) to uses; `threads` numbers the kernel's."""
-    catalogue = load_catalogue()
-    functions = columns["function"][rows]
-    launches = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.LAUNCH)])
-    sets = np.isin(functions, [function.index for function in catalogue.of_kind(Kind.SET)])
-    writes = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
-    up = np.isin(functions, [f.index for f in catalogue.functions if f.direction is Direction.HOST_TO_DEVICE])
-    source_in_flight = np.isin(functions, [function.index for function in catalogue.functions if function.asynchronous])
-    reads = (columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0
-    is_result = launches | sets | ~((up | reads) & ~writes)
+    functions, flags = columns["function"][rows], columns["flags"][rows]
+    device_writes = calls_where(functions, lambda function: function.kind in (Kind.LAUNCH, Kind.SET))
+    writes = (flags & constant("FFM_OPERATION_HOST_DESTINATION")) != 0
+    up = calls_where(functions, lambda function: function.direction is Direction.HOST_TO_DEVICE)
+    source_in_flight = calls_where(functions, lambda function: function.asynchronous)
+    reads = (flags & constant("FFM_OPERATION_HOST_SOURCE")) != 0
+    is_result = device_writes | ~((up | reads) & ~writes)
     presumed = (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0
     role = np.select(
         [
@@ -262,9 +265,9 @@ def access_uses(
         [Role.UNWATCHED, Role.RELEASED, Role.RESULT_UNSEEN, Role.RESULT, Role.SOURCE_UNSEEN, Role.SOURCE],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
-    kernel, each = np.unique(recorded["thread_id"], return_inverse=True)
-    known = np.array([threads.get(number, UNKNOWN_THREAD) for number in kernel.tolist()], np.int64)
-    thread = known[each.reshape(-1)]
+    each, first = numbered(recorded["thread_id"])
+    known = [threads.get(number, UNKNOWN_THREAD) for number in recorded["thread_id"][first].tolist()]
+    thread = np.array(known, np.int64)[each]
     return Uses(operation=rows, time=recorded["time"].astype(np.int64), role=role, thread=thread)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import run
 from ffm.model.grouping import grouped, numbered
 
 
@@ -29,6 +30,8 @@ class Repetition(IntEnum):
     REPEAT_UNSEEN = 6
     """The same bytes went to the same destination before, but what it held was not looked at."""
 
+
+Integers = NDArray[Any]
 
 REPEATED = (Repetition.NO_OP, Repetition.REPEAT, Repetition.REPEAT_UNSEEN)
 """Those whose bytes went to the same destination before."""
@@ -196,13 +199,32 @@ def latest_of(
     Groups are numbers from -1 below the number of rows or events. Of events at one time the last counts. The answers
     are indices into the events, of shape (rows,).
     """
-    if not len(event_group):
-        return np.full(len(group), -1, np.int64)
-    order = np.lexsort((event_time, event_group))
-    moments = np.sort(event_time)
-    step = len(moments) + 1
-    keys = event_group[order] * step + np.searchsorted(moments, event_time[order]) + 1
-    until = np.searchsorted(moments, time, side="left" if before else "right")
-    place = np.maximum(np.searchsorted(keys, group * step + until, side="right") - 1, 0)
-    found = order[place]
-    return np.where((event_group[found] == group) & (keys[place] <= group * step + until), found, -1)
+    found = np.full(len(group), -1, np.int64)
+    if not len(event_group) or not len(group):
+        return found
+    groups = 2 + int(max(group.max(), event_group.max()))
+    events, order = (np.argsort(moments, kind="stable") for moments in (event_time, time))  # linear if they ascend
+    until = np.searchsorted(event_time[events], time[order], side="left" if before else "right")
+    run(_note_latest, len(group) + len(events), events, event_group[events], order, group[order], until, groups, found)
+    return found
+
+
+def _note_latest(
+    event: Integers,
+    event_group: Integers,
+    row: Integers,
+    group: Integers,
+    until: Integers,
+    groups: int,
+    found: Integers,
+) -> None:
+    """Note the last event of its group for each row, of events and rows in order of time; the first `until` of the
+    events count for a row. There are so many groups, numbered from -1.
+    """
+    latest = np.full(groups, -1, np.int64)
+    passed = 0
+    for place in range(len(row)):
+        while passed < until[place]:
+            latest[event_group[passed] + 1] = event[passed]
+            passed += 1
+        found[row[place]] = latest[group[place] + 1]

@@ -324,10 +324,11 @@ def _waiting_span_s(recordings: list[Recording]) -> float | None:
     """Return `Run.waiting_span_s`. Waits are what all stages record; what getting into the program takes is outside."""
     spans = []
     for recording in recordings:
-        waits = recording.operations[recording.operations["wait"] > 0]
-        ends = waits["start"].astype(np.int64) + waits["duration"].astype(np.int64)
+        waits = np.flatnonzero(recording.operations["wait"])
+        start, duration = (recording.operations[name][waits].astype(np.int64) for name in ("start", "duration"))
+        ends = start + duration
         if len(ends) > 1:
-            spans.append(int(ends.max() - ends[np.argsort(waits["start"], kind="stable")[1]]) / 1e9)
+            spans.append(int(ends.max() - ends[np.argsort(start, kind="stable")[1]]) / 1e9)
     return max(spans, default=None)
 
 

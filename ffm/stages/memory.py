@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,7 @@ from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
+from ffm.model.grouping import numbered
 from ffm.model.necessity.program import Clocks, Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
 from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks
@@ -50,6 +52,7 @@ from ffm.results.columnar.tables import stored_table, write_table
 from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.folder.identity import read_latest
+from ffm.results.memory.heap import kept_memory
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.plan_files import write_unread, write_watch_plan
 from ffm.stages.portions import lasting, traced_portion
@@ -120,6 +123,7 @@ def _plan(request: Request, chosen: list[str]) -> tuple[Path, list[str]]:
     return path, planned
 
 
+@kept_memory()
 def record_memory(measured: Measurement, request: Request, planned: Sequence[str] = ()) -> Memory:
     """Judge and store a watched run; `planned` are the keys of what was watched if the run was limited to some sites.
 
@@ -190,7 +194,8 @@ def _judged(
     streams = streams_with_memory(part, operations, recording.contexts, recording.joined, given, unread)
     operations = replace(operations, streams=streams)
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
-    clocks = clocks_of(recording, np.sort(operations.end[operations.scope != Scope.NONE]))
+    wait_ends = np.sort(operations.end[operations.scope != Scope.NONE], kind="stable")  # nearly sorted, so in a pass
+    clocks = clocks_of(recording, wait_ends)
     necessity = needed_synchronizations(
         operations,
         joined_uses(
@@ -222,13 +227,16 @@ def _judged(
 
 
 def _write(request: Request, name: str, parts: list[Columns]) -> None:
-    write_table(
-        {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}, request.folder.table(name)
-    )
+    whole = parts[0]
+    if len(parts) > 1:
+        whole = {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+    write_table(whole, request.folder.table(name))
 
 
 def _of_chosen(table: Columns, stack: str, among: NDArray[np.bool_]) -> Columns:
     """Return the rows whose stack is among the chosen ones: what was not to be measured gets no verdict."""
+    if among.all():
+        return table
     rows = among[table[stack]]
     return {name: column[rows] for name, column in table.items()}
 
@@ -277,6 +285,8 @@ class RecordedUses:
 
     def without(self, which: NDArray[np.bool_]) -> RecordedUses:
         """Return the uses without some of them."""
+        if not which.any():
+            return self
         model = self.model
         kept = Uses(model.operation[~which], model.time[~which], model.role[~which], model.thread[~which])
         return RecordedUses(kept, self.recorded[~which])
@@ -285,13 +295,18 @@ class RecordedUses:
 def recorded_accesses(recording: Recording, recordings: list[Recording]) -> NDArray[np.void]:
     """Return the accesses to what a process's operations wrote, by it and by its forked children."""
     inherited = constant("FFM_ACCESS_INHERITED")
-    found = [recording.accesses[(recording.accesses["flags"] & inherited) == 0]]
+    found = [_where((recording.accesses["flags"] & inherited) == 0, recording.accesses)]
     family = {recording.process_id}
     for other in recordings:  # in order of start: parents come before their children
         if other.parent_id in family:
             family.add(other.process_id)
             found.append(other.accesses[(other.accesses["flags"] & inherited) != 0])
-    return np.concatenate(found)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _where(chosen: NDArray[np.bool_], rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the chosen rows; nothing is copied if these are all."""
+    return rows if chosen.all() else rows[chosen]
 
 
 def threads_of(recording: Recording) -> dict[int, int]:
@@ -305,17 +320,20 @@ def threads_of(recording: Recording) -> dict[int, int]:
         (recording.operations["thread_id"], recording.operations["thread"]),
         (marks["thread_id"], marks["operation_thread"]),
     ]
-    pairs = np.unique(np.concatenate([kernel.astype(np.int64) << 32 | own for kernel, own in seen]))
-    return dict(zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True))
+    pairs = set[tuple[int, int]]()
+    for kernel, own in seen:
+        _, first = numbered(kernel, own)
+        pairs |= set(zip(kernel[first].tolist(), own[first].tolist(), strict=True))
+    return dict(sorted(pairs))
 
 
 def recorded_uses(columns: Columns, recorded: NDArray[np.void], threads: Mapping[int, int]) -> RecordedUses:
     """Convert recorded accesses to uses of a process's operations, without clock reads and handovers."""
-    recorded = recorded[recorded["kind"] < constant("FFM_ACCESS_CLOCK")]
+    recorded = _where(recorded["kind"] < constant("FFM_ACCESS_CLOCK"), recorded)
     rows = access_rows(columns, recorded)
     usable = np.append(columns["result"] == 0, False)
     known = usable[rows]
-    recorded, rows = recorded[known], rows[known]
+    recorded, rows = _where(known, recorded), _where(known, rows)
     return RecordedUses(access_uses(columns, recorded, rows, threads), recorded)
 
 

@@ -81,6 +81,8 @@ def unread_downloads(columns: Columns, recording: Recording, accesses: NDArray[n
     doubtful = (extents["kind"] == constant("FFM_EXTENT_TOUCHED")) | (extents["kind"] == constant("FFM_EXTENT_LOST"))
     bytes_ = np.zeros(len(unread), np.int64)
     np.add.at(bytes_, rows[known & intact], extents["bytes"][known & intact].astype(np.int64))
+    if not bytes_.any():
+        return unread
     unread[:] = (bytes_ > 0) & (bytes_ >= columns["bytes"])
     unread[rows[known & doubtful]] = False
     touches = accesses[

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import DriverFunction, Kind
+from ffm.evidence.calls import done_calls
+from ffm.evidence.operations import are_in_order
 from ffm.evidence.program_order import access_rows
 from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.instrument.recording.layout import constant
@@ -87,9 +89,11 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
     """Return the contents in order of time, the operation of each, and what was recorded about each."""
     recorded = recording.contents
     rows = access_rows(columns, recorded)
-    kept = np.flatnonzero((rows >= 0) & (columns["result"][np.maximum(rows, 0)] == 0))
-    kept = kept[np.argsort(rows[kept], kind="stable")]
-    recorded, rows = recorded[kept], rows[kept]
+    kept = (rows >= 0) & (columns["result"][np.maximum(rows, 0)] == 0)
+    if not (kept.all() and are_in_order(rows)):  # mostly they are, and nothing is copied
+        order = np.flatnonzero(kept)
+        order = order[np.argsort(rows[order], kind="stable")]
+        recorded, rows = recorded[order], rows[order]
     download = (recorded["flags"] & constant("FFM_CONTENT_DOWNLOAD")) != 0
     known = (recorded["flags"] & constant("FFM_CONTENT_DESTINATION_KNOWN")) != 0
     on_device = np.where(download, columns["source"][rows], recorded["destination"])
@@ -124,8 +128,7 @@ def _unmeasured_before(recording: Recording, time: NDArray[np.int64]) -> NDArray
 
 
 def _of_kind(columns: Columns, *kinds: Kind) -> NDArray[np.int64]:
-    functions = [function.index for function in load_catalogue().of_kind(*kinds)]
-    return np.flatnonzero(np.isin(columns["function"], functions) & (columns["result"] == 0))
+    return done_calls(columns, lambda function: function.kind in kinds)
 
 
 def _allocation_of(columns: Columns, address: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,15 +188,10 @@ def _last_write(
     `written` is when a kernel that leads to it was last launched, as recorded. If that is not known, any kernel counts,
     and any function of the program in the stream.
     """
-    unknown = written == constant("FFM_WRITES_UNKNOWN")
-    last = np.maximum(
-        _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)),
-        np.where(
-            unknown,
-            _last_before(time, _issued(columns, Kind.LAUNCH, Kind.HOST_FUNCTION)),
-            np.where(unknown | (written == 0), LEAST, written.astype(np.int64)),
-        ),
-    )
+    unknown = np.flatnonzero(written == constant("FFM_WRITES_UNKNOWN"))
+    last = np.where(written == 0, LEAST, written.astype(np.int64))
+    last[unknown] = _last_before(time[unknown], _issued(columns, Kind.LAUNCH, Kind.HOST_FUNCTION))
+    last = np.maximum(last, _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)))
     rows, touched, writing = touching
     rows, touched = rows[writing], touched[writing]
     start = columns["start"][rows]
@@ -204,11 +202,11 @@ def _last_write(
 
 def _issued(columns: Columns, *kinds: Kind, without: re.Pattern[str] | None = None) -> NDArray[np.int64]:
     """Return when calls of these kinds began, sorted, without functions of that name."""
-    rows = _of_kind(columns, *kinds)
-    if without is not None:
-        names = [function.index for function in load_catalogue().of_kind(*kinds) if without.match(function.name)]
-        rows = rows[~np.isin(columns["function"][rows], names)]
-    return columns["start"][rows]
+
+    def chosen(function: DriverFunction) -> bool:
+        return function.kind in kinds and (without is None or not without.match(function.name))
+
+    return columns["start"][done_calls(columns, chosen)]
 
 
 def _last_before(time: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import parts
 
 LARGEST = 1 << 60
 """Limit of nanoseconds, bytes, or numbers of operations: sums of a few fit into 64 signed bits."""
@@ -50,14 +51,25 @@ def flaw(tables: Mapping[str, NDArray[Any]], *, stacks: int, threads: int) -> st
     limits = {"threads": threads, "stacks": stacks, "allocators": constant("FFM_ALLOCATOR_FREE") + 1}
     for name, fields in FIELDS.items():
         table = tables[name]
-        for field, below in fields.items() if len(table) else ():
+        for field, highest in _highest(table, list(fields)).items():
+            below = fields[field]
             limit = limits[below] if isinstance(below, str) else below
-            if (highest := int(table[field].max())) >= limit:
+            if highest >= limit:
                 return f"{name} hold the {field} {highest}, which must be below {limit}"
     functions = tables["operations"]["function"]
-    private = constant("FFM_FUNCTION_PRIVATE")
-    unknown = functions[(functions >= len(load_catalogue())) & (functions != private)]
+    unknown = functions[functions >= len(load_catalogue())]
+    unknown = unknown[unknown != constant("FFM_FUNCTION_PRIVATE")]
     if len(unknown):
         return f"operations name the driver function {unknown[0]}, which does not exist"
     lasting = tables["operations"]["duration"].sum(dtype=np.float64)
     return "operations take longer than can be" if lasting >= LARGEST else ""
+
+
+def _highest(table: NDArray[Any], fields: list[str]) -> dict[str, int]:
+    """Return the highest value of some fields, each; of all in a few rows, which are then in the processor's cache."""
+    highest = dict.fromkeys(fields if len(table) else [], 0)
+    for part in parts(len(table)):
+        some = table[part]
+        for field, so_far in highest.items():
+            highest[field] = max(so_far, int(some[field].max()))
+    return highest

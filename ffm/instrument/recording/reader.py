@@ -223,7 +223,8 @@ def _last(operations: Table, nanoseconds: int, finished: int) -> Table:
 
 def _forget_impossible(operations: Table) -> None:
     """Set the bytes to 0 of calls that the driver refused because no memory is that large; programs pass any number."""
-    operations["bytes"][(operations["result"] != 0) & (operations["bytes"] >= MOST_MEMORY)] = 0
+    refused = np.flatnonzero(operations["result"])
+    operations["bytes"][refused[operations["bytes"][refused] >= MOST_MEMORY]] = 0
 
 
 def _check(tables: dict[str, Table], stacks: RecordedStacks, modules: list[RecordedModule], *, threads: int) -> None:

@@ -171,6 +171,9 @@ class Uses:
     """
 
 
+NO_USES = Uses(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.int64))
+
+
 @dataclass(frozen=True, slots=True)
 class Clocks:
     """Reads of a clock by the program or its libraries. Columns of equal length."""

@@ -114,6 +114,7 @@ def needed_synchronizations(
     for needs_of in [*asked, *([state.OF_CLOCKS] if len(clocks.time) else [])]:
         if needs_of == state.OF_CLOCKS:
             _require(reason, shared, Reason.SHARED_MEMORY)
+        del covers  # those of this pass take their place
         more, covers = sweep.run(is_required(reason), needs_of)
         _require_for(reason, more, clocks)
         kept = np.concatenate([kept, more])

@@ -39,6 +39,17 @@ def _knowledge(threads: NDArray[np.int64], times: NDArray[np.int64], handovers: 
     return found
 
 
+def _in_order_of_time(*parts: tuple[int, NDArray[np.int64], NDArray[np.int64]]) -> state.Events:
+    """Join events, which are given as kind, rows and times, of kinds that ascend. Those at one time come by kind and
+    row.
+    """
+    kind = np.repeat(np.array([kind for kind, _, _ in parts], np.uint8), [len(rows) for _, rows, _ in parts])
+    row = np.concatenate([rows.astype(np.int32) for _, rows, _ in parts])
+    time = np.concatenate([times for _, _, times in parts])
+    order = np.argsort(time, kind="stable")  # each kind is nearly in order, so that this merges
+    return state.Events(kind[order], row[order], time[order])
+
+
 class Sweep:
     """The events of a process in order of time, ready for `sweep`, and what relies on them."""
 
@@ -47,9 +58,8 @@ class Sweep:
         self.streams = len(operations.streams.kind)
         last = max(operations.thread.max(initial=-1), clocks.thread.max(initial=-1), handovers.thread.max(initial=-1))
         self.threads = 1 + int(max(last, handovers.known.shape[1] - 1))
-        self._callers = np.unique(
-            operations.thread[(operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)]
-        )
+        calls = (operations.scope != Scope.NONE) | (operations.action != Action.NOTHING)
+        self._callers = np.flatnonzero(np.bincount(operations.thread[calls]))
         always = np.isin(uses.role, _AT_ANY_TIME)
         accesses = np.flatnonzero(~always)
         distinct, slot = np.unique(uses.operation, return_inverse=True)
@@ -67,17 +77,14 @@ class Sweep:
             always=rows,
             always_start=start,
         )
+        self._uses, self._accesses = len(uses.time), len(accesses)
         waits = np.flatnonzero(operations.scope != Scope.NONE)
-        count = len(operations.start)
-        kind = np.repeat(
-            [state.ENDED, state.ACCESSED, state.CLOCK_READ, state.STARTED],
-            [len(waits), len(accesses), len(clocks.time), count],
+        self._events = _in_order_of_time(
+            (state.ENDED, waits, operations.end[waits]),
+            (state.ACCESSED, accesses, uses.time[accesses]),
+            (state.CLOCK_READ, len(uses.time) + np.arange(len(clocks.time)), clocks.time),
+            (state.STARTED, np.arange(len(operations.start)), operations.start),
         )
-        row = np.concatenate([waits, accesses, len(uses.time) + np.arange(len(clocks.time)), np.arange(count)])
-        time = np.concatenate([operations.end[waits], uses.time[accesses], clocks.time, operations.start])
-        order = np.lexsort((row, kind, time))
-        self._events = state.Events(kind[order], row[order], time[order])
-        self._uses = len(uses.time)
 
     def _order_always(self, uses: Uses, always: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the operations that are always used, by stream, and where each stream's start."""
@@ -107,7 +114,9 @@ class Sweep:
         operations, reliance = self._operations, self._reliance
         others = np.zeros((0, state.COLUMNS_OF_NEEDS), np.int64)
         if len(reliance.always) or len(self._callers) > 1 or not np.isin(reliance.accessor, self._callers).all():
-            others, _ = self.run(required, state.OF_OTHERS)
+            others, covers = self.run(required, state.OF_OTHERS)
+            if not self._accesses:  # there are no other uses, and the covers are the same
+                return others, covers
         surely = others[self._role_of_need(others[:, state.USE]) != Role.SHARED, state.RELIED_ON]
         stays = required.copy()
         stays[surely] |= operations.judged[surely]

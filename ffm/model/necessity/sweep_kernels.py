@@ -73,7 +73,7 @@ def sweep(
     order, waited, held, credited = initial_state(program, reliance)
     streams = len(program.stream_kind)
     needs = np.empty((FIRST_ROOM, COLUMNS_OF_NEEDS), np.int64)
-    covers = np.empty((FIRST_ROOM, COLUMNS_OF_COVERS), np.int64)
+    covers = np.empty((FIRST_ROOM + np.sum(event.kind == ENDED), COLUMNS_OF_COVERS), np.int64)
     count = cover_count = syncs_ended = 0
     # The most needs of one event: every thread's cover of every stream, every cover once more, and what is always used.
     most = program.threads * streams + len(reliance.always)
