@@ -52,7 +52,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _status(folder: Path, *, follow: bool) -> os.stat_result:
-    """Return what an open folder is; `OSError` if it is none, or a link that is not to be followed."""
+    """Return the status of a folder. Raises `OSError` if it is not one, or is a link that is not to be followed."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         return os.fstat(descriptor)

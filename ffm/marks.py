@@ -17,8 +17,8 @@ VARIABLE: Final = "FFM_ITERATIONS"
 """The folder for marks, in the environment of measured programs."""
 
 COLLECTOR: Final = "FFM_COLLECTOR"
-"""The library in the process that is told where iterations begin and end, in the environment of programs of which some
-iterations are measured.
+"""In the environment of programs of which some iterations are measured: the library in the process that is told where
+iterations begin and end.
 """
 
 PREFIX: Final = "iterations-"

@@ -18,5 +18,5 @@ def plain(text: str) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """The same for a text of several lines, which stay."""
+    """The same for a text of several lines; its line breaks stay."""
     return "\n".join(plain(line) for line in text.split("\n"))

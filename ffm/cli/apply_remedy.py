@@ -212,7 +212,7 @@ def _apply(
         raise nothing_fits(results, remedies, among)
     worth = worthwhile_in(results, fitting, named=named, memory_bytes=memory_bytes)
     if not worth.planned:
-        # To name fixes does without the cost of correcting the program at all: only some may then pay, or none.
+        # Fixes that are named need not make up for correcting the program at all: then some may pay, or none.
         pay = [] if named else worthwhile_in(results, fitting, named=True, memory_bytes=memory_bytes).remedies()
         raise no_gain(results, worth.left, pay)
     stopped = interruptible(f"{command[0]} and all that it started were stopped; the results are as they were.")

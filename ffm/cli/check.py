@@ -174,7 +174,7 @@ def _opened(folder: Path | None) -> Results:
 
 
 def _update(baseline: Path, results: Results, rules: Rules, known: list[KnownSites]) -> None:
-    """Store what there is and is not allowed; keep what the baseline says of the other way of measuring."""
+    """Store what there is and is not allowed; keep what the baseline says about the other way of measuring."""
     from ffm.gate.baseline import of_kind, write_baseline
     from ffm.report.numbers import plural
 

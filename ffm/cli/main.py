@@ -88,7 +88,7 @@ class CommandsOnDemand(click.Group):
 
 
 def _meant(name: str) -> str:
-    """Return what somebody may have meant by a word that is no command; nothing if nobody can tell."""
+    """Return what somebody may have meant by a word that is not a command; empty without a good guess."""
     near = difflib.get_close_matches(name, COMMANDS, n=1)
     if near:
         return f" Did you mean `ffm {near[0]}`?"

@@ -25,7 +25,7 @@ COPY = Path("-")
 """What `--stdin` names for a copy of ffm's own standard input."""
 
 MOST_BYTES = 1 << 30
-"""A copy has no more. What is larger should not lie on the disk twice without a word."""
+"""The most that is copied. Anything larger should not be stored twice without the user's knowledge."""
 
 CHUNK_BYTES = 1 << 20
 PATIENCE_S = 0.2

@@ -123,7 +123,7 @@ class Effect(StrEnum):
     END_GRAPH = "end_graph"
     """Destroys the executable graph `handle`."""
     CHANGE_KERNEL = "change_kernel"
-    """Changes a kernel of the executable graph `handle`, as all that follow here up to a node of another kind."""
+    """Changes a kernel of the executable graph `handle`. The next ones change nodes of other kinds."""
     CHANGE_COPY = "change_copy"
     CHANGE_SET = "change_set"
     CHANGE_CHILD = "change_child"

@@ -28,7 +28,7 @@ _ONE_CONTAINER = 1
 """The version of wrappers of code that is not linked with other code."""
 
 _UNREADABLE = (OSError, ValueError, ELFError, struct.error, pyarrow.ArrowException)
-"""What reading a file raises that is damaged, is gone, or is none of ours."""
+"""What reading raises if a file is damaged, is gone, or is of another kind."""
 
 _LARGEST = 1 << 28
 _MOST_TO_UNPACK = 1 << 26
@@ -38,10 +38,10 @@ _PAGE = 4096
 
 
 def device_sources(path: Path, offset: int) -> list[str] | None:
-    """Return the PTX of what is loaded from an address, which is so many bytes from the first that is mapped of a file.
+    """Return the PTX of the code at an address of a file, given in bytes from the first that is mapped.
 
-    None if that is not known: the program may change what lies there, or there is machine code of which no PTX for the
-    same architecture shows what it does.
+    None if it is not known: the program may change what lies there, or it is machine code without PTX for the same
+    architecture that would show what it does.
     """
     try:
         status = path.stat()
@@ -111,7 +111,7 @@ def _relocated(elf: ELFFile, place: int, stored: int) -> int:
 
 
 def _read(file: BinaryIO, most_bytes: int) -> list[str] | None:
-    """Return the sources of a container, or of PTX, that begins where a file is and ends before so many bytes."""
+    """Return the sources of a container, or of PTX, that begins at the file's position and has at most `most_bytes`."""
     begin = file.read(min(HEADER.size, most_bytes))
     if int.from_bytes(begin[:4], "little") == MAGIC:
         _, _, header, size = HEADER.unpack(begin)

@@ -111,7 +111,7 @@ def _registers(body: str) -> tuple[str, ...]:
 
 
 def _operands(text: str) -> list[str]:
-    """Return the operands of an instruction, of which lists and addresses contain commas themselves."""
+    """Return the operands of an instruction; lists and addresses among them contain commas themselves."""
     return [one.strip() for one in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,{\[])+", text) if one.strip()]
 
 

@@ -36,7 +36,7 @@ class UnreadBytes:
 def unread_parameters(sources: Iterable[str]) -> list[UnreadBytes]:
     """Return the unread bytes of all kernels of some PTX, in the order of their names and places.
 
-    Where a name occurs more than once, what any of the kernels reads counts as read. A kernel of which this is not
+    Where a name occurs more than once, what any of the kernels reads counts as read. A kernel for which this is not
     known reads all.
     """
     read: dict[str, NDArray[np.bool_]] = {}

@@ -6,7 +6,7 @@ from ffm.driver.catalogue import DefaultStream, DriverFunction, load_catalogue
 
 
 def newest() -> int:
-    """Return the newest version of CUDA of which the catalogue has all forms."""
+    """Return the newest version of CUDA whose forms of functions the catalogue has."""
     return max(function.since for function in load_catalogue().functions)
 
 

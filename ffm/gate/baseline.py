@@ -45,7 +45,7 @@ class KnownSites(Record, frozen=True, kw_only=True):
 
 
 def known_sites(sites: Iterable[CallSite]) -> list[KnownSites]:
-    """Return what a baseline says of some sites, in an order that does not depend on theirs."""
+    """Return what a baseline says about some sites, in an order that does not depend on theirs."""
     groups: dict[Identity, list[CallSite]] = {}
     for site in sites:
         groups.setdefault(site.identity, []).append(site)

@@ -140,7 +140,7 @@ class _Beginnings:
             return iterations_from(recurring_starts(site, waits), site)
         inside = self._begins[site]
         entered = inside & ~np.append(False, inside[:-1])
-        # A function or line that is passed again at once: its first call tells.
+        # A function or line may be passed again at once: its first call is the one that counts.
         latest = np.maximum.accumulate(np.where(entered, np.arange(len(site)), 0))
         passed = np.flatnonzero(inside & (site == site[latest]))
         return iterations_from(passed[:: self._every], site, whole=len(passed) % self._every == 0)

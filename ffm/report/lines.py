@@ -129,7 +129,7 @@ def _origin(analysis: Analysis, index: int) -> tuple[_Origin, str]:
 
 
 def _names(files: set[str]) -> dict[str, str]:
-    """Return the shortest name of each file, with as many of its folders as tell it from the others."""
+    """Return the shortest name of each file, with enough of its folders to distinguish it from the others."""
     names = {}
     for file in files:
         parts = PurePath(file).parts

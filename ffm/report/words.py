@@ -54,4 +54,4 @@ WORDS = {
 COVERED_BY_ITSELF = (
     "what it protects is first used after a later call here, which also waits for it: the last of these calls must stay"
 )
-"""In place of `LATER_COVERS`, where the later synchronization is of the same site."""
+"""Instead of `LATER_COVERS`, if the later synchronization is at the same site."""

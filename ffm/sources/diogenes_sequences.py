@@ -59,7 +59,8 @@ class _Loop:
 def find_counted(
     counts: list[int], stops: Callable[[int], bool], seconds: Seconds, listed: list[float] | None = None
 ) -> list[Counted]:
-    """Return the sequences of records that were executed so often, in the order of their start. None share records.
+    """Return the sequences of records, given how often each was executed, in the order of their start. None share
+    records.
 
     Args:
         counts: of each record, in program order; 0 for one that belongs to no sequence.

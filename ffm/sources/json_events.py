@@ -136,5 +136,5 @@ class EventReader(Generic[Event, About]):
 
 
 def _as_json(text: bytes) -> bytes:
-    """Return the text without what JSON does not allow: numbers that are none, and bytes that are no characters."""
+    """Return the text without what JSON does not allow: `NaN`, infinities, and bytes that are not characters."""
     return _NO_NUMBER.sub(rb"\1null", text.decode(errors="replace").encode())

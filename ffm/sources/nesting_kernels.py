@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDED_NS = 2_000
-"""A span may end so much after one around it: some traces have whole microseconds."""
+"""A span may end this much after the one around it: some traces have whole microseconds."""
 
 
 def enclose(

@@ -84,7 +84,7 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Unlaunched:
-    """What the GPU did for calls that were not recorded, such as those before the profiler began. It is no row of the
+    """What the GPU did for calls that were not recorded, such as those before the profiler began. It has no row in the
     timeline, but waits may be for it.
     """
 

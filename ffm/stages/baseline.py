@@ -148,7 +148,7 @@ class _Functions:
 
     @functools.cached_property
     def _analysis(self) -> DriverAnalysis | None:
-        """That of the driver, which is large; None if there is none."""
+        """The analysis of the driver, which is large; None if there is none."""
         try:
             return None if self._path is None else analyse_driver(self._path)
         except (DriverFileError, OSError):

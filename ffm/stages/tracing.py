@@ -48,7 +48,7 @@ TRACED_KINDS = (
     Kind.EVENT,
     Kind.MODULE,
 )
-"""What is traced whatever stage 1 saw: everything that enqueues, orders, waits for or frees GPU work."""
+"""What is traced no matter what stage 1 saw: everything that enqueues, orders, waits for or frees GPU work."""
 
 
 HOST = 8

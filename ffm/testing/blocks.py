@@ -17,7 +17,7 @@ GpuWaits = Callable[..., AbstractContextManager[None]]
 
 
 class Block(NamedTuple):
-    """What a test said of a block of it. Times in nanoseconds of `CLOCK_MONOTONIC`."""
+    """What a test said about one of its blocks. Times in nanoseconds of `CLOCK_MONOTONIC`."""
 
     most: int
     begin: int

@@ -21,9 +21,10 @@ def memory_to_pin(columns: Columns, timeline: Timeline, least_byte_s: float, cal
     A repeated transfer needs no pinned memory, because it is left out.
 
     Args:
-        columns: from `ffm.evidence.operations.operation_columns`. timeline: the same operations with their problems.
-        least_byte_s: seconds per byte in which the machine makes and zeroes pages. call_ns: nanoseconds that each call
-        takes to pin memory, whatever its size.
+        columns: from `ffm.evidence.operations.operation_columns`.
+        timeline: the same operations with their problems.
+        least_byte_s: seconds per byte in which the machine makes and zeroes pages.
+        call_ns: nanoseconds that each call takes to pin memory, whatever its size.
     """
     waits = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
     moved = ((timeline.problem & waits) != 0) & ((timeline.problem & Problem.UNNECESSARY_TRANSFER) == 0)

@@ -65,7 +65,7 @@ def measured_latencies(driver: Driver) -> list[int]:
 def measured_pinning(driver: Driver) -> list[int]:
     """Repeatedly pin and release one page that exists; return how long pinning took each time, in nanoseconds.
 
-    Nothing is returned of a driver that refuses. `measured_latencies` must have made a context current.
+    The result is empty if the driver refuses. `measured_latencies` must have made a context current.
     """
     page = mmap.mmap(-1, mmap.PAGESIZE)
     page[0] = 1
@@ -85,7 +85,7 @@ def measured_pinning(driver: Driver) -> list[int]:
 def measured_copies(driver: Driver) -> list[int]:
     """Repeatedly copy `COPIED_BYTES` within the GPU's memory; return how long each copy took, in nanoseconds.
 
-    Nothing is returned of a driver that refuses, such as for want of memory. `measured_latencies` must have made a
+    The result is empty if the driver refuses, for example for lack of memory. `measured_latencies` must have made a
     context current.
     """
     source, destination, elapsed = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_float()

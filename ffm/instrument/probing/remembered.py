@@ -56,8 +56,8 @@ def find_and_remember(driver: Path, tell: Callable[[str], None] = nobody) -> Wai
 
 
 def _is_complete(found: WaitFunction) -> bool:
-    """Return whether all calls that waited do so in what was found. If not, functions may have been found that are none
-    of the wait functions, because they serve the calls of which one was not seen.
+    """Return whether all calls that waited do so in what was found. If not, the functions found may be the wrong ones:
+    they were chosen without the calls that were not seen.
     """
     return found.offset is not None and not found.uncovered_calls
 

@@ -36,7 +36,7 @@ def unpack(room: NDArray[np.uint8], count: int, structure: str, *, many: bool = 
         room: All bytes of the chunk after its header.
         count: How many records are complete.
         structure: The C structure of a record.
-        many: Whether the chunk is one of so many records that compiled code pays.
+        many: Whether there are so many records in all that compiled code pays.
 
     Raises:
         PackingError: They do not lie within the room.

@@ -39,7 +39,7 @@ class Samples:
     thread: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     time: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     operation: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """So many operations of its thread had been recorded; 0 if it never calls the driver."""
+    """How many operations of its thread had been recorded; 0 if it never calls the driver."""
     nanoseconds: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Of the thread's processor time that it stands for."""
     stack: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

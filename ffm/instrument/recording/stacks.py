@@ -172,7 +172,7 @@ def _chained(chunks: Sequence[Chunk], kind: str, structure: str, limit: str) -> 
     frames = read_rows(chunks, kind, structure)
     if (frames["next"] > np.arange(len(frames))).any():
         raise DamageError(f"a record of {structure} comes before the one that it continues")
-    following = np.concatenate([[0], frames["next"]])  # by number; after 0, which is none, comes none
+    following = np.concatenate([[0], frames["next"]])  # by number; 0 means none, and nothing follows it
     reached, steps = np.arange(len(following)), constant(limit)
     while steps:
         if steps & 1:

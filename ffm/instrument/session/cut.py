@@ -79,7 +79,7 @@ class Cut:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The program has ended: look after it no longer."""
+        """Stop looking after the program, which has ended."""
         self._over.set()
         for thread in self._threads:
             thread.join()

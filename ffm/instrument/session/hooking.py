@@ -57,8 +57,8 @@ class Hooking:
 
     Args:
         instruments: what is put into each of them.
-        held: is told how long they wait for us.
-        fail: is told what went wrong, in a sentence.
+        held: receives how long they wait for us.
+        fail: receives what went wrong, in a sentence.
         ends: says whether a process is about to end, so that nothing is wrong if it does not answer.
     """
 

@@ -16,9 +16,10 @@ ARRIVAL_S = 2.0
 def await_left_behind(
     alive: Callable[[], set[int]], users: Callable[[], set[int]], *, until: float | None, stop: Sequence[int]
 ) -> bool:
-    """Wait for those that use the driver, since their recordings are not complete; return false when the time is up.
+    """Wait for the processes that use the driver, because their recordings are not complete; return false when the time
+    is up.
 
-    Where no process has used the driver so far, the first one that is left may be about to. Others are not waited for.
+    If no process has used the driver so far, the first one that is left may be about to. Others are not waited for.
 
     Args:
         alive: The program's processes that live.

@@ -111,11 +111,13 @@ class Replay:
     """Replays one run for any number of groups of problems.
 
     Args:
-        timeline: the operations, sorted by thread, then start. work: what they do on the GPU. inference: the GPU's
-        times. elsewhere: replays several fixes, possibly in other processes; it is told how many rows they visit
-        together. By default they are replayed one after the other. It is not pickled. tell: is told how far replaying
-        has come; not pickled, either. fences: whether all that follows a wait that disappears still comes after what it
-        waited for, on the GPU.
+        timeline: the operations, sorted by thread, then start.
+        work: what they do on the GPU.
+        inference: the GPU's times.
+        elsewhere: replays several fixes, possibly in other processes; it is told how many rows they visit together. By
+            default they are replayed one after the other. It is not pickled.
+        tell: is told how far replaying has come; not pickled, either.
+        fences: whether all that follows a wait that disappears still comes after what it waited for, on the GPU.
     """
 
     def __init__(

@@ -172,7 +172,7 @@ def _code(text: str) -> Markup:
 def _mentioned(
     analysis: Analysis, view: Overview, sequences: list[DrawnSequence], remedies: RemediesView | None
 ) -> list[int]:
-    """Return the numbers of the sites to describe: those with problems or of which nothing is proved, and those that
+    """Return the numbers of the sites to describe: those with problems or about which nothing is proved, and those that
     they refer to.
     """
     numbers = {number for number, found in enumerate(analysis.sites, 1) if found.problem_count}

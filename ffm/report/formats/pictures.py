@@ -81,8 +81,7 @@ class _Row:
 def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     """Draw the whole run: the CPU's own work, recorded calls, waits, and what the sequences could recover of it.
 
-    Of a run of which nothing is proved, nothing is said to be recoverable: what each site saves at most does not add
-    up.
+    If nothing is proved about a run, nothing is shown as recoverable: the most that each site saves does not add up.
 
     Several threads can wait at the same time. If their calls add up to more than the wall time, the CPU's own work is
     left out and the bar ends at their sum.

@@ -132,7 +132,7 @@ class Expected:
 
 
 def expected_of(benefit: Benefit, cost: Paid) -> Expected:
-    """Return what corrections are expected to save that cost so much."""
+    """Return what corrections with this cost are expected to save."""
     low_s = None if benefit.low_s is None else benefit.low_s - cost.most_s
     return Expected(benefit.expected_s - cost.likely_s, low_s, benefit.high_s)
 

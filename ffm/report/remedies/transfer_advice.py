@@ -141,7 +141,7 @@ def _in_words_of(framework: Framework) -> str:
 
 
 def _only_when_changed(problem: ProblemSite) -> list[str]:
-    """Return the steps for transfers of which some were needed."""
+    """Return the steps for transfers some of which were needed."""
     occurrences = problem.repeated
     call = (
         "brought bytes that the host already held"

@@ -162,7 +162,7 @@ def _remedy_view(
     reached: str,
     sources: SourceLines,
 ) -> RemedyView:
-    """Lay out one remedy; `fit` is what can be done automatically, and `reached` tells its place from others."""
+    """Lay out one remedy; `fit` is what can be done automatically, and `reached` tells apart equal places."""
     return RemedyView(
         number=number,
         kind=remedy.kind,
@@ -187,7 +187,7 @@ def _places(analysis: Analysis, remedy: Remedy, sources: SourceLines) -> list[Re
     for changed in remedy.places:
         where, buffer = place(analysis, changed.site), analysis.sites[changed.site].buffer
         if changed.site != remedy.site and (own := own_line(analysis, changed.site)) is not None:
-            where, buffer = own, ""  # the library's own name for the memory tells nothing
+            where, buffer = own, ""  # the library's own name for the memory says nothing
         places.append(RemedyPlace(changed.role, where, buffer, sources.line(where.file, where.line)))
     return places
 

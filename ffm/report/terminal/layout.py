@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A line across a table in place of a row: some words, then a function's name."""
+    """A line across a table instead of a row: some words, then a function's name."""
 
     words: str
     name: str

@@ -169,7 +169,7 @@ def render_region(view: RegionView, width: int = 80) -> RenderableType:
 
 
 def _lines(view: RegionView, scale: Scale) -> list[RenderableType]:
-    """Tell in which lines the CPU worked."""
+    """Say in which lines the CPU worked."""
     lines = [
         f"{line.file}:{line.line}: {scale.seconds(line.seconds)} ({percent(line.percent)})"
         for line in view.lines
@@ -179,7 +179,7 @@ def _lines(view: RegionView, scale: Scale) -> list[RenderableType]:
 
 
 def _bounds(bounds: RegionBounds, scale: Scale) -> list[RenderableType]:
-    """Tell what the waits that the region causes allow."""
+    """Say what the region can save, by the waits that it causes."""
     lines = []
     if bounds.faster_s > 0:
         lines.append(f"until whoever waits least for it waits no more: {scale.seconds(bounds.faster_s)}")

@@ -182,7 +182,7 @@ def _notes(waiting: Waiting, scale: Scale) -> list[str]:
 
 
 def _guess_note(guessed: GuessedWork, length_s: float, scale: Scale) -> str:
-    """Return what to say of work of which nothing shows how long it takes; nothing if that hardly matters."""
+    """Return what to say about work whose time nothing shows; empty if it hardly matters."""
     if not guessed.count or (guessed.most_s is not None and guessed.most_s - guessed.least_s < WORTH_SAYING * length_s):
         return ""
     between = f"at least {scale.seconds(guessed.least_s)}"
