@@ -83,9 +83,14 @@ bool ffm_pageable_holds(uint64_t word)
     return word % 2 == 0;
 }
 
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word)
+bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word)
 {
     return kernel == 1 && offset % 3 == 0 && word % 2 == 0;
+}
+
+bool ffm_loaded_code_reads(uint64_t kernel, uint64_t offset)
+{
+    return kernel == 1 && offset % 7 == 0;
 }
 
 bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_values *given)

@@ -9,7 +9,6 @@
 #include "mappings.h"
 #include "new_pages.h"
 #include "pageable.h"
-#include "unread.h"
 
 enum {
     TRACKED = 16 * 64,
@@ -115,26 +114,40 @@ static void forget(const launch *of)
         munmap(of->values, sizeof *of->values);
 }
 
+/* Whether the kernel uses no word there as an address: by its code, or as it is launched. */
+static bool unused(const ffm_kernel_reach *reach, const given *part, size_t offset, uint64_t word)
+{
+    const uint64_t kernel = part->of->kernel, place = part->offset + offset;
+    return ffm_loaded_code_ignores(kernel, place, word) ||
+           (!ffm_loaded_code_reads(kernel, place) && leaves(reach, part->of, place));
+}
+
+static void scan_word(ffm_kernel_reach *reach, const given *part, size_t offset, const ffm_mapped *mapped)
+{
+    uint64_t word;
+    uint32_t places[FFM_BLOCKS_NAMED];
+    memcpy(&word, (const char *)part->words + offset, sizeof word);
+    if (reach->each != NULL)
+        reach->each(word, part->offset + offset, reach->context);
+    const uint32_t count = ffm_blocks_named(word, places);
+    const bool ordinary = count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)) &&
+                          ffm_pageable_holds(word);
+    if ((count == 0 && !ordinary) || unused(reach, part, offset, word))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        ffm_kernel_reach_block(reach, places[i]);
+    if (ordinary) {
+        reach->pageable = true;
+        reach->kernel = part->of->kernel;
+        reach->offset = (uint32_t)(part->offset + offset);
+    }
+}
+
 /* `mapped` is where ordinary memory may be; NULL to ask the kernel for each word. */
 static void scan_words(ffm_kernel_reach *reach, const given *part, const ffm_mapped *mapped)
 {
-    for (size_t offset = 0; offset + sizeof(uint64_t) <= part->bytes; offset += sizeof(uint64_t)) {
-        uint64_t word;
-        uint32_t places[FFM_BLOCKS_NAMED];
-        memcpy(&word, (const char *)part->words + offset, sizeof word);
-        if (reach->each != NULL)
-            reach->each(word, part->offset + offset, reach->context);
-        const uint32_t count = ffm_blocks_named(word, places);
-        for (uint32_t i = 0; i < count; i++)
-            ffm_kernel_reach_block(reach, places[i]);
-        if (count == 0 && !reach->pageable && (mapped == NULL || ffm_mapped_may_hold(mapped, word)) &&
-            ffm_pageable_holds(word) && !ffm_unread_holds(part->of->kernel, part->offset + offset, word) &&
-            !leaves(reach, part->of, part->offset + offset)) {
-            reach->pageable = true;
-            reach->kernel = part->of->kernel;
-            reach->offset = (uint32_t)(part->offset + offset);
-        }
-    }
+    for (size_t offset = 0; offset + sizeof(uint64_t) <= part->bytes; offset += sizeof(uint64_t))
+        scan_word(reach, part, offset, mapped);
 }
 
 static __attribute__((noinline)) void scan_many(ffm_kernel_reach *reach, const given *part)

@@ -12,7 +12,7 @@
 #include "contexts.h"
 #include "kernel_name.h"
 #include "new_pages.h"
-#include "pageable.h"
+#include "unread.h"
 
 enum { MOST_IMAGES = 1 << 16, ANSWERS = 1 << 10, LAUNCHES = 1 << 8 };
 
@@ -26,6 +26,8 @@ typedef struct {
 typedef struct {
     uint64_t kernel, offset;
     bool known, upper_half, ignored;
+    bool knows; /* the kernel's code */
+    bool read;  /* by some launch */
 } known_answer;
 
 /* A way to launch a kernel: those are alike whose numbers that matter are the same. */
@@ -57,10 +59,16 @@ void ffm_loaded_code_ask(void *module_of_function, void *library_of_kernel)
 }
 
 /* Locked. */
-static void forget(uint64_t handle)
+static void forget_answers(void)
 {
     memset(loaded.answers, 0, sizeof loaded.answers);
     loaded.launched = 0;
+}
+
+/* Locked. */
+static void forget(uint64_t handle)
+{
+    forget_answers();
     for (uint32_t i = loaded.count; i > 0; i--) {
         known_image *image = &loaded.images[i - 1];
         if (image->handle != handle)
@@ -78,6 +86,8 @@ void ffm_loaded_code_before(const ffm_function *function, const uint64_t *argume
     pthread_mutex_lock(&loaded.lock);
     if (unloads)
         forget(arguments[function->handle]);
+    else
+        forget_answers();
     while (ends && loaded.count != 0) /* with a context, its code is gone */
         forget(loaded.images[0].handle);
     pthread_mutex_unlock(&loaded.lock);
@@ -85,7 +95,7 @@ void ffm_loaded_code_before(const ffm_function *function, const uint64_t *argume
 
 void ffm_loaded_code_after(const ffm_function *function, const uint64_t *arguments, uint32_t result)
 {
-    if (function->effect != FFM_EFFECT_LOAD_CODE || result != CUDA_SUCCESS || !ffm_pageable_used())
+    if (function->effect != FFM_EFFECT_LOAD_CODE || result != CUDA_SUCCESS)
         return;
     known_image image = {.handle = 0};
     memcpy(&image.handle, (const void *)arguments[function->result], sizeof image.handle);
@@ -117,29 +127,53 @@ static const ffm_code_image *code_of(uint64_t kernel, int way)
 }
 
 /* Locked. */
-static bool find_out(uint64_t kernel, uint64_t offset, uint64_t word)
+static void find_out(known_answer *answer, uint64_t word)
 {
-    const char *called = ffm_name_of_kernel(kernel);
-    for (int way = 0; way < 2 && called != NULL; way++) {
-        const ffm_code_image *code = code_of(kernel, way);
-        if (code != NULL && ffm_code_image_ignores(code, called, offset, word))
-            return true;
+    const char *called = ffm_name_of_kernel(answer->kernel);
+    if (called == NULL)
+        return;
+    answer->ignored = ffm_unread_holds(called, answer->offset);
+    for (int way = 0; way < 2 && !answer->ignored; way++) {
+        const ffm_code_image *code = code_of(answer->kernel, way);
+        if (code == NULL)
+            continue;
+        answer->knows |= ffm_code_image_knows(code, called);
+        answer->ignored = ffm_code_image_ignores(code, called, answer->offset, word);
     }
-    return false;
+}
+
+/* Locked. Where the answer for a word is, or comes. */
+static known_answer *answer_of(uint64_t kernel, uint64_t offset)
+{
+    return &loaded.answers[(kernel / 16 + offset / 8) % ANSWERS];
+}
+
+static bool is_for(const known_answer *answer, uint64_t kernel, uint64_t offset)
+{
+    return answer->known && answer->kernel == kernel && answer->offset == offset;
 }
 
 bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word)
 {
-    if (__atomic_load_n(&loaded.count, __ATOMIC_RELAXED) == 0)
-        return false;
     const bool upper_half = word >> 32 != 0;
     pthread_mutex_lock(&loaded.lock);
-    known_answer *answer = &loaded.answers[(kernel / 16 + offset / 8) % ANSWERS];
-    if (!answer->known || answer->kernel != kernel || answer->offset != offset || answer->upper_half != upper_half)
-        *answer = (known_answer){kernel, offset, true, upper_half, find_out(kernel, offset, word)};
+    known_answer *answer = answer_of(kernel, offset);
+    if (!is_for(answer, kernel, offset) || answer->upper_half != upper_half) {
+        *answer = (known_answer){.kernel = kernel, .offset = offset, .known = true, .upper_half = upper_half};
+        find_out(answer, word);
+    }
     const bool ignored = answer->ignored;
     pthread_mutex_unlock(&loaded.lock);
     return ignored;
+}
+
+bool ffm_loaded_code_reads(uint64_t kernel, uint64_t offset)
+{
+    pthread_mutex_lock(&loaded.lock);
+    const known_answer *answer = answer_of(kernel, offset);
+    const bool reads = is_for(answer, kernel, offset) && (!answer->knows || answer->read);
+    pthread_mutex_unlock(&loaded.lock);
+    return reads;
 }
 
 /* Which numbers matter depends on those that come before, and so on the launch that is compared with. */
@@ -197,6 +231,9 @@ bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_va
     for (uint64_t byte = offset; one != NULL && one->known && byte < offset + FFM_ADDRESS_BYTES && byte < given->count;
          byte++)
         left |= (one->read.read[byte / 8] & 1 << byte % 8) == 0;
+    known_answer *answer = answer_of(kernel, offset);
+    if (is_for(answer, kernel, offset))
+        answer->read |= !left;
     pthread_mutex_unlock(&loaded.lock);
     return left;
 }

@@ -19,12 +19,15 @@ void ffm_loaded_code_before(const ffm_function *function, const uint64_t *argume
 void ffm_loaded_code_after(const ffm_function *function, const uint64_t *arguments, uint32_t result);
 
 /* Whether a kernel (a CUfunction or a CUkernel) cannot use the word at an offset from the start of its parameters as an
- * address. */
+ * address: by its machine code, or by the files that it is in (unread.h). */
 bool ffm_loaded_code_ignores(uint64_t kernel, uint64_t offset, uint64_t word);
 
 /* Whether a kernel, in such a launch, leaves one of a word's bytes unread that make an address. That is found out for a
  * limited number of different launches. */
 bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_values *given);
+
+/* Whether that need not be asked: the kernel's code is not known, or one of its launches reads the word. */
+bool ffm_loaded_code_reads(uint64_t kernel, uint64_t offset);
 
 /* Whether the machine code of a kernel is known. */
 bool ffm_loaded_code_knows(uint64_t kernel);

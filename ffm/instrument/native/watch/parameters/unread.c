@@ -7,8 +7,6 @@
 #include <xxhash.h>
 
 #include "code_image.h"
-#include "kernel_name.h"
-#include "loaded_code.h"
 #include "plan_file.h"
 
 static const ffm_unread *unread; /* in the order of names and places */
@@ -50,19 +48,13 @@ static uint32_t first_of(XXH128_hash_t name)
     return low;
 }
 
-static bool plan_holds(uint64_t kernel, uint64_t offset)
+bool ffm_unread_holds(const char *kernel, uint64_t offset)
 {
-    const char *called = count == 0 ? NULL : ffm_name_of_kernel(kernel);
-    if (called == NULL)
+    if (count == 0)
         return false;
-    const XXH128_hash_t name = XXH3_128bits(called, strlen(called));
+    const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
     for (uint32_t place = first_of(name); place < count && compare(&unread[place], name) == 0; place++)
         if (unread[place].begin < offset + FFM_ADDRESS_BYTES && offset < unread[place].end)
             return true;
     return false;
-}
-
-bool ffm_unread_holds(uint64_t kernel, uint64_t offset, uint64_t word)
-{
-    return plan_holds(kernel, offset) || ffm_loaded_code_ignores(kernel, offset, word);
 }
