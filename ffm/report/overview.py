@@ -14,6 +14,7 @@ from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, p
 from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.portion import portion_sentence
 from ffm.report.python.fetching import FetchingWaits, fetching_waits
+from ffm.report.python.sending import SendingWaits, sending_waits
 from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
@@ -115,6 +116,10 @@ class Overview:
     """Sites at which Python code fetches values again and again."""
     fetching_hidden: int
     """How many more of these save less than the limit."""
+    sending: list[SendingWaits]
+    """Sites at which Python code waits for uploads again and again."""
+    sending_hidden: int
+    """How many more of these save less than the limit."""
     unproved: list[UnprovedWaits]
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
@@ -136,19 +141,14 @@ def overview(
     """Lay out an analysis; rows are sorted and filtered by the given estimator."""
     scale = Scale(analysis.wall_s)
 
-    def section(title: str, meaning: str, rows: list[Row]) -> Section:
-        ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
-        shown = [row for row in ordered if show_all or scale.shows(row.saving, estimator)]
-        return Section(title, meaning, shown, len(ordered) - len(shown))
-
     unproved = unproved_waits(analysis)
     shown = unproved if show_all else worth_proving(unproved, scale)
     timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
     fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
-    apart = reached_from(analysis, (point.sites[0] for point in analysis.points))
-    folds = [_fold_row(scale, fold, results) for fold in analysis.folds]
+    sending, sending_hidden = worth_telling(sending_waits(analysis), scale, show_all=show_all)
+    folds, sequences, points = _sections(analysis, scale, estimator, results, show_all=show_all)
     return Overview(
         application=analysis.application,
         command=analysis.command,
@@ -158,17 +158,9 @@ def overview(
         estimator=estimator,
         hidden_below_percent=0.0 if show_all else HIDDEN_BELOW_PERCENT,
         stages=[Cost(cost.stage, cost.wall_s, cost.ratio) for cost in analysis.costs],
-        folds=section("Folds", "every call of one function, whoever makes it", folds),
-        sequences=section(
-            "Sequences",
-            "operations between two needed synchronizations, fixed together",
-            [_sequence_row(analysis, scale, number, results) for number in range(1, len(analysis.sequences) + 1)],
-        ),
-        points=section(
-            "Single points",
-            "one call at one place, reached by one call stack",
-            [_point_row(analysis, scale, point, apart, results) for point in analysis.points],
-        ),
+        folds=folds,
+        sequences=sequences,
+        points=points,
         matching=_matching(analysis.matching),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
@@ -182,6 +174,8 @@ def overview(
         ordering_hidden=ordering_hidden,
         fetching=fetching,
         fetching_hidden=fetching_hidden,
+        sending=sending,
+        sending_hidden=sending_hidden,
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
@@ -189,6 +183,36 @@ def overview(
         notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results), *_chance_notes(analysis)],
         portion=portion_sentence(analysis),
         results=results,
+    )
+
+
+def _sections(
+    analysis: Analysis, scale: Scale, estimator: Estimator, results: str, *, show_all: bool
+) -> tuple[Section, Section, Section]:
+    """Return the folds, sequences and single points, sorted and filtered by the given estimator."""
+
+    def section(title: str, meaning: str, rows: list[Row]) -> Section:
+        ordered = sorted(rows, key=lambda row: -row.saving.seconds(estimator))
+        shown = [row for row in ordered if show_all or scale.shows(row.saving, estimator)]
+        return Section(title, meaning, shown, len(ordered) - len(shown))
+
+    apart = reached_from(analysis, (point.sites[0] for point in analysis.points))
+    return (
+        section(
+            "Folds",
+            "every call of one function, whoever makes it",
+            [_fold_row(scale, fold, results) for fold in analysis.folds],
+        ),
+        section(
+            "Sequences",
+            "operations between two needed synchronizations, fixed together",
+            [_sequence_row(analysis, scale, number, results) for number in range(1, len(analysis.sequences) + 1)],
+        ),
+        section(
+            "Single points",
+            "one call at one place, reached by one call stack",
+            [_point_row(analysis, scale, point, apart, results) for point in analysis.points],
+        ),
     )
 
 

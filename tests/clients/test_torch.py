@@ -14,6 +14,7 @@ import pytest
 
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
+from ffm.results.vocabulary import Because
 from tests.clients.gating import gate
 from tests.clients.scripts import BUILD, HERE, TARGETS, marked_line, measured, printed, virtual_gpu
 
@@ -102,12 +103,29 @@ def test_the_gate_names_the_lines_that_lead_to_waits(tmp_path: Path) -> None:
     assert gate(PYTHON, found.script, tmp_path, allowed).code == 0
 
 
+def measured_with_products(program: Path, folder: Path, *, ordinary_memory: bool = True) -> Analysis:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DISABLE_ADDMM_CUDA_LT", "1")  # the stand-in for cuBLASLt refuses
+        return measured(PYTHON, program, folder, ordinary_memory=ordinary_memory)
+
+
+@pytest.mark.parametrize("ordinary_memory", [True, False])
+def test_copies_of_batches_wait_for_their_source_alone(ordinary_memory: bool, tmp_path: Path) -> None:
+    """What PyTorch gives to `total += loss` holds a stale pointer to the batch, which the kernel does not use."""
+    program = HERE / "torch_blocking.py"
+    analysis = measured_with_products(program, tmp_path, ordinary_memory=ordinary_memory)
+    waits = [site for site in sites_at_mark(analysis, program) if site.call == "cudaStreamSynchronize"]
+    (sent,) = (wait for wait in analysis.sending if analysis.sites[wait.site] in waits)
+    assert (sent.occurrences, sent.pageable) == (19, False)  # after the last batch, nothing comes
+    reasons = {verdict.because for site in waits for verdict in site.synchronization if verdict.kind == "required"}
+    assert reasons <= {Because.SOURCE_OVERWRITTEN, Because.SOURCE_OVERWRITTEN_UNSEEN}
+    assert analysis.fetching == []
+
+
 def test_pinned_memory_that_pytorch_hands_out_again_needs_no_wait(tmp_path: Path) -> None:
     program = PROGRAMS / "torch_loader.py"
     line = 1 + program.read_text().splitlines().index("        torch.cuda.synchronize()")
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("DISABLE_ADDMM_CUDA_LT", "1")  # the stand-in for cuBLASLt refuses
-        analysis = measured(PYTHON, program, tmp_path)
+    analysis = measured_with_products(program, tmp_path)
     (site,) = (
         site
         for site in analysis.sites

@@ -7,6 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from ffm.report.numbers import Scale
+from ffm.report.python import sending
 from ffm.report.python.fetching import FetchingWaits, advice
 from ffm.report.python.frameworks import (
     CUPY,
@@ -101,6 +103,19 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
     assert "counts all waits for the same values" in said, "the screen of the site counts only its own"
 
 
+@pytest.mark.parametrize("pageable", [True, False])
+def test_uploads_need_not_wait_in_the_words_of_each_package(pageable: bool) -> None:
+    where = place(sample_analysis(), 0)
+    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON]
+    waits = [sending.SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one) for one in packages]
+    said = sending.advice(waits)
+    for package in packages:
+        assert said.count(f"In {package.name or 'Python'}: {package.sent_ahead}") == 1
+    assert "non_blocking=True" in sending.advice(waits[:1])
+    memory = "pageable" if pageable else "pinned"
+    assert f"99 of 100 calls wait for an upload from {memory} memory" in waits[0].sentence(Scale(10.0))
+
+
 def test_python_has_no_const() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, repeat=9, framework=TORCH)])
     assert not any("const" in step for step in remedy.steps)
@@ -150,6 +165,11 @@ def test_a_copy_that_need_not_wait_is_made_asynchronous_in_the_packages_words(ke
     assert remedy.steps[1] == TORCH.asynchronous
     assert not any("Remove" in step for step in remedy.steps)
     assert ("stays" in remedy.steps[0]) == bool(keep)
+
+
+def test_an_upload_that_need_not_wait_is_made_so_in_the_packages_words() -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, in_copy=True, in_upload=True)])
+    assert remedy.steps[1] == f"In PyTorch: {TORCH.sent_ahead}"
 
 
 def test_waits_that_a_later_call_of_the_same_site_covers_are_left_out_but_for_the_last() -> None:

@@ -18,7 +18,7 @@ from ffm.report.terminal.fold import render_fold
 from ffm.report.terminal.overview import render_first_screen, render_overview
 from ffm.report.terminal.remedies import render_remedies
 from ffm.report.terminal.site import render_site
-from ffm.results.documents.analysis import FetchingWait, Group, KeptWait, TimingWait
+from ffm.results.documents.analysis import Analysis, FetchingWait, Group, KeptWait, SendingWait, TimingWait
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
@@ -75,8 +75,8 @@ def test_values_that_are_fetched_again_and_again_are_shown_with_what_is_proved_a
     assert "again and again" not in text_of(render_overview(overview(analysis)))
 
 
-@pytest.mark.parametrize(("function", "listed"), [("at::native::_local_scalar_dense_cuda", True), ("wait", False)])
-def test_values_whose_use_was_not_watched_are_fetched_by_copies(function: str, listed: bool) -> None:
+def in_pytorch(function: str) -> Analysis:
+    """Return an analysis whose calls a compiled function of PyTorch makes, for a line of Python."""
     analysis = sample_analysis()
     frames = [
         Frame(module=0, offset=1, function="cudaStreamSynchronize"),
@@ -84,12 +84,29 @@ def test_values_whose_use_was_not_watched_are_fetched_by_copies(function: str, l
         Frame(module=0, offset=0, function="step", file="/home/me/train.py", line=7, python=True),
     ]
     paths = ("/usr/lib/libcudart.so.13", "/env/site-packages/torch/lib/libtorch_cuda.so")
-    changed = msgspec.structs.replace(
+    return msgspec.structs.replace(
         analysis,
-        fetching=[FetchingWait(site=0, occurrences=3, watched=False, saving_s=1.5, low_s=0.25, high_s=1.75)],
         modules=[Module(path=path, build_id="") for path in paths],
         stacks=[msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks],
     )
+
+
+@pytest.mark.parametrize(("function", "listed"), [("at::native::copy_kernel_cuda", True), ("wait", False)])
+def test_uploads_for_which_a_packages_copies_wait_are_shown(function: str, listed: bool) -> None:
+    """A wait that the script asks for may be there for something else."""
+    waits = [SendingWait(site=0, occurrences=3, pageable=False, saving_s=1.5, low_s=0.25, high_s=1.75)]
+    changed = msgspec.structs.replace(in_pytorch(function), sending=waits)
+    for screen in (render_overview(overview(changed)), render_remedies(remedies_view(changed))):
+        shown = " ".join(text_of(screen).split())
+        assert ("calls wait for an upload from pinned memory; not waiting saves 1.500 s" in shown) is listed
+        assert ('In PyTorch: tensor.to("cuda", non_blocking=True)' in shown) is listed
+    assert ("Uploads that the CPU waits for" in html(changed, "carry", None)) is listed
+
+
+@pytest.mark.parametrize(("function", "listed"), [("at::native::_local_scalar_dense_cuda", True), ("wait", False)])
+def test_values_whose_use_was_not_watched_are_fetched_by_copies(function: str, listed: bool) -> None:
+    fetching = [FetchingWait(site=0, occurrences=3, watched=False, saving_s=1.5, low_s=0.25, high_s=1.75)]
+    changed = msgspec.structs.replace(in_pytorch(function), fetching=fetching)
     shown = " ".join(text_of(render_overview(overview(changed))).split())
     assert ("calls wait for values whose use could not be watched; not waiting saves 1.500 s" in shown) is listed
     assert ("In PyTorch: total += loss.detach()" in shown) is listed

@@ -1,4 +1,6 @@
-"""Needed waits, with what doing without them would save: by events between streams, by fetching results later."""
+"""Needed waits, with what doing without them would save: by events between streams, by fetching results later, or by
+uploads that do not wait.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from replayed_findings import measured, stored, two_streams
 from test_results import ITERATIONS, loop_findings
 
@@ -16,9 +19,12 @@ from ffm.model.timeline import Kind
 from ffm.report.site import site
 from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Stack
-from ffm.results.stored import Results, doing_without
+from ffm.results.stored import Results, doing_without, open_results
 from ffm.results.vocabulary import Because
-from ffm.stages.analysis.problems import fetches_of, only_order_streams
+from ffm.stages.analysis.findings import Findings
+from ffm.stages.analysis.problems import only_order_streams
+from ffm.stages.analysis.python_waits import fetches_of, sends_of
+from ffm.stages.analysis.results import write_results
 
 
 def test_doing_without_is_answered_by_replay_whatever_the_estimator(tmp_path: Path) -> None:
@@ -111,6 +117,55 @@ def test_a_fetch_is_done_without_its_whole_line_of_the_program(tmp_path: Path, l
     [wait] = stored(dataclasses.replace(findings, fetching=fetching), tmp_path).document.fetching
     assert (wait.site, wait.occurrences) == (2, 2)
     assert wait.saving_s == pytest.approx(saved_s, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("reason", "uploaded", "sent"),
+    [
+        (Reason.SOURCE_OVERWRITTEN, True, True),
+        (Reason.NOT_WATCHED, True, True),
+        (Reason.SOURCE_OVERWRITTEN, False, False),  # something else reads what is then written
+        (Reason.RESULT_USED, True, False),
+    ],
+)
+def test_waits_for_uploads_are_listed_with_what_not_to_wait_saves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: Reason, uploaded: bool, sent: bool
+) -> None:
+    findings, uploads = two_uploads()
+    reasons = np.array([0, 0, reason, 0, reason], np.uint8)
+    monkeypatch.setattr("ffm.stages.analysis.python_waits.pageable_memory", lambda columns, rows: (rows[:0], rows[:0]))
+    sending = sends_of(reasons, np.full(5, -1, np.int32), uploads & uploaded, findings.timeline, lines_of(7, 7, 7), {})
+    assert (sending is not None) == sent
+    write_results(dataclasses.replace(findings, sending=sending), tmp_path)
+    found = [(wait.site, wait.occurrences, wait.pageable) for wait in open_results(tmp_path).document.sending]
+    assert found == ([(2, 2, False)] if sent else [])
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_an_upload_is_done_without_the_waits_for_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, covered: bool
+) -> None:
+    """`x.to()` and `y.to()` on two lines: whoever leaves out one wait of the two waits as long in the other."""
+    findings, uploads = two_uploads()
+    reasons = np.array([0, 0, Reason.SOURCE_OVERWRITTEN, 0, Reason.SOURCE_OVERWRITTEN], np.uint8)
+    keep = np.full(5, -1, np.int32)
+    if covered:
+        reasons[1], keep[1] = Reason.LATER_COVERS, 2
+    monkeypatch.setattr("ffm.stages.analysis.python_waits.pageable_memory", lambda columns, rows: (rows, rows))
+    sending = sends_of(reasons, keep, uploads, findings.timeline, lines_of(6, 7, 8), {})
+    assert sending is not None
+    assert sending.site.tolist() == [-1, 2 if covered else -1, 2, -1, 2]
+    assert sending.pageable[[2, 4]].all()
+
+
+def two_uploads() -> tuple[Findings, NDArray[np.bool_]]:
+    """Return a launch, and two uploads that are waited for at site 2; and which rows upload."""
+    findings = two_streams()
+    findings.timeline.problem[:] = 0
+    kinds = [Kind.LAUNCH, Kind.TRANSFER, Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.SYNCHRONIZATION]
+    findings.timeline.kind[:] = kinds
+    findings.timeline.site[:] = [0, 1, 2, 1, 2]
+    return findings, findings.timeline.kind == Kind.TRANSFER
 
 
 def lines_of(*lines: int, python: bool = True) -> list[Stack]:

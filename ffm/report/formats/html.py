@@ -37,7 +37,7 @@ from ffm.report.numbers import (
     size,
 )
 from ffm.report.overview import Overview, overview
-from ffm.report.python import fetching
+from ffm.report.python import fetching, sending
 from ffm.report.remedies.view import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
@@ -143,6 +143,7 @@ def _costly_waits(view: Overview) -> list[tuple[str, Sequence[KeptWaits], int, s
     return [
         (ordering.HEADING, view.ordering, view.ordering_hidden, ordering.ADVICE),
         (fetching.HEADING, view.fetching, view.fetching_hidden, fetching.advice(view.fetching)),
+        (sending.HEADING, view.sending, view.sending_hidden, sending.advice(view.sending)),
         (timing.HEADING, view.timing, view.timing_hidden, timing.ADVICE),
         (sharing.HEADING, view.sharing, view.sharing_hidden, sharing.ADVICE),
     ]

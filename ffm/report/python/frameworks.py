@@ -37,6 +37,8 @@ class Framework:
     """How to keep on the GPU what a loop would fetch in each iteration."""
     sent_once: str
     """How to fill device memory again with what was uploaded once."""
+    sent_ahead: str
+    """How to upload without waiting, and what must hold then."""
     fetching: tuple[str, ...] = ()
     """Names of its compiled functions, without their scope, that copy to the host and wait as a part of that, but do
     not say so in the name.
@@ -54,6 +56,10 @@ TORCH = Framework(
     "total += loss.detach() adds up there, and losses.append(loss.detach()) keeps each value there; call .item(), "
     ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th iteration.",
     'saved = tensor.to("cuda") before the loop; use it there, or buffer.copy_(saved) where the loop changes it.',
+    'tensor.to("cuda", non_blocking=True), or buffer.copy_(pinned, non_blocking=True), from pinned memory: '
+    "pin_memory=True for a DataLoader, or tensor.pin_memory(). Batches are safe, because PyTorch hands pinned memory "
+    "out again only when the GPU is done with it. Before the script itself writes to a pinned tensor again, wait for "
+    "an event recorded after the copy, or use several tensors in turn.",
     ("_local_scalar_dense_cuda",),
 )
 CUPY = Framework(
@@ -67,6 +73,9 @@ CUPY = Framework(
     "total += values.sum() adds up there, and history.append(values.copy()) keeps each there; call .get(), float() or "
     "cupy.asnumpy() after the loop, as in cupy.stack(history).get(), or in every k-th iteration.",
     "saved = cupy.asarray(host) before the loop; use it there, or array[...] = saved where the loop changes the array.",
+    "array.set(pinned, stream=stream), with pinned from cupyx.empty_pinned() or cupyx.empty_like_pinned(). Before the "
+    "script writes there again, wait for an event that it recorded after the copy, or use several arrays in turn. "
+    "cupy.asarray(host) copies to a pinned buffer of CuPy's own, and then does not wait.",
     ("get",),
 )
 NUMBA = Framework(
@@ -81,6 +90,8 @@ NUMBA = Framework(
     "one; call copy_to_host() after the loop, or in every k-th iteration.",
     "saved = cuda.to_device(host) before the loop; give it to kernels, or array.copy_to_device(saved) where they "
     "change it. A NumPy array that a kernel is given is sent at each launch.",
+    "cuda.to_device(pinned, stream=stream, to=array), with pinned from cuda.pinned_array(). Before the script writes "
+    "there again, wait for an event that it recorded after the copy, or use several arrays in turn.",
 )
 JAX = Framework(
     "JAX",
@@ -92,6 +103,7 @@ JAX = Framework(
     "total = total + loss adds up there, and losses.append(loss) keeps each value there; call float(), .item() or "
     "jax.device_get(losses) after the loop, or in every k-th iteration.",
     "saved = jax.device_put(host) before the loop; use it there: arrays do not change.",
+    "jax.device_put(host) returns before the copy is over. Leave the host array as it is until then, or put a copy.",
 )
 PYCUDA = Framework(
     "PyCUDA",
@@ -105,6 +117,8 @@ PYCUDA = Framework(
     "or memcpy_dtoh() after the loop, or in every k-th iteration.",
     "saved = pycuda.gpuarray.to_gpu(host) before the loop; use it there, or memcpy_dtod(memory, saved.gpudata, "
     "saved.nbytes) where the loop changes the memory.",
+    "memcpy_htod_async(memory, pinned, stream), with pinned from pagelocked_empty(). Before the script writes there "
+    "again, wait for an event that it recorded after the copy, or use several arrays in turn.",
 )
 PYTHON = Framework(
     "",
@@ -118,6 +132,8 @@ PYTHON = Framework(
     "let a kernel add the values up, or write each to the next place of a buffer, and copy them after the loop, or in "
     "every k-th iteration.",
     "Upload it once, before the loop, into a buffer of its own, and copy from there in the loop (cuMemcpyDtoDAsync).",
+    "call the asynchronous form on the stream of the work that uses the data, from pinned memory. Before the program "
+    "writes there again, wait for an event that it recorded after the copy, or use several buffers in turn.",
 )
 """For programs that call the driver from Python without one of these packages."""
 

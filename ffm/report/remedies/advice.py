@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ffm.report.remedies.remedy import ProblemSite, Remedy, RemedyKind, remedy_for
 from ffm.report.remedies.transfer_advice import (
+    in_words_of,
     managed_memset,
     partial_download,
     repeated_transfer,
@@ -87,7 +88,12 @@ def _as_long_as(problem: ProblemSite) -> str:
 def _unnecessary(problem: ProblemSite) -> Remedy:
     kept = _as_long_as(problem)
     if problem.in_copy and problem.framework is not None:
-        steps = [f"The copy need not wait: in no run did anything rely on that{kept}.", problem.framework.asynchronous]
+        steps = [
+            f"The copy need not wait: in no run did anything rely on that{kept}.",
+            in_words_of(problem.framework, problem.framework.sent_ahead)
+            if problem.in_upload
+            else problem.framework.asynchronous,
+        ]
         return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
     if problem.kind == "other":
         steps = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from ffm.remedy.selection import SETS
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
@@ -10,12 +12,14 @@ from ffm.report.python.frameworks import framework_of_site, in_copy
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
+from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import Because
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
     """Describe the sites with problems as the remedies need them."""
     found = []
+    uploading = _uploading_calls(analysis)
     for index, site in enumerate(analysis.sites):
         use = download(site.download)
         partial = None
@@ -65,9 +69,23 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
+                in_upload=_callers(analysis, site) in uploading,
             )
         )
     return found
+
+
+def _uploading_calls(analysis: Analysis) -> set[tuple[Frame, ...]]:
+    """Return the callers of the functions that upload."""
+    uploads = (site for site in analysis.sites if site.kind == "transfer" and "HtoD" in site.function)
+    return {_callers(analysis, site) for site in uploads}
+
+
+def _callers(analysis: Analysis, site: Site) -> tuple[Frame, ...]:
+    """Return what is on a site's stack outside of the function that calls the runtime."""
+    frames = analysis.stacks[site.stack].frames
+    outside = list(dropwhile(lambda frame: frame.module == frames[0].module, frames))
+    return tuple(outside[1:])
 
 
 def _changed(index: int, site: Site) -> int:

@@ -98,6 +98,8 @@ class ProblemSite:
     """The Python package through which the call is made; None for a program that is not in Python."""
     in_copy: bool = False
     """Whether a copy of that package makes the call, which a program cannot remove by itself."""
+    in_upload: bool = False
+    """Whether that copy uploads."""
 
     @property
     def repeated(self) -> int:

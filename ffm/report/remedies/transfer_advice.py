@@ -107,7 +107,7 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
             f"Keep the data on the device in a buffer of its own, and "
             f"{there if problem.framework is None else 'fill the other one from there'}: each call sent the same "
             "bytes, but its destination was written or reallocated in between, so the call cannot just be left out.",
-            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
+            *([] if problem.framework is None else [in_words_of(problem.framework, problem.framework.sent_once)]),
             "Where it was only reallocated, keep the buffer: then one upload before the loop is enough.",
             UNPROVED_UPLOAD,
         ]
@@ -122,7 +122,7 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
                 if problem.unseen
                 else "the device already held the same bytes at each call."
             ),
-            *([] if problem.framework is None else [_in_words_of(problem.framework)]),
+            *([] if problem.framework is None else [in_words_of(problem.framework, problem.framework.sent_once)]),
             f"{UNPROVED_UPLOAD} Nor that no kernel then writes the buffer: if one may, keep the data in a second "
             "buffer, and copy from there on the device.",
         ]
@@ -136,8 +136,9 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
     return remedy_for(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
 
 
-def _in_words_of(framework: Framework) -> str:
-    return f"In {framework.name}: {framework.sent_once}" if framework.name else framework.sent_once
+def in_words_of(framework: Framework, step: str) -> str:
+    """Return a step, with the name of the package in whose words it is."""
+    return f"In {framework.name}: {step}" if framework.name else step
 
 
 def _only_when_changed(problem: ProblemSite) -> list[str]:

@@ -10,6 +10,7 @@ from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.places import site_saving
 from ffm.report.python.fetching import FetchingWaits, fetching_waits
+from ffm.report.python.sending import SendingWaits, sending_waits
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import Remedy, RemedyKind
@@ -95,6 +96,10 @@ class RemediesView:
     """Waits that are no problems, but for values that could stay on the GPU for longer."""
     fetching_hidden: int = 0
     """How many more of these save less than the limit."""
+    sending: list[SendingWaits] = field(default_factory=list)
+    """Waits that are no problems, but for uploads whose source could stay unchanged for longer."""
+    sending_hidden: int = 0
+    """How many more of these save less than the limit."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -133,6 +138,7 @@ def remedies_view(
     sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
     ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
     fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
+    sending, sending_hidden = worth_telling(sending_waits(analysis), scale, show_all=show_all)
     return RemediesView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -149,6 +155,8 @@ def remedies_view(
         ordering_hidden=ordering_hidden,
         fetching=fetching,
         fetching_hidden=fetching_hidden,
+        sending=sending,
+        sending_hidden=sending_hidden,
         nothing=why_nothing(analysis),
     )
 

@@ -97,6 +97,15 @@ class FetchingWait(KeptWait, frozen=True, kw_only=True):
     """Whether the CPU was seen to use the values; otherwise their use could not be watched."""
 
 
+class SendingWait(KeptWait, frozen=True, kw_only=True):
+    """Python code waits there more than once for uploads, and then writes to what they read. Copies that do not wait
+    would do if it wrote there later.
+    """
+
+    pageable: bool
+    """Whether some of them upload from pageable memory."""
+
+
 class AllocationLink(Record, frozen=True, kw_only=True):
     """The memory of a site: what it frees, or transfers from or to, and where that memory is allocated and freed."""
 
@@ -235,7 +244,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 17
+    written: ClassVar[int] = 18
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times")
     version: int = written
     application: str
@@ -276,6 +285,8 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
     fetching: list[FetchingWait] = msgspec.field(default_factory=list)
     """Likewise, the most expensive sites at which Python code fetches values, or may do so, more than once."""
+    sending: list[SendingWait] = msgspec.field(default_factory=list)
+    """Likewise, the most expensive sites at which Python code waits for uploads, more than once."""
     unproved: list[KeptWait] = msgspec.field(default_factory=list)
     """The most expensive waits of a profiler's trace, which does not show who relies on them; in quick mode, all sites
     that wait or transfer. `high_s` is what doing without them saves at most.
@@ -327,6 +338,7 @@ class Analysis(Document, frozen=True, kw_only=True):
         yield "a wait for shared memory names site", (wait.site for wait in self.sharing), sites
         yield "a wait for order names site", (wait.site for wait in self.ordering), sites
         yield "a wait for values names site", (wait.site for wait in self.fetching), sites
+        yield "a wait for uploads names site", (wait.site for wait in self.sending), sites
         yield "a staged copy names site", self.staged, sites
         yield "what was not measured names site", self.not_measured, sites
         if self.matching is not None:

@@ -50,6 +50,18 @@ class Fetching:
 
 
 @dataclass(frozen=True, slots=True)
+class Sending:
+    """Waits of Python code for uploads, without which it would overwrite what they read: one entry for each row of the
+    timeline.
+    """
+
+    site: NDArray[np.int32]
+    """The site that waits for uploads, if the row is among its waits; otherwise -1."""
+    pageable: NDArray[np.bool_]
+    """Whether the row waits for an upload from pageable memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Everything that the analysis document is built from.
 
@@ -90,6 +102,8 @@ class Findings:
     """
     fetching: Fetching | None = None
     """Where Python code fetches values again and again. None if it does nowhere, or it is unknown."""
+    sending: Sending | None = None
+    """Where Python code waits for uploads again and again. None if it does nowhere, or it is unknown."""
     unproved: NDArray[np.bool_] | None = None
     """For each row of a profiler's timeline, whether it waits, or would if there were work; whether the program needs
     that is unknown. None for measured runs.

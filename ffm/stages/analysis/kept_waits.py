@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.necessity.program import Comparison
 from ffm.model.timeline import Kind, Timeline
-from ffm.results.documents.analysis import FetchingWait, KeptWait, TimingWait
+from ffm.results.documents.analysis import FetchingWait, KeptWait, SendingWait, TimingWait
 from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, presumed
 from ffm.results.variation import Variation
@@ -58,22 +59,33 @@ def waits_kept(timeline: Timeline, kept: NDArray[Any] | None, estimates: Estimat
 
 def fetching_waits(findings: Findings, timeline: Timeline, estimates: Estimates) -> list[FetchingWait]:
     """Return the sites that fetch values, with what not waiting for them saves."""
-    if findings.fetching is None:
+    fetching = findings.fetching
+    if fetching is None:
         return []
-    site, watched = findings.fetching.site, findings.fetching.watched
+    return [
+        FetchingWait(**fields, watched=bool(fetching.watched[timeline.site == fields["site"]].any()))
+        for fields in _together(fetching.site, timeline, estimates)
+    ]
+
+
+def sending_waits(findings: Findings, timeline: Timeline, estimates: Estimates) -> list[SendingWait]:
+    """Return the sites that wait for uploads, with what not waiting for them saves."""
+    sending = findings.sending
+    if sending is None:
+        return []
+    return [
+        SendingWait(**fields, pageable=bool(sending.pageable[sending.site == fields["site"]].any()))
+        for fields in _together(sending.site, timeline, estimates)
+    ]
+
+
+def _together(site: NDArray[np.int32], timeline: Timeline, estimates: Estimates) -> list[dict[str, Any]]:
+    """Return the fields of waits that are done without together with those of other sites: `site` has, for each row,
+    the one to which it belongs, or -1. Occurrences are the site's own.
+    """
     own = np.bincount(timeline.site[site == timeline.site], minlength=int(site.max(initial=-1)) + 1)
     kept = _kept(replace(timeline, site=np.where(site >= 0, site, timeline.site)), site >= 0, estimates)
-    return [
-        FetchingWait(
-            site=wait.site,
-            occurrences=int(own[wait.site]),
-            watched=bool(watched[timeline.site == wait.site].any()),
-            saving_s=wait.saving_s,
-            low_s=wait.low_s,
-            high_s=wait.high_s,
-        )
-        for wait in kept
-    ]
+    return [{**msgspec.structs.asdict(wait), "occurrences": int(own[wait.site])} for wait in kept]
 
 
 def _kept(timeline: Timeline, kept: NDArray[np.bool_] | None, estimates: Estimates) -> list[KeptWait]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.instrument.recording.layout import constant
 from ffm.model.codes import is_one_of
 from ffm.model.grouping import looked_up, parts
 from ffm.model.necessity.program import Comparison
@@ -16,8 +14,6 @@ from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
-from ffm.results.documents.stacks import Stack
-from ffm.stages.analysis.findings import Fetching
 from ffm.stages.analysis.joined import Joined
 from ffm.stages.analysis.timelines import traced_timeline
 
@@ -80,61 +76,6 @@ def only_order_streams(reason: NDArray[np.uint8], timeline: Timeline) -> NDArray
     """Return which rows are synchronizations that only order streams, by their reasons."""
     found: NDArray[np.bool_] = (timeline.kind == Kind.SYNCHRONIZATION) & (reason == Reason.ORDERS_STREAMS)
     return found
-
-
-def only_read_host_memory(columns: Columns) -> NDArray[np.bool_]:
-    """Return which traced operations read host memory and write none, as uploads do."""
-    source, destination = constant("FFM_OPERATION_HOST_SOURCE"), constant("FFM_OPERATION_HOST_DESTINATION")
-    found = np.empty(len(columns["flags"]), np.bool_)
-    for part in parts(len(found)):
-        found[part] = (columns["flags"][part] & (source | destination)) == source
-    return found
-
-
-def fetches_of(
-    reason: NDArray[np.uint8],
-    keep: NDArray[np.int32],
-    uploads: NDArray[np.bool_],
-    timeline: Timeline,
-    stacks: Sequence[Stack],
-) -> Fetching | None:
-    """Find, by the reasons of waits, where Python code fetches values more than once; None if it does nowhere.
-
-    `uploads` are the transfers that only read host memory. A wait for what could not be watched that follows one of
-    them may be there for its source, and is no fetch.
-
-    The wait for them may have another before it, in the same line of the program, that it covers (`keep`): a copy to
-    pageable memory waits, and so does what follows it.
-    """
-    watched = is_one_of(reason, (Reason.RESULT_USED, Reason.RESULT_USED_UNSEEN))
-    unwatched = reason == Reason.NOT_WATCHED
-    if unwatched.any():
-        unwatched &= ~_follows(uploads, timeline)
-    used = (watched | unwatched) & (timeline.problem == 0)
-    often = np.flatnonzero(np.bincount(timeline.site[used], minlength=1) > 1).tolist()
-    lines = {site: _python_line(stacks[site]) for site in often}
-    fetching = [site for site, line in lines.items() if line is not None]
-    if not fetching:
-        return None
-    found = np.where(used & np.isin(timeline.site, fetching), timeline.site, np.int32(-1))
-    covered = (reason == Reason.LATER_COVERS) & np.isin(keep, fetching)
-    for first, last in set(zip(timeline.site[covered].tolist(), keep[covered].tolist(), strict=True)):
-        if _python_line(stacks[first]) == lines[last]:
-            found[covered & (timeline.site == first) & (keep == last)] = last
-    return Fetching(found, watched)
-
-
-def _follows(transfers: NDArray[np.bool_], timeline: Timeline) -> NDArray[np.bool_]:
-    """Return for each row whether its thread's last transfer, itself included, is one of these."""
-    rows = np.arange(len(timeline))
-    last = np.maximum.accumulate(np.where(timeline.kind == Kind.TRANSFER, rows, 0), dtype=np.int64)
-    found: NDArray[np.bool_] = transfers[last] & (timeline.thread[last] == timeline.thread)
-    return found
-
-
-def _python_line(stack: Stack) -> tuple[str, int] | None:
-    """Return the innermost line of Python code on a stack; None if there is none."""
-    return next(((frame.file, frame.line) for frame in stack.frames if frame.python), None)
 
 
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.groups import everything_of, folds_of, points_of, sequences_of
-from ffm.stages.analysis.kept_waits import fetching_waits, timing_waits, unproved_waits, waits_kept
+from ffm.stages.analysis.kept_waits import fetching_waits, sending_waits, timing_waits, unproved_waits, waits_kept
 from ffm.stages.analysis.sequence_parts import with_parts
 from ffm.stages.analysis.sites import described_sites, places_of_sites
 
@@ -223,6 +223,7 @@ def _without_path(
         sharing=waits_kept(timeline, findings.sharing, estimates),
         ordering=waits_kept(timeline, findings.ordering, estimates),
         fetching=fetching_waits(findings, timeline, estimates),
+        sending=sending_waits(findings, timeline, estimates),
         unproved=unproved_waits(findings, copy_time, variation, inference, estimates),
         allocations=findings.allocations,
         pinning=findings.pinning,

@@ -53,13 +53,12 @@ from ffm.stages.analysis.notes import (
     unrecorded_notes,
 )
 from ffm.stages.analysis.problems import (
-    fetches_of,
     misplaced_synchronizations,
     only_order_streams,
-    only_read_host_memory,
     timeline_of_problems,
     waits_for_timing,
 )
+from ffm.stages.analysis.python_waits import fetches_of, only_read_host_memory, sends_of
 from ffm.stages.analysis.results import write_results
 from ffm.stages.analysis.timelines import longer_by, portion_without_probes
 from ffm.stages.portions import require_same_portion
@@ -157,7 +156,7 @@ def _traced_findings(
     name_buffers(sites, links, traced, BufferNames(named.stacks, named.modules))
     pinning = _pinning(columns, traced, tracing)
     columns.release()
-    stages = (baseline, tracing, memory, sync_use)
+    uploads = only_read_host_memory(columns)
     return Findings(
         runs=on,
         application=application_name(command),
@@ -168,14 +167,15 @@ def _traced_findings(
         stacks=named.stacks,
         modules=named.modules,
         run=tracing.run,
-        costs=[_cost(document, baseline) for document in stages],
+        costs=[_cost(document, baseline) for document in (baseline, tracing, memory, sync_use)],
         matching=matching(columns, joined, traced),
         allocations=links,
         pinning=pinning,
         timing=_unless_empty(waits_for_timing(joined.reason)),
         sharing=_unless_empty(joined.reason == Reason.SHARED_MEMORY),
         ordering=_unless_empty(only_order_streams(joined.reason, traced)),
-        fetching=fetches_of(joined.reason, joined.keep, only_read_host_memory(columns), traced, named.stacks),
+        fetching=fetches_of(joined.reason, joined.keep, uploads, traced, named.stacks),
+        sending=sends_of(joined.reason, joined.keep, uploads, traced, named.stacks, columns),
         work=work,
         wait_latency=tracing.wait_latency,
         device_copy_byte_ns=tracing.device_copy_byte_ns,
@@ -186,11 +186,7 @@ def _traced_findings(
         sampled=tracing.sampled,
         kernels=kernels_of_sites(tracing.kernels),
         notes=named.notes
-        + unread_python(tracing.run)
-        + unrecorded_notes(stages)
-        + cut_notes(stages)
-        + measurement_notes(baseline, tracing)
-        + ordinary_memory_notes(memory)
+        + _notes_of_stages(baseline, tracing, memory, sync_use)
         + _notes_of_calls(tracing, columns, wall_s),
     )
 
@@ -211,6 +207,17 @@ def _timeline_and_work(
     work = spilling(device_work(assumed, traced.thread, joined.gpu, tracing, joined.arriving))
     columns.release()
     return traced, work
+
+
+def _notes_of_stages(baseline: Baseline, tracing: Tracing, memory: Memory, sync_use: SyncUse) -> list[AnyNote]:
+    stages = (baseline, tracing, memory, sync_use)
+    return [
+        *unread_python(tracing.run),
+        *unrecorded_notes(stages),
+        *cut_notes(stages),
+        *measurement_notes(baseline, tracing),
+        *ordinary_memory_notes(memory),
+    ]
 
 
 def _notes_of_calls(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:
