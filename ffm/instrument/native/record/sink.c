@@ -17,7 +17,9 @@
 #include "ring.h"
 #include "signal_mask.h"
 
-enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
+/* Programs with many threads make few calls in most of them, and each page of a new chunk costs a fault. Where many
+ * calls are made, old chunks are used again only from a size on. */
+enum { FIRST_CHUNK = 4 * 1024, WORTH_REUSING = 64 * 1024, LARGEST_CHUNK = 1024 * 1024 };
 
 static struct {
     bool locked;
@@ -344,7 +346,8 @@ bool ffm_sink_next_chunk(ffm_stream *stream, uint32_t kind, uint32_t thread, siz
         capacity = LARGEST_CHUNK;
     while (capacity < sizeof *stream->chunk + bytes)
         capacity *= 2;
-    const size_t needed = sizeof *stream->chunk + bytes, least = needed > FIRST_CHUNK ? needed : FIRST_CHUNK;
+    const size_t needed = sizeof *stream->chunk + bytes;
+    const size_t worth = capacity < WORTH_REUSING ? capacity : WORTH_REUSING, least = needed > worth ? needed : worth;
     if (new_chunk(stream, kind, thread, capacity, least) == NULL) {
         ffm_sink_lost();
         return false;
