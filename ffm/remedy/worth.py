@@ -10,8 +10,8 @@ A unit with many calls is compared while the program runs (`native/correction/fo
 does not pay off. A unit with few calls is not, so if its estimate is wrong, all its cost is lost. Where that would be
 noticed, the lower end of the estimate must exceed the cost.
 
-Getting into the program cannot be undone, either. So the plan's saving must exceed that cost even in the worse half of
-all cases, on average: at the midpoint between the estimate and its lower end.
+Getting into the program and its threads cannot be undone, either. So the plan's saving must exceed that cost even in
+the worse half of all cases, on average: at the midpoint between the estimate and its lower end.
 
 It does not count against corrections that the user names: somebody who asks for one wants to see what it does, even on
 a run that is too short to gain from it.
@@ -52,6 +52,12 @@ ENTERING_S = 0.014
 """Seconds that a program takes longer because it is corrected at all, however little it calls the driver: it is held
 and let go, its driver's code is changed, and what was put into it ends with it. The most that `benchmarks/remedy.py`
 measured, from 7 ms on (2-core Xeon VM in use).
+"""
+
+THREAD_S = 2.2e-4
+"""Seconds that a program takes longer for each further thread that calls the driver: in each, what unwinds its stacks
+takes memory of its own, a quarter of a MiB, and gives it back. Twice what `benchmarks/programs/short_lived.cu`
+loses (2-core AMD EPYC VM in use).
 """
 
 LEAST_STAGING_BYTES = 4 << 20
@@ -140,8 +146,14 @@ def worthwhile_in(
     def gain(sites: Collection[int]) -> Benefit:
         return benefit_of_correcting(results, sites, questions=questions)
 
-    machine, entering_s = machine_of(results.document), 0.0 if named else ENTERING_S
+    machine, entering_s = machine_of(results.document), 0.0 if named else None
     return worthwhile(planned, results.document, gain, machine, entering_s, memory_bytes)
+
+
+def entering_cost_s(analysis: Analysis) -> float:
+    """Return what correcting a program at all costs: getting into it, and into each of its threads."""
+    processes = [] if analysis.run is None else analysis.run.processes
+    return ENTERING_S + THREAD_S * sum(max(process.threads - 1, 0) for process in processes)
 
 
 def worthwhile(
@@ -149,13 +161,14 @@ def worthwhile(
     analysis: Analysis,
     gain: Gain,
     machine: Machine,
-    entering_s: float = ENTERING_S,
+    entering_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Worth:
-    """Leave out of a plan what is not expected to pay off; `entering_s` is what correcting it at all costs, and
-    `memory_bytes` how much memory corrections may take.
+    """Leave out of a plan what is not expected to pay off; `entering_s` is what counts of `entering_cost_s`, by default
+    all of it, and `memory_bytes` how much memory corrections may take.
     """
-    return _Plan(planned, analysis, gain, machine).worth(entering_s, memory_bytes)
+    counts_s = entering_cost_s(analysis) if entering_s is None else entering_s
+    return _Plan(planned, analysis, gain, machine).worth(counts_s, memory_bytes)
 
 
 class _Plan:
@@ -164,6 +177,7 @@ class _Plan:
     def __init__(self, planned: list[Planned], analysis: Analysis, gain: Gain, machine: Machine) -> None:
         self._all, self._sites, self._gain, self._machine = planned, analysis.sites, gain, machine
         self._wall_s = analysis.wall_s
+        self._entering_s = entering_cost_s(analysis)
         self._units = {
             unit: [site for site in planned if site.unit == unit] for unit in {site.unit for site in planned}
         }
@@ -186,7 +200,7 @@ class _Plan:
         planned = [site for site in self._all if site.unit in self._units]
         calls_s = {site.site: self._call_cost_s(site, self._sites[site.site]) for site in planned}
         device_s = {site.site: self._device_s(self._sites[site.site]) for site in planned if _reuses(site)}
-        return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + ENTERING_S, device_s))
+        return Worth(planned, self._why, Costs(calls_s, self._pinning_s(self._units) + self._entering_s, device_s))
 
     def _drop_if_too_large(self, unit: int, memory_bytes: int) -> None:
         """Drop a unit with uploads that are too large to be staged, or kept: each would be hashed in vain."""

@@ -8,15 +8,30 @@ import msgspec
 import pytest
 
 from ffm.remedy.selection import Remedy, plan
-from ffm.remedy.worth import CALL_S, ENTERING_S, Machine, Worth, machine_of, worthwhile
+from ffm.remedy.worth import CALL_S, ENTERING_S, THREAD_S, Machine, Worth, machine_of, worthwhile
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
 from ffm.results.vocabulary import Because
 from tests.remedy.test_selection import analysis, site, verdict
 
 MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9, device_copy_s=1e-11)
 FREE_OF_COST = Machine(0.0, 0.0, 0.0, 0.0)
+A_RUN = Run(
+    stage="tracing",
+    command=["./app"],
+    working_directory="/",
+    started="",
+    wall_s=10.0,
+    preparation_s=0.0,
+    user_s=0.0,
+    system_s=0.0,
+    status=ExitStatus(code=0, signal=None, timed_out=False),
+    processes=[],
+    hooks=[],
+    driver=None,
+)
 PLENTY = 1 << 40
 """Bytes of memory that corrections may take where that is not what a test is about."""
 
@@ -76,6 +91,23 @@ def test_a_plan_must_save_more_than_getting_into_the_program_costs() -> None:
         document = analysis(wait(0, saved_s / 2), wait(1, saved_s / 2))
         saves = {frozenset({0, 1}): saved_s, frozenset({0}): saved_s / 2, frozenset({1}): saved_s / 2}
         assert kept(judged(document, saves)) == expected
+
+
+def of_threads(*threads: int) -> Run:
+    """A run of processes with so many threads."""
+    processes = [
+        ProcessRecord(process_id=number, executable="a", rank=None, recording="r", threads=some, operations=1, lost=0)
+        for number, some in enumerate(threads)
+    ]
+    return msgspec.structs.replace(A_RUN, processes=processes)
+
+
+def test_a_plan_must_save_more_than_getting_into_all_threads_costs() -> None:
+    entering_s = ENTERING_S + (100 + 400) * THREAD_S
+    document = msgspec.structs.replace(analysis(wait(0, 1.0)), run=of_threads(101, 401))
+    for saved_s, expected in ((0.9 * entering_s, set()), (1.1 * entering_s, {0})):
+        assert kept(judged(document, {frozenset({0}): saved_s})) == expected
+    assert judged(document, {frozenset({0}): 1.0}).costs.most_s == pytest.approx(10 * CALL_S + entering_s)
 
 
 def test_named_corrections_are_applied_to_runs_too_short_to_gain_from_them() -> None:
