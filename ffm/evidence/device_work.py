@@ -143,6 +143,8 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
     for function in load_catalogue().functions:
         if function.effect in _ORDERS:
             table[function.index] = _ORDERS[function.effect]
+        elif function.effect is Effect.LOAD_CODE and not waits:
+            table[function.index] = Action.LOAD
         elif function.kind is DriverKind.SYNCHRONIZATION:
             table[function.index] = _WAITS[function.awaits]
         elif function.kind in _COPIES and waits:
@@ -170,7 +172,7 @@ def _streams(
     ordered, as streams are by default.
     """
     device = devices_of(streams, devices)
-    used = (action != Action.NONE) & (action != Action.WAIT_CONTEXT) & (action != Action.WAIT_EVENT)
+    used = ~is_one_of(action, (Action.NONE, Action.WAIT_CONTEXT, Action.WAIT_EVENT, Action.LOAD))
     is_legacy = streams.kind == StreamKind.LEGACY
     follows = np.zeros(len(streams.kind), np.bool_)
     follows[1:] = (streams.process[1:] == streams.process[:-1]) & is_legacy[1:] & is_legacy[:-1]

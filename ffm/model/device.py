@@ -45,6 +45,10 @@ class Action(IntEnum):
     """Sets memory that the CPU can access, and waits for it. The CPU could set it without (dissertation 5.4.1, AMG)."""
     WAIT_THREAD = 10
     """Waits for another thread, of this process or another one (`DeviceWork.awaits`), then does its own."""
+    LOAD = 11
+    """Loads device code. It did not wait; but it may, for all work of the process (CUDA Programming Guide, "Lazy
+    Loading": loading "may require context synchronization").
+    """
 
 
 _WAITS_FIRST = (

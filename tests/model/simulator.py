@@ -147,7 +147,9 @@ def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
         occurrences=np.ones(number, np.int64),
     )
     streams = max((call.stream for call in calls), default=0) + 1
-    uses_stream = [call.action not in (Action.NONE, Action.WAIT_CONTEXT, Action.WAIT_EVENT) for call in calls]
+    uses_stream = [
+        call.action not in (Action.NONE, Action.WAIT_CONTEXT, Action.WAIT_EVENT, Action.LOAD) for call in calls
+    ]
     work = DeviceWork(
         action=np.array([call.action for call in calls], np.uint8),
         stream=np.array([call.stream if used else -1 for call, used in zip(calls, uses_stream, strict=True)], np.int32),

@@ -21,6 +21,9 @@ What a fix does to a row:
 - **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;
   otherwise it remains as a wait for the stream's earlier work.
 
+Loading device code may wait for the GPU (`ffm.model.device.Action.LOAD`). So a call that loads code overlaps with no
+more of the GPU's work than it did. The upper end of the interval assumes that it never waits.
+
 The trace does not show which thread waits for which on the CPU; `ffm.model.thread_relations` infers it. A thread starts
 earlier by as much as the one that started it does, and who joined threads continues earlier by as much as these do. The
 lower end of the interval assumes neither: there, each thread keeps its pace. Where it is recorded that a thread waited
@@ -53,7 +56,7 @@ import functools
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -96,6 +99,18 @@ class Replayed:
     """What the changed calls, and their work on the GPU, took in all. Nothing comes earlier by more than that, whatever
     the times of everything else are: each only waits for the last of what comes before it.
     """
+
+
+class _Manners(NamedTuple):
+    """How a run is simulated with each timeline of the GPU."""
+
+    likely: Manner
+    slow: Manner
+    fast: Manner
+    recurring: Manner
+    """Also with the fast timeline, for the lower end of the interval."""
+    as_measured: Manner
+    """If nothing is fixed."""
 
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -269,19 +284,18 @@ class Replay:
             return Replayed(0.0, 0.0, 0.0, 0.0)
         inference = self.inference
         visits = self._visits(fix)
-        usual = inference.latency_ns
         alike = visits == len(self._timeline)  # where rows are skipped, there is little to have in common
         course = self._stretches.course_of(fix) if alike else Course.whole(fix, len(self._timeline))
 
-        def passed(way: int, times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
-            manner = self._manner(strict=strict, jump=self._jump, recurs=recurs, waking=waking)
+        def passed(way: int, times: GpuTimes, manner: Manner) -> tuple[float, float, float]:
             return self._end.savings(self._run(visits, times, course, manner, way=way))
 
+        manners = self._manners(jump=self._jump)
         passes = [
-            functools.partial(passed, 0, inference.likely, False, False, usual),
-            functools.partial(passed, 1, inference.slow, True, False, usual),
-            functools.partial(passed, 2, inference.fast, False, False, inference.waking_ns),
-            functools.partial(passed, 3, inference.fast, True, True, usual),
+            functools.partial(passed, 0, inference.likely, manners.likely),
+            functools.partial(passed, 1, inference.slow, manners.slow),
+            functools.partial(passed, 2, inference.fast, manners.fast),
+            functools.partial(passed, 3, inference.fast, manners.recurring),
         ]
         likely, slow, fast, recurring = side_by_side(passes, visits if self._threads else 0)
         self._stretches.keep(course)
@@ -302,17 +316,17 @@ class Replay:
             return Replayed(0.0, 0.0, 0.0)
         inference, change = self.inference, self._faster_run(faster)
 
-        def passed(times: GpuTimes, strict: bool, recurs: bool, waking: int) -> tuple[float, float, float]:
-            return self._changed(change, faster, times, strict=strict, recurs=recurs, waking=waking)
+        def passed(times: GpuTimes, manner: Manner) -> tuple[float, float, float]:
+            return self._changed(change, faster, times, manner)
 
-        usual = inference.latency_ns
+        manners = self._manners(jump=False)
         passes = [
-            functools.partial(passed, inference.likely, False, False, usual),
-            functools.partial(passed, inference.slow, True, False, usual),
-            functools.partial(passed, inference.fast, False, False, inference.waking_ns),
+            functools.partial(passed, inference.likely, manners.likely),
+            functools.partial(passed, inference.slow, manners.slow),
+            functools.partial(passed, inference.fast, manners.fast),
         ]
         if faster.gone.any():  # as for problems that are fixed
-            passes.append(functools.partial(passed, inference.fast, True, True, usual))
+            passes.append(functools.partial(passed, inference.fast, manners.recurring))
         likely, slow, fast, *recurring = side_by_side(passes, len(self._timeline) if self._threads else 0)
         certain = 0 if len(self._family.parent) > 1 else 1
         low = min(found[certain] for found in (likely, slow, *recurring))
@@ -333,28 +347,21 @@ class Replay:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""
         if not len(self._timeline):
             return 0.0
-        return self._changed(self._faster_run(faster), faster, self.inference.likely)[1]
+        return self._changed(self._faster_run(faster), faster, self.inference.likely, self._manners(jump=False).likely)[
+            1
+        ]
 
     def _faster_run(self, faster: Faster) -> FasterRun:
         return faster_run(self._timeline, self._work, self._trace, self._place, faster)
 
     def _changed(
-        self,
-        change: FasterRun,
-        faster: Faster,
-        times: GpuTimes,
-        *,
-        strict: bool = False,
-        recurs: bool = False,
-        waking: int | None = None,
+        self, change: FasterRun, faster: Faster, times: GpuTimes, manner: Manner
     ) -> tuple[float, float, float]:
         """Replay a change with one timeline of the GPU; return the seconds of `RunEnd.savings`."""
         less = replace(times, gpu=np.empty_like(times.gpu))
         for part in parts(len(less.gpu)):
             less.gpu[part] = times.gpu[part] * faster.gpu[part]
         probes = Probes(change.before, _NO_ROWS, _NO_ROWS)
-        usual = self.inference.latency_ns if waking is None else waking
-        manner = self._manner(strict=strict, jump=False, recurs=recurs, waking=usual)
         early = self._run(len(self._timeline), less, change.fix, manner, probes, change.trace)
         return self._end.savings(early + change.last)
 
@@ -369,8 +376,7 @@ class Replay:
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
         fix = Fix(members, fixes=True, needed=False, fences=self._fences)
-        manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
-        self._run(len(timeline), self.inference.likely, fix, manner, probes)
+        self._run(len(timeline), self.inference.likely, fix, self._manners(jump=False).likely, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
@@ -394,8 +400,7 @@ class Replay:
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.empty(rows, np.int64), start, wait)
         run(probes_of_lone_threads, rows, traced, probes.time)
-        manner = self._manner(strict=False, jump=False, recurs=False, waking=self.inference.latency_ns)
-        self._run(rows, self.inference.likely, _NOTHING, manner, probes)
+        self._run(rows, self.inference.likely, _NOTHING, self._manners(jump=False).as_measured, probes)
         duration, gap = probes.time, np.empty(rows, np.int64)  # the probes' own times are not needed any more
         run(settle_times, rows, traced, Times(start, duration, wait, gap))
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
@@ -405,9 +410,23 @@ class Replay:
         limits = times.latency is not self.inference.likely.latency  # it may be in place of the others
         return limits and times.latency is self.inference.fast.latency and not manner.recurs
 
-    @staticmethod
-    def _manner(*, strict: bool, jump: bool, recurs: bool, waking: int) -> Manner:
-        return Manner(strict, jump, SET_BYTES_A_NANOSECOND, waking, recurs)
+    def _manners(self, *, jump: bool) -> _Manners:
+        inference = self.inference
+        likely = Manner(
+            strict=False,
+            jump=jump,
+            set_bytes_a_nanosecond=SET_BYTES_A_NANOSECOND,
+            waking=inference.latency_ns,
+            recurs=False,
+            loads_wait=True,
+        )
+        return _Manners(
+            likely=likely,
+            slow=likely._replace(strict=True),
+            fast=likely._replace(waking=inference.waking_ns, loads_wait=False),
+            recurring=likely._replace(strict=True, recurs=True),
+            as_measured=likely._replace(loads_wait=False),
+        )
 
     def _reach(self, way: int, times: GpuTimes) -> int:
         """Return for how many nanoseconds at most GPU work that is over may still delay the CPU, in one of the ways in

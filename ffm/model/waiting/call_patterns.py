@@ -78,7 +78,9 @@ def consecutive_transfers(timeline: Timeline, work: DeviceWork, graph: Graph) ->
         return 0, 0
     recorded = np.zeros(0, np.int64)
     if work.awaits is not None:
-        recorded = np.cumsum((timeline.kind == Kind.OTHER) & is_one_of(work.action, (Action.NONE, Action.WAIT_THREAD)))
+        recorded = np.cumsum(
+            (timeline.kind == Kind.OTHER) & is_one_of(work.action, (Action.NONE, Action.WAIT_THREAD, Action.LOAD))
+        )
     works = call_pattern_kernels.Works(
         timeline.thread,
         timeline.duration,

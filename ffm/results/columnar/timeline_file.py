@@ -33,7 +33,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"11"
+VERSION = b"12"
 
 _COLUMNS = {
     "thread": number_of("threads"),

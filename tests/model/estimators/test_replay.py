@@ -295,6 +295,36 @@ def test_a_run_of_several_processes_saves_what_the_slowest_saves() -> None:
         assert (found.likely_s, found.high_s) == (2, 5)
 
 
+def load(own: int, gap: int = 0) -> Call:
+    return Call(Action.LOAD, Kind.OTHER, own=own, gap=gap)
+
+
+@pytest.mark.parametrize(("calls", "likely", "most"), [
+    # Without the first wait, the kernel would run on while code is loaded, if that does not wait for it.
+    ([launch(10), wait(), load(4), launch(5), wait(problem=Problem.NONE)], 0, 4),
+    # Before the code is loaded, the CPU works: that saves its time.
+    ([launch(10), wait(gap=3), load(4), launch(5), wait(problem=Problem.NONE)], 3, 7),
+    # Code that was loaded while the kernel ran still is.
+    ([launch(3), wait(gap=2), launch(10), load(4), wait(problem=Problem.NONE)], 2, 2),
+    # Nothing is left to wait for.
+    ([launch(2), wait(gap=3), load(4), launch(5), wait(problem=Problem.NONE)], 2, 2),
+])  # fmt: skip
+def test_loading_code_overlaps_with_no_more_work_than_it_did(calls: list[Call], likely: int, most: int) -> None:
+    found = exact(seconds(calls)).selected(np.ones(len(calls), bool))
+    assert (found.likely_s, found.low_s, found.high_s) == (likely, likely, most)
+
+
+@given(programs(streams=2), st.data())
+@settings(max_examples=examples(100), deadline=None)
+def test_calls_that_may_wait_as_they_load_code_save_no_more(calls: list[Call], data: st.DataObject) -> None:
+    fixed = np.array([data.draw(st.booleans()) for _ in calls], bool)
+    loading = [dataclasses.replace(call, action=Action.LOAD) if call.kind is Kind.OTHER and call.event < 0 else call
+               for call in calls]  # fmt: skip
+    found, otherwise = exact(loading).selected(fixed), exact(calls).selected(fixed)
+    assert 0 <= found.likely_s <= otherwise.likely_s
+    assert found.high_s == otherwise.high_s
+
+
 WAITING = [
     Call(Action.NONE, Kind.OTHER, own=3),
     Call(Action.ENQUEUE, Kind.LAUNCH, gpu=5),

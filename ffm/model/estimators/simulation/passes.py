@@ -24,6 +24,7 @@ from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
     FREE,
+    LOAD,
     MISPLACED_SYNCHRONIZATION,
     RECORD_EVENT,
     SET_AND_WAIT,
@@ -164,6 +165,8 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
         if does != ENQUEUE_AND_WAIT:
             now += change.own
     else:
+        if does == LOAD and manner.loads_wait:
+            now = begin_of_load(state, trace, times, row, now)
         if does != ENQUEUE:
             now += change.own
         if not change.no_wait:
@@ -174,6 +177,13 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
         enqueue(state, trace, times, row, now)
     starve(state, trace, times, row)
     return now
+
+
+@inner
+def begin_of_load(state: State, trace: Trace, times: Gpu, row: int, begun: int) -> int:
+    """Return when code is loaded that could be from `begun` on: then as much of the GPU's work is left as there was."""
+    left = max(times.ready[row] - trace.start[row], 0)
+    return int(max(begun, state.latest[process_of(trace, row)] - left))
 
 
 @inner

@@ -119,6 +119,8 @@ class Manner(NamedTuple):
     """A thread that comes to its next wait while a removed one would still last then waits for as long as the removed
     one's latency, as if all of that were falling asleep and waking.
     """
+    loads_wait: bool
+    """Loading device code overlaps with no more of the GPU's work than it did."""
 
 
 class Removed(NamedTuple):
