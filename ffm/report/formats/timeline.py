@@ -6,6 +6,7 @@ neighbours, so that runs of any length take about the same space; each joined sp
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ import orjson
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from ffm.model.waiting.path import Part
+from ffm.model.grouping import parts
+from ffm.model.waiting.path import Part, cut_path
+from ffm.report.formats.spans import MIXED, Spans, Times, bounded
 from ffm.report.waiting.rows import region_title
 from ffm.results.stored import Results
 from ffm.results.waiting.regions import Regions, find_regions
@@ -45,34 +48,6 @@ KINDS = tuple(NAMES)
 """What a span can be; the page has a colour for each."""
 
 _OF_PART = {Part.START: 5, Part.WORK: 5, Part.CALL: 0, Part.REST: 6, Part.UNKNOWN: 7, Part.GPU: 3}
-_MIXED = -1
-"""Instead of a name: several spans that were joined."""
-
-Times = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Spans:
-    """Spans in lanes; all columns have the same length. Nanoseconds."""
-
-    lane: Times
-    begin: Times
-    end: Times
-    kind: Times
-    name: NDArray[np.integer]
-    count: Times
-
-    @classmethod
-    def joined(cls, parts: list[_Spans]) -> _Spans:
-        """Return the spans of all parts."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
-
-    def chosen(self, rows: NDArray[np.bool_] | Times) -> _Spans:
-        """Return some of the spans."""
-        return _Spans(*(getattr(self, name)[rows] for name in self.__slots__))
-
-    def __len__(self) -> int:
-        return len(self.lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +70,16 @@ def timeline_data(results: Results) -> TimelineData | None:
     run = run_path(results)
     found = find_regions(results.document, run, stored_waiting(results).regions)
     threads = len(run.work.process_of_thread)
-    origin = int(run.path.begin[0]) if len(run.path.begin) else 0
-    length = max(run.path.length, 1)
-    drawn, hidden = _lanes(_calls(run, found), _gpu(run, found, threads))
-    spans = _bounded(drawn, length, MOST_SPANS)
-    path = _bounded(_path(run, found), length, MOST_PIECES, in_lanes=False)
-    order = np.unique(drawn.lane)
+    stretches = run.stretches
+    origin = int(stretches.begin[0]) if len(stretches.begin) else 0
+    length = max(stretches.length, 1)
+    busy = _Lanes.of(_blocks(run, found, threads))
+    order = busy.longest()
+    spans = bounded(_of_lanes(_blocks(run, found, threads), order), busy.first(order), length, MOST_SPANS)
+    path = bounded(_path(run, found), origin, length, MOST_PIECES, in_lanes=False)
     place = {lane: number for number, lane in enumerate(order.tolist())}
-    names, numbers = np.unique(np.concatenate((spans.name, path.name)), return_inverse=True)
+    shown = np.concatenate([np.where(each.name == each.last, each.name, MIXED) for each in (spans, path)])
+    names, numbers = np.unique(shown, return_inverse=True)
     tick = max(length // TICKS, 1)
     content = {
         "length": length / 1e9,
@@ -119,10 +96,10 @@ def timeline_data(results: Results) -> TimelineData | None:
     occurring = np.union1d(spans.kind, path.kind).tolist()
     key = [(KINDS[kind], NAMES[KINDS[kind]]) for kind in occurring] + [("path", "the critical path")]
     inferred = run.work.began is None and bool(run.graph.works.any())
-    return TimelineData(Markup(text), inferred, hidden, key)
+    return TimelineData(Markup(text), inferred, len(busy.used) - len(order), key)
 
 
-def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int) -> dict[str, list[int]]:
+def _columns(spans: Spans, lane: list[int], name: Times, origin: int, tick: int) -> dict[str, list[int]]:
     """Return spans as columns of whole numbers, times in ticks."""
     begin, end = (spans.begin - origin) // tick, -((origin - spans.end) // tick)
     return {
@@ -135,101 +112,92 @@ def _columns(spans: _Spans, lane: list[int], name: Times, origin: int, tick: int
     }
 
 
-def _calls(run: RunPath, found: Regions) -> _Spans:
-    """Return the traced calls of all threads, and their waits."""
-    timeline = run.timeline
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """How long each lane is busy, and when its first span begins; of shape (lanes,), nanoseconds."""
+
+    busy: NDArray[np.float64]
+    begin: Times
+
+    @classmethod
+    def of(cls, blocks: Iterable[Spans]) -> _Lanes:
+        """Add up spans."""
+        lanes = cls(np.zeros(0), np.zeros(0, np.int64))
+        for spans in blocks:
+            if more := max(int(spans.lane.max(initial=-1)) + 1 - len(lanes.busy), 0):
+                never = np.full(more, np.iinfo(np.int64).max)
+                lanes = cls(np.append(lanes.busy, np.zeros(more)), np.append(lanes.begin, never))
+            lanes.busy[:] += np.bincount(spans.lane, spans.taken, len(lanes.busy))
+            np.minimum.at(lanes.begin, spans.lane, spans.begin)
+        return lanes
+
+    @property
+    def used(self) -> Times:
+        """The lanes that are busy at all."""
+        return np.flatnonzero(self.busy > 0)
+
+    def longest(self) -> Times:
+        """Return the lanes that are busy longest, ascending."""
+        used = self.used
+        return np.sort(used[np.argsort(-self.busy[used], kind="stable")][:MOST_LANES])
+
+    def first(self, lanes: Times) -> int:
+        """Return when the first span of some lanes begins."""
+        return int(self.begin[lanes].min(initial=np.iinfo(np.int64).max))
+
+
+def _of_lanes(blocks: Iterable[Spans], lanes: Times) -> Iterator[Spans]:
+    """Yield what lies in some lanes."""
+    for spans in blocks:
+        yield spans.chosen(np.isin(spans.lane, lanes))
+
+
+def _blocks(run: RunPath, found: Regions, threads: int) -> Iterator[Spans]:
+    """Yield what the run did, in blocks: what calls do first, then what they do after that, then the GPU's work."""
+    rows = len(run.timeline)
     waits_first = run.work.waits_first
-    end, own = timeline.start + timeline.duration, timeline.duration - timeline.wait
-    turn = timeline.start + np.where(waits_first, timeline.wait, own)
-    wait = np.where(timeline.problem != 0, KINDS.index("problem"), KINDS.index("wait"))
-    call = np.full(len(timeline), KINDS.index("call"))
-    lane, one = timeline.thread.astype(np.int64), np.ones(len(timeline), np.int64)
-    first = _Spans(lane, timeline.start, turn, np.where(waits_first, wait, call), found.of_call, one)
-    second = _Spans(lane, turn, end, np.where(waits_first, call, wait), found.of_call, one)
-    both = _Spans.joined([first, second])
-    return both.chosen(both.end > both.begin)
+    for after in (False, True):
+        for part in parts(rows):
+            yield _calls(run, found, part, waits_first[part], after=after)
+    for part in parts(rows):
+        yield _gpu(run, found, threads, part)
 
 
-def _gpu(run: RunPath, found: Regions, threads: int) -> _Spans:
-    """Return what the GPU did; lanes of streams come after those of threads."""
-    rows = np.flatnonzero(run.graph.works)
-    transfers = np.array([region.kind == "transfer" for region in found.regions] or [False])
-    name = found.of_gpu[rows]
-    return _Spans(
-        threads + run.work.stream[rows].astype(np.int64),
-        run.graph.gpu_begin[rows],
-        run.graph.gpu_end[rows],
-        np.where(transfers[name], KINDS.index("transfer"), KINDS.index("kernel")),
-        name,
-        np.ones(len(rows), np.int64),
-    )
+def _calls(run: RunPath, found: Regions, part: slice, waits_first: NDArray[np.bool_], *, after: bool) -> Spans:
+    """Return the first or the second half of some traced calls: they wait, and do their own, or the reverse."""
+    timeline = run.timeline
+    start, duration, wait = timeline.start[part], timeline.duration[part], timeline.wait[part]
+    end, turn = start + duration, start + np.where(waits_first, wait, duration - wait)
+    begin, end = (turn, end) if after else (start, turn)
+    waiting = np.where(timeline.problem[part] != 0, KINDS.index("problem"), KINDS.index("wait"))
+    kind = np.where(waits_first != after, waiting, KINDS.index("call"))
+    spans = Spans.single(timeline.thread[part], begin, end, kind, found.number[found.cells.of_call[part]])
+    return spans.chosen(end > begin)
 
 
-def _path(run: RunPath, found: Regions) -> _Spans:
-    path = run.path
-    kind = np.array([_OF_PART[Part(part)] for part in range(max(Part) + 1)])[path.part]
-    transfers = np.array([region.kind == "transfer" for region in found.regions] or [False])
-    region = found.of_pieces(path)
-    kind = np.where((path.part == Part.GPU) & transfers[region], KINDS.index("transfer"), kind)
-    return _Spans(path.lane, path.begin, path.end, kind, region, np.ones(len(path.row), np.int64))
+def _gpu(run: RunPath, found: Regions, threads: int, part: slice) -> Spans:
+    """Return what the GPU did for some calls; lanes of streams come after those of threads."""
+    begin, end = run.graph.gpu_begin[part], run.graph.gpu_end[part]
+    name = found.number[found.cells.of_gpu[part]]
+    kind = np.where(_are_transfers(found)[name], KINDS.index("transfer"), KINDS.index("kernel"))
+    spans = Spans.single(threads + run.work.stream[part].astype(np.int64), begin, end, kind, name)
+    return spans.chosen(end > begin)
 
 
-def _lanes(calls: _Spans, gpu: _Spans) -> tuple[_Spans, int]:
-    """Return the spans of the lanes that are busy longest, and how many lanes are left out."""
-    spans = _Spans.joined([calls, gpu])
-    if not len(spans):
-        return spans, 0
-    busy = np.bincount(spans.lane, weights=spans.end - spans.begin)
-    used = np.flatnonzero(busy > 0)
-    most = used[np.argsort(-busy[used], kind="stable")][:MOST_LANES]
-    return spans.chosen(np.isin(spans.lane, most)), len(used) - len(most)
+def _path(run: RunPath, found: Regions) -> Iterator[Spans]:
+    """Yield the pieces of the critical path, in blocks."""
+    of_part = np.array([_OF_PART[Part(part)] for part in range(max(Part) + 1)])
+    for part in parts(len(run.stretches.where)):
+        path = cut_path(run.timeline, run.work, run.graph, run.stretches.some(part))
+        region = found.of_pieces(path)
+        transfers = (path.part == Part.GPU) & _are_transfers(found)[region]
+        kind = np.where(transfers, KINDS.index("transfer"), of_part[path.part])
+        yield Spans.single(path.lane, path.begin, path.end, kind, region)
 
 
-def _bounded(spans: _Spans, length: int, most: int, *, in_lanes: bool = True) -> _Spans:
-    """Join spans that are shorter than some time with those in the same stretch of that time, which is the shortest
-    that leaves about as many as wanted.
-
-    Those of one lane are joined, or, unless `in_lanes`, pieces that follow each other in whatever lanes: as no longer
-    piece can lie between those that begin in one stretch, the joined ones follow each other, too.
-    """
-    if len(spans) <= most:
-        return spans.chosen(np.argsort(spans.begin, kind="stable"))
-    stretch = max(length // most, 1)
-    while True:
-        short = spans.end - spans.begin < stretch
-        group = (spans.begin[short] - spans.begin.min()) // stretch
-        if in_lanes:
-            group += spans.lane[short] * (length // stretch + 2)
-        groups, which = np.unique(group, return_inverse=True)
-        if int((~short).sum()) + len(groups) <= most or stretch > length:
-            break
-        stretch *= 2
-    joined = _joined(spans.chosen(short), which.reshape(-1), len(groups))
-    every = _Spans.joined([joined, spans.chosen(~short)])
-    return every.chosen(np.argsort(every.begin, kind="stable"))
-
-
-def _joined(spans: _Spans, which: Times, groups: int) -> _Spans:
-    """Return one span for each group: in the lane and of the kind that take most of it, and without a name if it has
-    several.
-    """
-    begin = np.full(groups, np.iinfo(np.int64).max)
-    end = np.zeros(groups, np.int64)
-    np.minimum.at(begin, which, spans.begin)
-    np.maximum.at(end, which, spans.end)
-    taken = np.zeros((groups, len(KINDS)))
-    np.add.at(taken, (which, spans.kind), spans.end - spans.begin)
-    least, most = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
-    np.minimum.at(least, which, spans.name)
-    np.maximum.at(most, which, spans.name)
-    lane = np.zeros(groups, np.int64)
-    lanes = int(spans.lane.max(initial=0)) + 1
-    parts, part = np.unique(which * lanes + spans.lane, return_inverse=True)
-    longest = np.argsort(np.bincount(part.reshape(-1), weights=spans.end - spans.begin), kind="stable")
-    lane[parts[longest] // lanes] = parts[longest] % lanes  # of each group, the last one is the longest
-    count = np.zeros(groups, np.int64)
-    np.add.at(count, which, spans.count)
-    return _Spans(lane, begin, end, taken.argmax(axis=1), np.where(least == most, most, _MIXED), count)
+def _are_transfers(found: Regions) -> NDArray[np.bool_]:
+    """Return which regions are transfers; the last entry is for no region."""
+    return np.array([*(region.kind == "transfer" for region in found.regions), False])
 
 
 def _lane_name(run: RunPath, lane: int, threads: int) -> str:
