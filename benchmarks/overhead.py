@@ -114,6 +114,7 @@ WATCHED = {
     "several": (1_000, 4_000),
     "written": (4_000, 16_000),
     "block": (250, 1_000),
+    "kept": (1_000, 10_000),
 }
 """The kinds of `programs/watched.cu`, and their turns."""
 

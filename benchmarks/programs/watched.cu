@@ -5,7 +5,9 @@
  * same, but the CPU waits for each and reads it. read: a launch, a download, and work of the CPU with the result, some
  * 0.1 ms in all. several: a launch and ten downloads to arrays of the heap, all of which are read after the last one.
  * written: the CPU writes pinned memory, and uploads it, and waits. block: a launch on 64 MiB of managed memory, of
- * which the CPU then reads a word in each MiB. */
+ * which the CPU then reads a word in each MiB. kept: a launch and a download to a small new array of the heap, and work
+ * of the CPU with small arrays that lie between these, a few of which it uses more than all others; all downloads are
+ * read at the end. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -123,6 +125,29 @@ static int written(int turns)
     return pinned[0];
 }
 
+static int kept(int turns)
+{
+    constexpr std::size_t length = 4, beside = 64, used = 100;
+    int *device, sum = 0;
+    check(cudaMalloc(reinterpret_cast<void **>(&device), length * sizeof(int)));
+    check(cudaMemset(device, 0, length * sizeof(int)));
+    std::vector<std::vector<int>> results, others;
+    for (int turn = 0; turn < turns; ++turn) {
+        launch(nullptr, device);
+        results.emplace_back(length);
+        others.emplace_back(beside);
+        check(cudaMemcpy(results.back().data(), device, length * sizeof(int), cudaMemcpyDeviceToHost));
+        for (std::size_t place = 0; place < used; ++place) {
+            const std::size_t any = (place * 7919 + static_cast<std::size_t>(turn) * 104729) % others.size();
+            ++others[place % 4 == 0 ? any : any % 16][place % beside];
+        }
+        work();
+    }
+    for (const std::vector<int> &result : results)
+        sum += result[0];
+    return sum;
+}
+
 static int block(int turns)
 {
     constexpr std::size_t words = (64 << 20) / sizeof(int), distance = (1 << 20) / sizeof(int);
@@ -148,13 +173,15 @@ static int run(const std::string &kind, int turns)
         return written(turns);
     if (kind == "block")
         return block(turns);
+    if (kind == "kept")
+        return kept(turns);
     return kind == "read" ? read_results(turns) : downloads(turns, kind == "polled");
 }
 
 int main(int words, char **word)
 {
     if (words != 3) {
-        std::fprintf(stderr, "usage: watched ordered|again|polled|read|several|written|block TURNS\n");
+        std::fprintf(stderr, "usage: watched ordered|again|polled|read|several|written|block|kept TURNS\n");
         return 1;
     }
     std::printf("%d\n", run(word[1], std::atoi(word[2])));
