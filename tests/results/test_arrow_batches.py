@@ -131,5 +131,14 @@ def test_more_rows_than_fit_into_the_memory_are_not_decompressed(path: Path, mon
 def test_the_columns_of_a_stored_table_are_mapped_not_copied(tmp_path: Path) -> None:
     write_table({"start": np.arange(200_000)}, tmp_path / "events.arrow")
     column = read_table(tmp_path / "events.arrow")["start"]
-    assert not column.flags.owndata and not column.flags.writeable
+    assert not column.flags.owndata
     assert (column == np.arange(200_000)).all()
+
+
+def test_writing_to_a_mapped_column_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    write_table({"start": np.arange(200_000)}, tmp_path / "events.arrow")
+    before = (tmp_path / "events.arrow").read_bytes()
+    column = read_table(tmp_path / "events.arrow")["start"]
+    column[:] = 0
+    assert (tmp_path / "events.arrow").read_bytes() == before
+    assert (read_table(tmp_path / "events.arrow")["start"] == np.arange(200_000)).all()

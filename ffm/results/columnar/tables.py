@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
+from numpy.typing import NDArray
 
 from ffm.regular_file import open_regular
 from ffm.results.columnar.arrow_batches import BatchError, Batches
@@ -107,7 +108,18 @@ def _mapped_columns(path: Path, kind: type[Document], content: mmap.mmap | bytes
         raise edited(kind, path) from error
     if any(column.null_count for column in table.columns):
         raise edited(kind, path)
-    return {name: np.asarray(table.column(name)) for name in dict.fromkeys(table.column_names)}
+    return {name: _column(table.column(name), content) for name in dict.fromkeys(table.column_names)}
+
+
+def _column(column: Any, content: mmap.mmap | bytes) -> NDArray[Any]:
+    """Return a column of a file as an array. One of a single batch refers to the content, and may be written to if that
+    is mapped: Numba compiles kernels once more for arrays that may not.
+    """
+    if column.num_chunks != 1 or not len(column) or pa.types.is_boolean(column.type):  # truth values are packed
+        return np.asarray(column)
+    values = column.chunk(0).buffers()[1]
+    begin = values.address - pa.py_buffer(content).address
+    return np.frombuffer(content, column.type.to_pandas_dtype(), len(column), begin)
 
 
 def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.mmap | bytes:
@@ -119,7 +131,8 @@ def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.
     try:
         with open_regular(path) as file:
             empty = not os.fstat(file.fileno()).st_size
-            content = b"" if empty else mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            # Writing to it would change this process's memory, and not the file.
+            content = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except FileNotFoundError:
         raise StoredError(f"{path} does not exist.", kind) from None
     except OSError as error:

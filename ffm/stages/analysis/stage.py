@@ -124,12 +124,13 @@ def _without_measuring(traced: Findings, columns: MappedColumns, tracing: Tracin
     columns.release()
     assert traced.work is not None
     timeline = _without_probes(traced.timeline, traced.work, columns["probe"], tracing.wait_latency.least)
-    columns.release()
     timeline = spilling(timeline)
     run = traced.run
     if run is not None and run.portion is not None:
         run = msgspec.structs.replace(run, portion=portion_without_probes(run.portion, traced.timeline, timeline))
-    return dataclasses.replace(traced, timeline=timeline, run=run, probes_s=longer_by(traced.timeline, timeline))
+    probes_s = longer_by(traced.timeline, timeline)
+    columns.release()
+    return dataclasses.replace(traced, timeline=timeline, run=run, probes_s=probes_s)
 
 
 def _traced_findings(

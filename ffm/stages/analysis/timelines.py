@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
+from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.run import Portion
@@ -16,20 +17,21 @@ from ffm.stages.analysis.timeline_kernels import fill_in_gaps, number_threads
 def traced_timeline(columns: Columns) -> Timeline:
     """Return the operations of a run, by process, thread and start, with times as measured and no problem.
 
-    Columns are copied: those of a file may not be written to, and the model is compiled for those that may.
+    Most of its columns are those given, which are mapped and take no memory of their own.
     """
     thread = numbered_threads(columns)
-    start, duration = columns["start"].copy(), columns["duration"].copy()
+    start, duration, wait = (columns[name] for name in ("start", "duration", "wait"))
     gap = np.empty(len(start), np.int64)
     run(fill_in_gaps, len(start), thread, start, duration, gap)
+    within = all((wait[part] <= duration[part]).all() for part in parts(len(wait)))
     return Timeline(
         thread=thread,
         start=start,
         duration=duration,
-        wait=np.minimum(columns["wait"], duration),
+        wait=wait if within else np.minimum(wait, duration),
         gap=gap,
-        site=columns["stack"].astype(np.int32),
-        kind=columns["kind"].copy(),
+        site=columns["stack"].astype(np.int32, copy=False),
+        kind=columns["kind"],
         problem=np.zeros(len(start), np.uint8),
         first_use=np.zeros(0, np.int64),
         occurrences=np.zeros(0, np.int64),
