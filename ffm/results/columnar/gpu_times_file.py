@@ -1,7 +1,8 @@
 """The columnar file of the GPU's times: stage 5 infers them once, and the views that replay the run read them.
 
 It is compressed, because the three timelines agree on most rows, and only some views need them. The time at which the
-GPU is ready is relative to the start of the row's call.
+GPU is ready is relative to the start of the row's call in the likely timeline. What the others say is relative to that
+one: mostly nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import StoredError, edited
 
 GPU_TIMES_FILE = "gpu-times.arrow"
-VERSION = b"3"
+VERSION = b"4"
 
-TIMELINES = ("likely", "slow", "fast")
+LIKELY = "likely"
+TIMELINES = (LIKELY, "slow", "fast")
 FASTEST = "fastest"
 """In files of runs that prove nothing."""
 
@@ -58,11 +60,17 @@ def save_gpu_times(inference: Inference | None, start: NDArray[np.int64], path: 
     from ffm.results.columnar.compressed_tables import Relative, write_compressed
 
     found = {name: getattr(inference, name) for name in (*TIMELINES, FASTEST) if getattr(inference, name, None)}
-    columns: dict[str, Any] = {
-        f"{name}_{column}": getattr(times, column) for name, times in found.items() for column in _COLUMNS
-    }
-    for name, times in found.items():
-        columns[f"{name}_ready"] = Relative(times.ready, lambda part: start[part])
+    columns: dict[str, Any] = {}
+    if inference is not None:
+        likely = inference.likely
+        ready = Relative(likely.ready, start.__getitem__)
+        columns = {"likely_gpu": likely.gpu, "likely_ready": ready, "likely_latency": likely.latency}
+        columns |= {
+            f"{name}_{column}": Relative(getattr(times, column), getattr(likely, column).__getitem__)
+            for name, times in found.items()
+            if name != LIKELY
+            for column in _COLUMNS
+        }
     names = tuple(found) or TIMELINES
     table = _table(names)
     if inference is None:
@@ -104,8 +112,10 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
     counts = {len(each) for each in (totals.explained, totals.waited, totals.pause)}
     if counts != {len(names)} or len(columns["likely_gpu"]) != len(timeline):
         raise edited(Analysis, path)
-    for name in names:
-        columns[f"{name}_ready"] += timeline.start
+    columns["likely_ready"] += timeline.start
+    for name in names[1:]:
+        for column in _COLUMNS:
+            columns[f"{name}_{column}"] += columns[f"{LIKELY}_{column}"]
     try:
         table.check(columns, {})
     except ColumnError as error:
