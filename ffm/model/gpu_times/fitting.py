@@ -41,7 +41,7 @@ def fit_times(
     order: NDArray[np.int64],
     gpu: NDArray[np.int64],
     tolerance: int,
-    allowed: NDArray[np.int64],
+    allowed: NDArray[np.int32],
     excused: NDArray[np.int64] | None = None,
     *,
     pause: int = 0,

@@ -128,7 +128,8 @@ def _longest_times(
 
 def _slow(timeline: Timeline, work: DeviceWork, shown: Shown, gpu: NDArray[np.int64]) -> GpuTimes:
     """Return the slow timeline, in which work takes so long if no wait shows that it takes less."""
-    return fit_times(timeline, work, shown.order, gpu, 0, np.where(work.measured >= 0, shown.usual, 0))
+    allowed = np.where(work.measured >= 0, np.int32(min(shown.usual, limits.ANY)), np.int32(0))
+    return fit_times(timeline, work, shown.order, gpu, 0, allowed)
 
 
 def _longest(work: DeviceWork) -> DeviceWork:
@@ -169,7 +170,7 @@ class _Usually:
     order: NDArray[np.int64]
     gpu: NDArray[np.int64]
     """How long each row's work is expected to take; 0 for none."""
-    allowed: NDArray[np.int64]
+    allowed: NDArray[np.int32]
     usual: int
     """The usual latency."""
     pause: int
@@ -196,13 +197,13 @@ def _likely(timeline: Timeline, work: DeviceWork, usually: _Usually) -> GpuTimes
 
 def _shortest(
     work: DeviceWork, shown: Shown, expected: Expected, seen: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], int, NDArray[np.int32]]:
     """Return what the fast timeline is fitted from: how long work takes, and what waits show, as `fit_times` takes it.
 
     `seen` is how long work takes at least if any wait may have ended late. The expected times become the result's.
     """
     gpu = expected.gpu
-    allowed = _allowed(work, shown, expected)
+    allowed = np.empty(len(gpu), np.int32)
     queued = max(shown.least - shown.pause, 0)
     passing = limits.Passing(shown.least - shown.hidden, queued, 0 if shown.shows_latency else WAKING_NS)
     seen = np.empty(0, np.int64) if seen is None else seen
@@ -210,9 +211,9 @@ def _shortest(
     return gpu, shown.most, allowed
 
 
-def _allowed(work: DeviceWork, shown: Shown, expected: Expected) -> NDArray[np.int64]:
+def _allowed(work: DeviceWork, shown: Shown, expected: Expected) -> NDArray[np.int32]:
     """Return how much later than expected a wait for each row's work may end, in the likely timeline."""
-    allowed = np.empty(len(work.action), np.int64)
+    allowed = np.empty(len(work.action), np.int32)
     run(limits.allow_late, len(allowed), _known(work, shown, expected), allowed)
     return allowed
 

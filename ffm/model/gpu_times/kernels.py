@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ffm.model.compiled import inner
+from ffm.model.gpu_times.limits import ANY
 from ffm.model.gpu_times.queues import advance, begun_at, cut_from, is_pending, write_all_down
 from ffm.model.gpu_times.simulated_gpu import (
     Columns,
@@ -57,7 +58,7 @@ class Rules(NamedTuple):
     """A wait must last longer to have waited for something."""
     tolerance: int
     allowed: Columns
-    """By row."""
+    """By row; `ANY` allows any."""
     excused: Columns
     """By site."""
     pause: int
@@ -224,7 +225,7 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
     if trace.action[row] == WAIT_CONTEXT:
         stream = last_of_all(state, trace, process, trace.stream[row])
     work = state.queues.last[stream] if stream >= 0 else -1
-    if work < 0 or end - min(rules.allowed[work], rules.excused[trace.site[row]]) <= target:
+    if work < 0 or end - late_at_most(rules, work, trace.site[row]) <= target:
         return target
     done = end - rules.tolerance
     begun = begun_at(state.queues, stream, work, state.queues.number[stream])
@@ -233,6 +234,13 @@ def lengthen(state: State, trace: Trace, rules: Rules, gpu: Columns, row: int, e
     gpu[work] = done - begun
     work_until(state, trace, process, stream, done)
     return done
+
+
+@inner
+def late_at_most(rules: Rules, work: int, site: int) -> int:
+    """Return how much later than expected a site's wait for some last work may end."""
+    allowed, excused = int(rules.allowed[work]), int(rules.excused[site])
+    return min(allowed, excused) if allowed < ANY else excused
 
 
 @inner

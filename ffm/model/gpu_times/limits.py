@@ -14,6 +14,9 @@ from ffm.model.compiled import inner
 
 Columns = NDArray[Any]
 
+ANY = (1 << 31) - 1
+"""Waits for some work may end as late as they like. So may those that may be late by more than that, in nanoseconds."""
+
 
 class Known(NamedTuple):
     """What is known of each row's work, and of segments. Times are in nanoseconds."""
@@ -55,7 +58,7 @@ class Passing(NamedTuple):
 def allow_late(known: Known, allowed: Columns) -> None:
     """Fill in how much later than expected a wait for each row's work may end, in the likely timeline."""
     for row in range(len(allowed)):
-        allowed[row] = late_in_likely(known, row)
+        allowed[row] = min(late_in_likely(known, row), ANY)
 
 
 @inner
@@ -74,8 +77,8 @@ def late_in_likely(known: Known, row: int) -> int:
 
 
 def find_shortest(known: Known, passing: Passing, seen: Columns, gpu: Columns, allowed: Columns) -> None:
-    """Turn the likely times of work, -1 if unknown, into the shortest, and how late waits may be in the likely timeline
-    into how late in the fast one.
+    """Turn the likely times of work, -1 if unknown, into the shortest, and fill in how late waits may be in the fast
+    timeline.
 
     If `seen` is not empty, any wait may have ended late, and work takes no longer than that.
     """
@@ -87,7 +90,7 @@ def find_shortest(known: Known, passing: Passing, seen: Columns, gpu: Columns, a
             gpu[row] = max(min(gpu[row], seen[row]), 0)
         elif likely < 0 or seldom[row]:
             gpu[row] = 0
-        allowed[row] = known.endless if anyhow else late_in_fast(known, row, int(allowed[row]))
+        allowed[row] = ANY if anyhow else min(late_in_fast(known, row, late_in_likely(known, row)), ANY)
 
 
 @inner
