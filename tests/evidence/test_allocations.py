@@ -9,6 +9,7 @@ import numpy as np
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.transfers.allocations import allocation_links
 from ffm.instrument.recording.layout import constant
+from ffm.model.grouping import PART_ROWS
 from ffm.results.columnar.columns import Columns
 
 HOST_SOURCE = constant("FFM_OPERATION_HOST_SOURCE")
@@ -73,3 +74,17 @@ def test_an_upload_names_both_ends() -> None:
         (6, "host memory"): ("pageable", None),
         (6, "destination"): ("device", 1),
     }
+
+
+def test_links_of_a_long_run_are_those_of_all_its_parts() -> None:
+    """Each turn allocates at the same place, uploads from there twice, and frees: more rows than one part has."""
+    turn = [allocate(1, 500), upload(2, 500, 7000), upload(3, 540, 7000), free(4, 500)]
+    turns = PART_ROWS // 2
+    links = allocation_links(trace(*turn * turns))
+    assert [(link.site, link.role, link.allocation, link.release, link.occurrences) for link in links] == [
+        (4, "frees", 1, 4, turns),
+        (2, "host memory", None, None, turns),
+        (3, "host memory", None, None, turns),
+        (2, "destination", 1, 4, turns),
+        (3, "destination", 1, 4, turns),
+    ]

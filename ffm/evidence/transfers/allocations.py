@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, Memory, load_catalogue
-from ffm.evidence.calls import calls_where
+from ffm.evidence.calls import calls_where, functions_where
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered, parts
 from ffm.model.transfers import allocations_of
@@ -16,7 +18,13 @@ from ffm.results.documents.analysis import AllocationLink
 HOST_MEMORIES = (Memory.PINNED, Memory.MANAGED, Memory.REGISTERED)
 """Host memory that the driver knows. All other host memory is pageable."""
 
+DEVICE_MEMORIES = (Memory.DEVICE, Memory.ASYNCHRONOUS, Memory.MANAGED)
+"""Memory that an upload may go to."""
+
 PAGEABLE = "pageable"
+
+MANY_ROWS = 8
+"""Rows for each block, so that looking rows up takes longer than sorting the blocks does."""
 
 HOST_SIDES = (("FFM_OPERATION_HOST_SOURCE", "source"), ("FFM_OPERATION_HOST_DESTINATION", "destination"))
 """The flag that an operation's host memory is its source or destination, and the column with its address."""
@@ -107,16 +115,19 @@ class _Blocks:
 def pageable_memory(columns: Columns, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return those of some operations that transfer from or to pageable memory, and the address of its first byte."""
     found, first = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    transfers = functions_where(lambda function: function.kind is Kind.TRANSFER)
     for process in _processes({"process": columns["process"][rows]}):
         mine = _in_time(columns, process)
         blocks = _Blocks({name: columns[name][mine] for name in _USED})
-        own = rows[(columns["process"][rows] == process) & _of_kinds(columns["function"][rows], Kind.TRANSFER)]
+        own = rows[(columns["process"][rows] == process) & transfers[columns["function"][rows]]]
         for flag, column in HOST_SIDES:
-            used = own[(columns["flags"][own] & constant(flag)) != 0]
-            address = columns[column][used]
-            pageable = blocks.holding(address, columns["start"][used], HOST_MEMORIES) < 0
-            found.append(used[pageable])
-            first.append(address[pageable].astype(np.uint64))
+            for part in parts(len(own), MANY_ROWS * len(blocks.rows)):
+                used = own[part]
+                used = used[(columns["flags"][used] & constant(flag)) != 0]
+                address = columns[column][used]
+                pageable = blocks.holding(address, columns["start"][used], HOST_MEMORIES) < 0
+                found.append(used[pageable])
+                first.append(address[pageable].astype(np.uint64))
     return np.concatenate(found), np.concatenate(first)
 
 
@@ -157,34 +168,56 @@ def _memories() -> NDArray[np.int8]:
 
 def _of_process(columns: Columns) -> dict[Link, int]:
     blocks = _Blocks(columns)
-    stack = columns["stack"]
+    frees, destination = _Uses(blocks, "frees", None), _Uses(blocks, "destination", None)
+    host = [_Uses(blocks, "host memory", PAGEABLE) for _ in HOST_SIDES]
+    stack, transfers = columns["stack"], functions_where(lambda function: function.kind in (Kind.TRANSFER, Kind.SET))
+    frees.add(stack[blocks.frees], blocks.freed)
+    # Columns of all transfers take much memory. For each part, the blocks are sorted.
+    for part in parts(len(stack), MANY_ROWS * len(blocks.rows)):
+        rows = part.start + np.flatnonzero(transfers[columns["function"][part]])
+        flags = columns["flags"][rows]
+        for (flag, column), uses in zip(HOST_SIDES, host, strict=True):
+            some = rows[(flags & constant(flag)) != 0]
+            found = blocks.holding(columns[column][some], columns["start"][some], HOST_MEMORIES)
+            uses.add(stack[some], found)
+        some = rows[(flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0]
+        found = blocks.holding(columns["destination"][some], columns["start"][some], DEVICE_MEMORIES)
+        destination.add(stack[some], found)
     links: dict[Link, int] = {}
-    kinds = [np.append(column, -1) for column in (blocks.site, blocks.release, blocks.memory)]  # the last is for none
-    alike, _ = numbered(*kinds)
-
-    def count(rows: NDArray[np.int64], found: NDArray[np.int64], role: str, otherwise: str | None) -> None:
-        """Add up the links of some operations to their blocks."""
-        if otherwise is None:
-            rows, found = rows[found >= 0], found[found >= 0]
-        number, first = numbered(stack[rows], alike[found])
-        distinct = (stack[rows[first]], *(column[found[first]] for column in kinds))
-        for site, allocation, release, memory, times in zip(
-            *(column.tolist() for column in distinct), np.bincount(number).tolist(), strict=True
-        ):
-            name = str(MEMORIES[memory]) if memory >= 0 else str(otherwise)
-            key = (site, role, name, allocation if allocation >= 0 else None, release if release >= 0 else None)
-            links[key] = links.get(key, 0) + times
-
-    count(blocks.frees, blocks.freed, "frees", None)
-    transfers = np.flatnonzero(_of_kinds(columns["function"], Kind.TRANSFER, Kind.SET))
-    flags = columns["flags"][transfers]
-    for flag, column in HOST_SIDES:
-        rows = transfers[(flags & constant(flag)) != 0]
-        found = blocks.holding(columns[column][rows], columns["start"][rows], HOST_MEMORIES)
-        count(rows, found, "host memory", PAGEABLE)
-    uploads = transfers[(flags & constant("FFM_OPERATION_HOST_DESTINATION")) == 0]
-    device = blocks.holding(
-        columns["destination"][uploads], columns["start"][uploads], (Memory.DEVICE, Memory.ASYNCHRONOUS, Memory.MANAGED)
-    )
-    count(uploads, device, "destination", None)
+    for uses in (frees, *host, destination):
+        for link, times in uses.links():
+            links[link] = links.get(link, 0) + times
     return links
+
+
+class _Uses:
+    """How often sites use blocks in some role. `otherwise` names the memory of no block; if it is None, such uses are
+    left out.
+    """
+
+    def __init__(self, blocks: _Blocks, role: str, otherwise: str | None) -> None:
+        self._role, self._otherwise = role, otherwise
+        # The last entry is for no block.
+        self._kinds = [np.append(column, -1) for column in (blocks.site, blocks.release, blocks.memory)]
+        self._alike, self._first = numbered(*self._kinds)
+        self._times: dict[tuple[int, int], int] = {}
+
+    def add(self, site: NDArray[np.integer], block: NDArray[np.int64]) -> None:
+        """Count some uses by their sites and blocks, or -1."""
+        if self._otherwise is None:
+            site, block = site[block >= 0], block[block >= 0]
+        alike = self._alike[block]
+        number, first = numbered(site, alike)
+        pairs = zip(site[first].tolist(), alike[first].tolist(), strict=True)
+        for pair, times in zip(pairs, np.bincount(number).tolist(), strict=True):
+            self._times[pair] = self._times.get(pair, 0) + times
+
+    def links(self) -> Iterator[tuple[Link, int]]:
+        """Yield how often each link was used, by site."""
+        for (site, alike), times in sorted(self._times.items()):
+            allocation, release, memory = (int(column[self._first[alike]]) for column in self._kinds)
+            name = str(MEMORIES[memory]) if memory >= 0 else str(self._otherwise)
+            yield (
+                (site, self._role, name, allocation if allocation >= 0 else None, release if release >= 0 else None),
+                times,
+            )
