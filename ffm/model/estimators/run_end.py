@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.compiled import index, run
 from ffm.model.device import DeviceWork
-from ffm.model.grouping import parts
 from ffm.model.thread_relations import sharing_sites
 from ffm.model.thread_relations_kernels import Family
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
+
+Columns = NDArray[Any]
 
 
 class RunEnd:
@@ -98,9 +102,12 @@ def _told_ends(timeline: Timeline, ends: NDArray[np.int64]) -> NDArray[np.int64]
 def _thread_ends(timeline: Timeline, threads: int) -> NDArray[np.int64]:
     """Return when each thread's last operation, and the gap after it, are over."""
     ends = np.zeros(threads, np.int64)
-    for part in parts(len(timeline)):
-        thread = timeline.thread[part]
-        begins = np.flatnonzero(np.diff(thread, prepend=-1))  # of threads: `np.maximum.at` is slow for each row
-        over = timeline.start[part] + timeline.duration[part] + timeline.gap[part]
-        np.maximum.at(ends, thread[begins], np.maximum.reduceat(over, begins))
+    run(_end_last, len(timeline), timeline.thread, timeline.start, timeline.duration, timeline.gap, ends)
     return ends
+
+
+def _end_last(thread: Columns, start: Columns, duration: Columns, gap: Columns, ends: Columns) -> None:
+    """Let each thread end no earlier than its rows, with the gaps after them; in the Python that Numba compiles."""
+    for row in range(len(thread)):
+        one = index(thread[row])
+        ends[one] = max(ends[one], start[row] + duration[row] + gap[row])
