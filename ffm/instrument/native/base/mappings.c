@@ -10,6 +10,7 @@
 #include "kernel.h"
 
 enum { KNOWN = 64, LINE = 512 };
+enum { SOME = 1024, MORE = 4096 }; /* bytes; the kernel gives no more than a page at once */
 
 /* Private stretches of memory without gaps that were found. */
 static struct {
@@ -46,16 +47,47 @@ static bool parse(const char *line, uint64_t *from, uint64_t *to)
     return permissions[3] == 'p' || (strcmp(path, "/dev/zero") == 0 && !__atomic_load_n(&inherited, __ATOMIC_RELAXED));
 }
 
+/* /proc/self/maps, line by line. Not by the C library, whose buffer would be on the heap, on a page that may be closed.
+ */
+typedef struct {
+    int64_t file, length, at; /* of the text */
+    char text[SOME], line[LINE];
+} lines;
+
+static const char path_of_maps[] = "/proc/self/maps";
+
+static int64_t open_maps(void)
+{
+    return ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path_of_maps, O_RDONLY | O_CLOEXEC, 0);
+}
+
+/* False at the end. What is too long for a line is left out. */
+static bool next_line(lines *of)
+{
+    for (size_t used = 0;;) {
+        if (of->at == of->length) {
+            of->length = ffm_kernel(SYS_read, (uint64_t)of->file, (uint64_t)of->text, sizeof of->text, 0);
+            of->at = 0;
+        }
+        if (of->length <= 0)
+            return false;
+        const char letter = of->text[of->at++];
+        of->line[used] = letter == '\n' ? 0 : letter;
+        if (letter == '\n')
+            return true;
+        used += used < sizeof of->line - 1;
+    }
+}
+
 /* How far private memory extends around `address`; false if the address is shared or unmapped. */
 static bool private_around(uint64_t address, uint64_t *start, uint64_t *end)
 {
-    FILE *file = fopen("/proc/self/maps", "re");
-    char line[LINE];
+    lines maps = {.file = open_maps()};
     uint64_t from, to;
     bool found = false;
     *start = *end = 0;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        bool alone = parse(line, &from, &to);
+    while (maps.file >= 0 && next_line(&maps)) {
+        bool alone = parse(maps.line, &from, &to);
         if (!alone || from != *end) {
             if (found)
                 break;
@@ -64,8 +96,8 @@ static bool private_around(uint64_t address, uint64_t *start, uint64_t *end)
         *end = alone ? to : 0;
         found = found || (alone && address >= *start && address < to);
     }
-    if (file != NULL)
-        fclose(file);
+    if (maps.file >= 0)
+        ffm_kernel(SYS_close, (uint64_t)maps.file, 0, 0, 0);
     return found;
 }
 
@@ -90,8 +122,6 @@ bool ffm_mappings_shared(uint64_t start, uint64_t end)
     pthread_mutex_unlock(&mappings.lock);
     return !alone;
 }
-
-enum { SOME = 1024, MORE = 4096 }; /* bytes; the kernel gives no more than a page at once */
 
 typedef enum { START, END, PERMISSIONS, OFFSET, DEVICE, FILE_NUMBER, PATH } column;
 
@@ -188,9 +218,8 @@ static void look(search *wanted, const char *text, int64_t length)
 /* Returns whether the file could be read up to what was wanted, in pieces of `text`. */
 static bool read_until_found(search *wanted, char *text, size_t bytes)
 {
-    static const char path[] = "/proc/self/maps";
     int64_t length;
-    const int64_t file = ffm_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0);
+    const int64_t file = open_maps();
     if (file < 0)
         return false;
     do {
