@@ -24,6 +24,9 @@ enum { STRETCHES = 16, SLAB = 1 << 16, SLABS = 1 << 16 };
  * up to itself, as are the addresses of such blocks. */
 enum { STEP = 16, LINEAR = 64, STEPS = 4, DOUBLINGS = 8, SIZES = STEPS * (1 + DOUBLINGS), MOST = LINEAR << DOUBLINGS };
 
+/* After these come sizes of one page and more, for results: these share no slab with the driver's blocks. */
+enum { PAGE = 4096, IN_PAGES = MOST / PAGE };
+
 typedef struct block {
     struct block *next; /* while it is free */
 } block;
@@ -37,7 +40,7 @@ static struct {
     struct {
         block *free;
         char *fresh, *end; /* never used so far, of the last slab */
-    } sizes[SIZES];
+    } sizes[SIZES + IN_PAGES];
 } slabs;
 
 static struct {
@@ -66,6 +69,8 @@ static bool is_foreign(const void *caller)
 
 static size_t bytes_of(uint32_t size)
 {
+    if (size >= SIZES)
+        return (size_t)(size - SIZES + 1) * PAGE;
     const uint32_t doubling = size / STEPS, step = size % STEPS + 1;
     return doubling == 0 ? (size_t)step * STEP : ((size_t)LINEAR + (size_t)step * STEP) << (doubling - 1);
 }
@@ -106,8 +111,8 @@ static bool add_slab(uint32_t size)
     return true;
 }
 
-/* Locked. */
-static void *take(uint32_t size)
+/* Locked. NULL without memory. */
+static void *take_locked(uint32_t size)
 {
     block *taken = slabs.sizes[size].free;
     if (taken != NULL) {
@@ -121,6 +126,26 @@ static void *take(uint32_t size)
     return fresh;
 }
 
+static void *take(uint32_t size)
+{
+    pthread_mutex_lock(&lock);
+    void *taken = take_locked(size);
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+static void (*pages_end)(void *, size_t);
+
+void ffm_slab_when_pages_end(void (*ends)(void *block, size_t bytes))
+{
+    pages_end = ends;
+}
+
+void *ffm_slab_pages(size_t pages)
+{
+    return take(SIZES - 1 + (uint32_t)pages);
+}
+
 void *ffm_driver_block(size_t alignment, size_t bytes, const void *caller)
 {
     if (bytes > MOST || alignment > MOST || __builtin_expect(!is_foreign(caller), 1))
@@ -131,17 +156,18 @@ void *ffm_driver_block(size_t alignment, size_t bytes, const void *caller)
         const size_t least = bytes > alignment ? bytes : alignment;
         bytes = (size_t)1 << (64 - __builtin_clzll(least - 1));
     }
-    const uint32_t size = size_for(bytes);
-    pthread_mutex_lock(&lock);
-    void *taken = take(size);
-    pthread_mutex_unlock(&lock);
-    return taken;
+    return take(size_for(bytes));
 }
 
 static bool is_ours(const void *start)
 {
     const uint64_t room = __atomic_load_n(&slabs.start, __ATOMIC_ACQUIRE);
     return __builtin_expect(room != 0 && (uint64_t)start - room < (uint64_t)SLAB * SLABS, 0);
+}
+
+EXPORT bool ffm_slab_holds(const void *start)
+{
+    return is_ours(start);
 }
 
 static uint32_t size_here(const void *start)
@@ -152,6 +178,8 @@ static uint32_t size_here(const void *start)
 static void give_back(block *freed)
 {
     const uint32_t size = size_here(freed);
+    if (size >= SIZES && pages_end != NULL)
+        pages_end(freed, bytes_of(size));
     pthread_mutex_lock(&lock);
     freed->next = slabs.sizes[size].free;
     slabs.sizes[size].free = freed;
@@ -186,6 +214,11 @@ __attribute__((constructor)) static void open_blocks(void)
 {
     dl_iterate_phdr(note_linker, NULL);
     pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+EXPORT void ffm_slab_free(void *start)
+{
+    give_back(start);
 }
 
 /* ---- what the program's allocator need not see ------------------------------------------------------------------- */

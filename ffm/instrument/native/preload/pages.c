@@ -15,6 +15,7 @@
 
 #include "driver_blocks.h"
 #include "kernel.h"
+#include "result_blocks.h"
 
 /* Smaller blocks would cost more memory than it is worth: at this size at most half as much again. */
 enum { PAGE = 4096, LEAST = 4 * PAGE, EARLY = 1 << 16 };
@@ -66,13 +67,25 @@ static int find_next(void)
 extern void *ffm_marks_block(void *block, size_t bytes) __attribute__((weak));
 extern int ffm_marks_room(void) __attribute__((weak));
 
-/* Likewise (driver_blocks.c). */
+/* Likewise (driver_blocks.c, result_blocks.c). */
 #pragma weak ffm_driver_block
+#pragma weak ffm_result_block
+#pragma weak ffm_result_blocks_note
 
-/* A block of the driver; NULL if it comes from the program's allocator. */
-static void *of_driver(size_t alignment, size_t bytes, const void *caller)
+/* A block of the driver, or for a result; NULL if it comes from the program's allocator. */
+static void *special(size_t alignment, size_t bytes, const void *caller)
 {
-    return ffm_driver_block == NULL ? NULL : ffm_driver_block(alignment, bytes, caller);
+    if (ffm_driver_block == NULL)
+        return NULL;
+    void *block = ffm_driver_block(alignment, bytes, caller);
+    return block != NULL ? block : ffm_result_block(alignment, bytes, caller);
+}
+
+static void *ordinary(void *block, size_t bytes, const void *caller)
+{
+    if (ffm_result_blocks_note != NULL)
+        ffm_result_blocks_note(block, bytes, caller);
+    return block;
 }
 
 static int gets_own_pages(size_t bytes)
@@ -93,8 +106,8 @@ EXPORT void *malloc(size_t bytes)
         return from_early(bytes);
     if (gets_own_pages(bytes))
         return on_own_pages(PAGE, bytes);
-    void *block = of_driver(1, bytes, __builtin_return_address(0));
-    return block != NULL ? block : NEXT(malloc)(bytes);
+    void *block = special(1, bytes, __builtin_return_address(0));
+    return block != NULL ? block : ordinary(NEXT(malloc)(bytes), bytes, __builtin_return_address(0));
 }
 
 /* A block on pages of its own, as calloc returns it. Not by madvise of the C library, which may be watched. */
@@ -115,8 +128,9 @@ EXPORT void *calloc(size_t count, size_t size)
     void *block = gets_own_pages(bytes) ? on_own_pages(PAGE, bytes) : NULL;
     if (block != NULL)
         return cleared(block, bytes);
-    block = of_driver(1, bytes, __builtin_return_address(0));
-    return block != NULL ? memset(block, 0, bytes) : NEXT(calloc)(count, size);
+    block = special(1, bytes, __builtin_return_address(0));
+    return block != NULL ? memset(block, 0, bytes)
+                         : ordinary(NEXT(calloc)(count, size), bytes, __builtin_return_address(0));
 }
 
 static void *aligned(size_t alignment, size_t bytes, const void *caller)
@@ -125,8 +139,8 @@ static void *aligned(size_t alignment, size_t bytes, const void *caller)
         return NULL;
     if (gets_own_pages(bytes))
         return on_own_pages(alignment, bytes);
-    void *block = of_driver(alignment, bytes, caller);
-    return block != NULL ? block : NEXT(memalign)(alignment, bytes);
+    void *block = special(alignment, bytes, caller);
+    return block != NULL ? block : ordinary(NEXT(memalign)(alignment, bytes), bytes, caller);
 }
 
 EXPORT void *memalign(size_t alignment, size_t bytes)

@@ -12,6 +12,7 @@
 #include "extents.h"
 #include "faults.h"
 #include "keys.h"
+#include "library_functions.h"
 #include "managed_variables.h"
 #include "mappings.h"
 #include "protected_data.h"
@@ -160,6 +161,7 @@ bool ffm_watch_open(const ffm_plan_header *plan, bool whole)
 {
     ffm_watch_want_stacks(whole || plan == NULL);
     ffm_accesses_of_others(whole || plan == NULL);
+    ffm_library_functions_open();
     if (!ffm_protected_data_open(plan) || (!ffm_trace_on() && !ffm_faults_open()))
         return false;
     if (whole || plan == NULL)

@@ -11,9 +11,11 @@
 #include "dispatch.h"
 #include "emulation.h"
 #include "foreign.h"
+#include "giving_way.h"
 #include "guarded.h"
 #include "handlers.h"
 #include "keys.h"
+#include "own_pages.h"
 #include "peek.h"
 #include "protection.h"
 #include "questions.h"
@@ -25,6 +27,7 @@
 #include "signals.h"
 #include "sink.h"
 #include "stacks.h"
+#include "steps.h"
 #include "string_instructions.h"
 #include "thread.h"
 #include "thread_memory.h"
@@ -35,12 +38,6 @@
 
 enum { TRAP_FLAG = 0x100, WRITE_FAULT = 2, PAGE = 4096, STEPPED_PAGES = 8 };
 enum { STACK_BELOW = 16 << 10 }; /* room for the kernel's signal frames, and for what the thread pushes next */
-
-/* Stepping over an instruction costs microseconds. A page that is stepped on more often than this is busy with data
- * next to a range, and its ranges are given up: they count as used. */
-enum { BUSY_PAGE = 1 << 15, BUSY_SLOTS = 1 << 12 };
-
-static uint32_t steps_on_page[BUSY_SLOTS];
 
 /* The pages that this thread has opened to all for the instruction that it is stepping over. */
 static __thread struct {
@@ -150,6 +147,13 @@ static void step_over_open(const fault *of, const ffm_page *page, ucontext_t *co
     step(context);
 }
 
+/* Whether what is watched on a page is given up, because the program accesses what lies beside it too often. */
+static bool gives_way(const ffm_page *page, uint64_t time)
+{
+    const ffm_step next = ffm_steps_next(page->start, time);
+    return next != FFM_STEP_OVER && ffm_access_give_way(page, next == FFM_STEP_NEVER, time);
+}
+
 /* Let one instruction through on a page with an armed range that it does not touch, or whose touch need not be
  * recorded. */
 static bool let_through(const fault *of, ucontext_t *context)
@@ -157,11 +161,10 @@ static bool let_through(const fault *of, ucontext_t *context)
     ffm_page page;
     if (!ffm_ranges_page_of((uint64_t)of->info->si_addr, &page))
         return false;
-    uint32_t *steps = &steps_on_page[page.start / PAGE % BUSY_SLOTS];
-    if (__atomic_add_fetch(steps, 1, __ATOMIC_RELAXED) > BUSY_PAGE)
-        ffm_access_give_up(&page, of->time);
-    else if (!admitted(of, &page, context))
+    ffm_own_pages_beside(&page);
+    if (!gives_way(&page, of->time) && !admitted(of, &page, context))
         step_over_open(of, &page, context);
+    ffm_steps_spend(of->time);
     return true;
 }
 
@@ -328,10 +331,12 @@ static void on_trap(int number, siginfo_t *info, void *opaque)
         return;
     }
     bool paused = ffm_dispatch_pause();
+    const uint64_t time = ffm_now();
     if (stepping.count > 0)
-        close_stepped(ffm_now());
+        close_stepped(time);
     ffm_keys_expel_from(context);
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    ffm_steps_spend(time);
     ffm_dispatch_resume(paused);
     errno = error;
 }
@@ -381,6 +386,7 @@ bool ffm_faults_open(void)
 {
     ffm_signals_unblock();
     cost = fault_cost();
+    ffm_steps_open(cost);
     ffm_sink_set_fault_cost(cost);
     ffm_keys_open();
     ffm_signals_move_frames(ffm_signal_stack_moved, ffm_signal_stack_calls);

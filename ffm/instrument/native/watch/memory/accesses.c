@@ -126,7 +126,7 @@ static void tell_habit(ffm_range *range, uint32_t kind)
         ffm_habit_broken(range->habit);
 }
 
-static bool others_may_wait(void)
+bool ffm_access_others_may_wait(void)
 {
     return ffm_waiters_several() || (others_matter && ffm_threads_several());
 }
@@ -159,7 +159,7 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
         touch_among_others(place, kind, start, time, stack);
         return;
     }
-    const bool last = range->covered && !others_may_wait();
+    const bool last = range->covered && !ffm_access_others_may_wait();
     if (last || kind == FFM_ACCESS_RELEASED || range->inherited != 0) {
         ffm_access_record(range, kind, FFM_ACCESS_LAST, start, time, stack);
         ffm_ranges_remove(place);
@@ -184,7 +184,7 @@ void ffm_access_record_presumed(const ffm_range *range, uint32_t flags)
 void ffm_access_presume(uint32_t place)
 {
     ffm_range *range = ffm_ranges_at(place);
-    const bool last = !others_may_wait();
+    const bool last = !ffm_access_others_may_wait();
     range->told = true;
     ffm_access_record_presumed(range, last ? FFM_ACCESS_LAST : 0);
     if (last) {

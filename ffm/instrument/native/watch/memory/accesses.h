@@ -47,6 +47,9 @@ bool ffm_access_first(uint64_t start, uint64_t end, bool writing);
 /* Whether it was the calling thread that touched what rests. */
 bool ffm_access_rests_for_caller(void);
 
+/* Whether another thread than the one that has waited may wait for, or use, what it uses. */
+bool ffm_access_others_may_wait(void);
+
 /* Give up all armed ranges on a page: they count as used. */
 void ffm_access_give_up(const ffm_page *page, uint64_t time);
 

@@ -14,11 +14,17 @@
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
 static uint64_t waits;
+static uint64_t turns;
 static bool first_for_some; /* whether the wait that ends was the first for some range */
 
 uint64_t ffm_arming_waits(void)
 {
     return __atomic_load_n(&waits, __ATOMIC_RELAXED);
+}
+
+uint64_t ffm_arming_turns(void)
+{
+    return turns;
 }
 
 void ffm_arming_event_recorded(void)
@@ -164,8 +170,10 @@ void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uin
     for (uint32_t place; (place = ffm_unsettled_take()) != FFM_NO_PLACE;)
         end_wait(place, cover, thread, site);
     ffm_unsettled_end();
-    if (first_for_some)
+    if (first_for_some) {
+        turns++;
         ffm_habit_turn(site);
+    }
     forget_dormant();
     uint64_t resumed = ffm_now();
     for (uint32_t i = FFM_NO_PLACE; (i = ffm_unsettled_after(i)) != FFM_NO_PLACE;)

@@ -16,4 +16,7 @@ void ffm_arming_event_recorded(void);
 /* How many waits have ended and how many events were recorded so far, in sum. */
 uint64_t ffm_arming_waits(void);
 
+/* How many waits have ended that were the first for some range. Under the lock of the ranges. */
+uint64_t ffm_arming_turns(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "guarded.h"
+#include "own_pages.h"
 #include "questions.h"
 #include "ranges.h"
 #include "system_calls.h"
@@ -20,18 +21,39 @@ typedef word (*spawn_function)(word, word, word, word, word, word);
 
 enum { FREE, SPAWN, SPAWN_BY_NAME, GROUPS };
 
+/* The block's size matters only if a range ends behind its start. */
+static bool may_be_watched(const void *block)
+{
+    if (block == NULL || !ffm_watch_active() || !ffm_ranges_end_behind((uint64_t)block) || ffm_ranges_held())
+        return false;
+    const ffm_thread *thread = ffm_thread_peek();
+    return thread == NULL || (thread->depth == 0 && thread->bypass == 0);
+}
+
 static void wrap_free(void *block)
 {
     const release_function original = (release_function)ffm_followed_original(&ffm_library_functions[FREE]);
     const int error = errno;
-    /* The block's size matters only if a range ends behind its start. */
-    if (block != NULL && ffm_watch_active() && ffm_ranges_end_behind((uint64_t)block) && !ffm_ranges_held()) {
-        const ffm_thread *thread = ffm_thread_peek();
-        if (thread == NULL || (thread->depth == 0 && thread->bypass == 0))
-            ffm_watch_freed((uint64_t)block, malloc_usable_size(block));
-    }
+    if (ffm_own_pages_free(block))
+        return;
+    if (may_be_watched(block))
+        ffm_watch_freed((uint64_t)block, malloc_usable_size(block));
     errno = error;
     original(block);
+}
+
+/* A block that does not come from the program's allocator. */
+static void freed_result(void *block, size_t bytes)
+{
+    const int error = errno;
+    if (may_be_watched(block))
+        ffm_watch_freed((uint64_t)block, bytes);
+    errno = error;
+}
+
+void ffm_library_functions_open(void)
+{
+    ffm_own_pages_open(freed_result);
 }
 
 static word spawn(int place, word child, word path, word actions, word attributes, word words, word environment)

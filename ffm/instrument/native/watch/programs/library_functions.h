@@ -7,4 +7,7 @@
 
 extern ffm_followed ffm_library_functions[];
 
+/* Have blocks watched that the program's allocator never gets (own_pages.h). */
+void ffm_library_functions_open(void);
+
 #endif

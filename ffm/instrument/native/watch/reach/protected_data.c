@@ -15,6 +15,7 @@
 #include "launches.h"
 #include "loaded_code.h"
 #include "mappings.h"
+#include "own_pages.h"
 #include "pageable.h"
 #include "planned.h"
 #include "ranges.h"
@@ -115,6 +116,7 @@ static bool has_habit(const ffm_range *range)
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
     range->waits = ffm_arming_waits();
+    ffm_own_pages_used(range);
     watchable = watchable && !pageable_given;
     const uint32_t source = source_of(range, stack);
     if (watchable && !ffm_watch_budget_allows(source)) {

@@ -1,0 +1,80 @@
+#include "giving_way.h"
+
+#include "accesses.h"
+#include "arming.h"
+#include "extents.h"
+
+enum { ONE_IN = 100 };
+
+static uint64_t missed, missed_at; /* how many waits, and ffm_arming_waits at the last one */
+
+/* What is armed there. The remainders of downloads belong to no wait. */
+static uint32_t ranges_on(const ffm_page *page)
+{
+    uint32_t count = 0;
+    const ffm_nearby nearby = ffm_ranges_nearby(page->start, page->start + page->bytes);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
+        count += !range->rest && ffm_range_shares_page(range, page->start, page->start + page->bytes);
+    }
+    return count;
+}
+
+/* A use now relies on a wait that has ended. */
+static bool can_be_presumed(const ffm_range *range)
+{
+    return range->state == FFM_RANGE_ARMED && range->covered && range->inherited == 0 && !range->rest;
+}
+
+static void presume_on(uint64_t start, uint64_t end, uint64_t time)
+{
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        ffm_range *range = ffm_ranges_at(place);
+        if (!ffm_range_shares_page(range, start, end))
+            continue;
+        if (range->state == FFM_RANGE_PREPARED) { /* a use now relies on no wait */
+            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        } else if (can_be_presumed(range)) {
+            ffm_extents_lose(range);
+            ffm_access_presume(place);
+        } else {
+            ffm_access_lost(place, time);
+        }
+    }
+}
+
+/* Several pages may give way after one wait. */
+static uint64_t cost_here(void)
+{
+    return missed == 0 || missed_at != ffm_arming_waits();
+}
+
+static void give_way(uint64_t start, uint64_t end, uint64_t time)
+{
+    missed += cost_here();
+    missed_at = ffm_arming_waits();
+    presume_on(start, end, time);
+}
+
+bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time)
+{
+    const bool several = ffm_access_others_may_wait();
+    const uint64_t cost = several ? ranges_on(page) : cost_here();
+    if (!urgent && missed + cost > ffm_arming_turns() / ONE_IN)
+        return false;
+    if (several) {
+        missed += cost;
+        ffm_access_give_up(page, time);
+    } else {
+        give_way(page->start, page->start + page->bytes, time);
+    }
+    return true;
+}
+
+void ffm_access_make_room(uint64_t start, uint64_t end, uint64_t time)
+{
+    if (!ffm_access_others_may_wait())
+        give_way(start, end, time);
+}
