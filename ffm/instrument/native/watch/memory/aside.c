@@ -7,6 +7,7 @@
 #include "accesses.h"
 #include "calls_in_progress.h"
 #include "clock.h"
+#include "giving_way.h"
 #include "kernel.h"
 #include "keys.h"
 #include "questions.h"
@@ -15,7 +16,7 @@
 #include "threads.h"
 #include "traced.h"
 
-enum { ASIDE = 16, ROOM = 4096 };
+enum { ASIDE = 200, ROOM = 8192 };
 enum { BRIEF = 50000 }; /* nanoseconds; a system call that does not sleep takes less */
 
 /* What a thread has set aside. Ranges are identified by their address, because their indices change. A range can be cut
@@ -69,10 +70,25 @@ static list *list_here(void)
     return aside.list;
 }
 
+/* Whether so many results are on the pages that they cannot all be set aside. */
+static bool is_crowded(uint64_t start, uint64_t end, bool writing)
+{
+    uint32_t count = aside.list == NULL ? 0 : aside.list->count;
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        const ffm_range *range = ffm_ranges_at(i - 1);
+        count += (writing || !range->writes_only) && ffm_range_shares_page(range, start, end);
+    }
+    return count > ASIDE;
+}
+
 static void set(uint64_t start, uint64_t end, bool writing)
 {
     if (ffm_trace_on() || ffm_keys_admitted())
         return; /* no page is closed */
+    if (is_crowded(start, end, writing))
+        ffm_access_make_room(start, end, ffm_now());
+    ffm_page refused;
+    ffm_ranges_gather();
     for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
         ffm_range *range = ffm_ranges_at(i - 1);
         if (!ffm_range_shares_page(range, start, end) || (!writing && range->writes_only))
@@ -94,6 +110,7 @@ static void set(uint64_t start, uint64_t end, bool writing)
         own->ranges[own->count++].thread = range->thread;
         ffm_ranges_disarm(range, FFM_RANGE_OPEN);
     }
+    ffm_ranges_gathered(&refused); /* what cannot be opened stays closed, and is stepped over */
 }
 
 void ffm_aside_interrupted(void)
@@ -145,22 +162,36 @@ static bool is_missed(const ffm_range *range, bool of_driver, bool brief)
     return !brief || (of_driver && range->alone != 0) || ffm_keys_closed(false) != 0;
 }
 
-/* Arm again what is on a list, the last range first. Locked. */
+/* Whether a thread has set a range aside. */
+static bool is_on(const list *own, const ffm_range *range, bool *unchanged)
+{
+    for (uint32_t i = own->count; i > 0; i--)
+        if (range->operation == own->ranges[i - 1].operation && range->thread == own->ranges[i - 1].thread &&
+            range->start >= own->ranges[i - 1].start && range->end <= own->ranges[i - 1].end) {
+            *unchanged = own->ranges[i - 1].unchanged;
+            return true;
+        }
+    return false;
+}
+
+/* Arm again what is on a list. Locked. */
 static void settle(list *own, bool of_driver, bool brief)
 {
-    for (; own->count > 0; own->count--) {
-        for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-            ffm_range *range = ffm_ranges_at(i - 1);
-            if (range->state != FFM_RANGE_OPEN || range->operation != own->ranges[own->count - 1].operation ||
-                range->thread != own->ranges[own->count - 1].thread ||
-                range->start < own->ranges[own->count - 1].start || range->end > own->ranges[own->count - 1].end)
-                continue;
-            if (own->interrupted || is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
-                ffm_access_lost(i - 1, own->since);
-            else
-                range->unchanged = own->ranges[own->count - 1].unchanged;
-        }
+    ffm_page refused;
+    ffm_ranges_gather();
+    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
+        ffm_range *range = ffm_ranges_at(i - 1);
+        bool unchanged;
+        if (range->state != FFM_RANGE_OPEN || !is_on(own, range, &unchanged))
+            continue;
+        if (own->interrupted || is_missed(range, of_driver, brief) || !ffm_ranges_arm(range))
+            ffm_access_lost(i - 1, own->since);
+        else
+            range->unchanged = unchanged;
     }
+    if (!ffm_ranges_gathered(&refused))
+        ffm_access_give_up(&refused, own->since);
+    own->count = 0;
 }
 
 static void over(bool of_driver)

@@ -16,8 +16,8 @@
  * lock of the ranges. */
 bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time);
 
-/* There is too much on the pages of [start, end) to set it aside: where a single thread waits and uses results, all of it
- * counts as used. Likewise. */
+/* There is too much on the pages of [start, end) to set it aside: where a single thread waits and uses results, all of
+ * it counts as used. Likewise. */
 void ffm_access_make_room(uint64_t start, uint64_t end, uint64_t time);
 
 #endif

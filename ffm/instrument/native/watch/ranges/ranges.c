@@ -81,16 +81,27 @@ ffm_range *ffm_ranges_at(uint32_t place)
     return &watched.ranges[place];
 }
 
+/* Changes of protection that are put off: pages in a row, and some that the kernel refused. */
+static struct {
+    bool on;
+    uint64_t first, last;
+    ffm_page refused;
+} gathered;
+
 /* Those who ask without the lock must not miss a range that is on its way from one place to another, or whose pages are
- * still to be opened. Locked; not nested. */
+ * still to be opened. Locked; not nested, but for those while protection is put off. */
 static void begin_change(void)
 {
+    if (gathered.on)
+        return;
     __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static void end_change(void)
 {
+    if (gathered.on)
+        return;
     __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
 }
 
@@ -155,11 +166,47 @@ ffm_nearby ffm_ranges_nearby(uint64_t start, uint64_t end)
     return nearby;
 }
 
-/* 0, or the error with which the kernel refuses some of it. */
-static int64_t apply(uint64_t first, uint64_t last)
+static int64_t renew(uint64_t first, uint64_t last)
 {
     const ffm_nearby nearby = ffm_ranges_nearby(first, last);
     return ffm_protection_renew(watched.ranges, &nearby, first, last);
+}
+
+static void renew_gathered(void)
+{
+    if (gathered.first < gathered.last && renew(gathered.first, gathered.last) != 0)
+        gathered.refused = (ffm_page){.start = gathered.first, .bytes = gathered.last - gathered.first};
+}
+
+/* 0, or the error with which the kernel refuses some of it. */
+static int64_t apply(uint64_t first, uint64_t last)
+{
+    if (!gathered.on)
+        return renew(first, last);
+    if (last < gathered.first || first > gathered.last) {
+        renew_gathered();
+        gathered.first = first;
+        gathered.last = last;
+    }
+    gathered.first = first < gathered.first ? first : gathered.first;
+    gathered.last = last > gathered.last ? last : gathered.last;
+    return 0;
+}
+
+void ffm_ranges_gather(void)
+{
+    begin_change();
+    gathered.on = true;
+    gathered.first = gathered.last = gathered.refused.bytes = 0;
+}
+
+bool ffm_ranges_gathered(ffm_page *refused)
+{
+    gathered.on = false;
+    renew_gathered();
+    end_change();
+    *refused = gathered.refused;
+    return refused->bytes == 0;
 }
 
 static void set_state(ffm_range *range, ffm_range_state state)

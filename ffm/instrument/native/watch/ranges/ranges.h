@@ -8,6 +8,11 @@
 #include "boxes.h"
 #include "range.h"
 
+/* A page, or some in a row. */
+typedef struct {
+    uint64_t start, bytes;
+} ffm_page;
+
 /* Hold the lock around everything below. Outside signal handlers, signals are blocked: a handler of the program could
  * touch a watched page. */
 void ffm_ranges_lock(void);
@@ -61,6 +66,11 @@ void ffm_ranges_unsettle(const ffm_range *range);
 bool ffm_ranges_arm(ffm_range *range);
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next);
 
+/* Put off the changes of protection that follow, until the second call makes them all: many ranges may be on one page.
+ * Returns false, and pages on which ranges lie that count as protected, but are not, if the kernel refuses some. */
+void ffm_ranges_gather(void);
+bool ffm_ranges_gathered(ffm_page *refused);
+
 /* Protect a range whose work may be in flight. False if that cannot be: it is as before. */
 bool ffm_ranges_prepare(ffm_range *range);
 
@@ -82,11 +92,6 @@ bool ffm_ranges_changed(uint32_t version);
 
 /* Take the lock in a forked child, where a thread that no longer exists may have held it. */
 void ffm_ranges_lock_after_fork(void);
-
-/* A page, or some in a row. */
-typedef struct {
-    uint64_t start, bytes;
-} ffm_page;
 
 /* The page around an address on which some range is closed to the calling thread. False if none is. */
 bool ffm_ranges_page_of(uint64_t address, ffm_page *page);
