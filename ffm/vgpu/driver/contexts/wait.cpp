@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sched.h>
 
+#include "engines/scheduler.h"
 #include "foundation/configuration.h"
-#include "scheduler.h"
 
 namespace vgpu
 {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "operation.h"
+#include "engines/operation.h"
 
 namespace vgpu
 {

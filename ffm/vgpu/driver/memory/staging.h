@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "contexts/operation.h"
+#include "engines/operation.h"
 
 namespace vgpu
 {

@@ -61,65 +61,68 @@ void TimingThread::insert(const OperationReference &operation)
     due_.store((*under_way_.begin())->due, std::memory_order_release);
 }
 
+void TimingThread::remove(const OperationReference &operation)
+{
+    under_way_.erase(operation);
+    due_.store(under_way_.empty() ? never : (*under_way_.begin())->due, std::memory_order_release);
+}
+
 /* The bytes must not be there before the modelled time is over, so the work happens at its end. */
 void TimingThread::keep_time()
 {
     std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-        const OperationReference operation = wait_for_due(lock);
-        if (operation->work) {
-            lock.unlock();
-            do_work(*operation);
-            lock.lock();
-        }
-        operation->end = end_of(*operation);
-        if (now() < operation->end) {
-            operation->due = operation->end;
-            insert(operation);
-        } else {
-            over_(operation);
-        }
-    }
-}
-
-/* Removes and returns the first operation when its time has come. */
-OperationReference TimingThread::wait_for_due(std::unique_lock<std::mutex> &lock)
-{
     Nanoseconds idle_since = now();
-    Nanoseconds due = due_.load(std::memory_order_relaxed);
-    while (now() < due) {
+    while (true) {
+        /* No other thread removes it, and it stays the first as long as `due_` is the same. */
+        const OperationReference first = under_way_.empty() ? nullptr : *under_way_.begin();
+        const Nanoseconds due = due_.load(std::memory_order_relaxed);
         lock.unlock();
-        const bool changed = sees_change(due, idle_since);
+        const Seen seen = look(due, idle_since);
+        if (seen == Seen::due)
+            do_work(*first);
         lock.lock();
-        if (!changed)
+        if (seen == Seen::due) {
+            end_or_wait(first);
+            idle_since = now();
+            continue;
+        }
+        if (seen == Seen::nothing)
             sleep(lock);
-        const Nanoseconds known = due;
-        due = due_.load(std::memory_order_relaxed);
-        if (due < known) {
+        if (due_.load(std::memory_order_relaxed) < due) {
             idleness_.learn(now() - idle_since);
             idle_since = now();
         }
     }
-    const OperationReference first = *under_way_.begin();
-    under_way_.erase(under_way_.begin());
-    due_.store(under_way_.empty() ? never : (*under_way_.begin())->due, std::memory_order_relaxed);
-    return first;
 }
 
-/* Looks until the time has come or an earlier one is known; returns false if it should rather sleep. */
-bool TimingThread::sees_change(Nanoseconds known_due, Nanoseconds idle_since)
+/* Its work is done, maybe before its modelled end. */
+void TimingThread::end_or_wait(const OperationReference &operation)
 {
-    while (due_.load(std::memory_order_acquire) == known_due) {
-        const Nanoseconds left = known_due - now();
+    remove(operation);
+    operation->end = end_of(*operation);
+    if (now() < operation->end) {
+        operation->due = operation->end;
+        insert(operation);
+    } else {
+        over_(operation);
+    }
+}
+
+/* Looks until the time has come or an earlier one is known, as long as that may pay. */
+TimingThread::Seen TimingThread::look(Nanoseconds due, Nanoseconds idle_since)
+{
+    while (due_.load(std::memory_order_acquire) == due) {
+        const Nanoseconds left = due - now();
         if (left <= 0)
-            return true;
-        if (core_.load(std::memory_order_relaxed) != sched_getcpu())
-            core_.store(sched_getcpu(), std::memory_order_relaxed);
+            return Seen::due;
+        const int core = sched_getcpu();
+        if (core_.load(std::memory_order_relaxed) != core)
+            core_.store(core, std::memory_order_relaxed);
         if (left > wake_up_margin + wake_up_margin / 2 && !idleness_.looks(idle_since))
-            return false;
+            return Seen::nothing;
         __builtin_ia32_pause();
     }
-    return true;
+    return Seen::earlier;
 }
 
 /* Until shortly before the first operation's time, or until an earlier one is added. */

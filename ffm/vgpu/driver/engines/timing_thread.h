@@ -39,10 +39,13 @@ class TimingThread
         bool operator()(const OperationReference &left, const OperationReference &right) const;
     };
 
+    enum class Seen { due, earlier, nothing };
+
     void insert(const OperationReference &operation);
+    void remove(const OperationReference &operation);
     void keep_time();
-    OperationReference wait_for_due(std::unique_lock<std::mutex> &lock);
-    bool sees_change(Nanoseconds known_due, Nanoseconds idle_since);
+    void end_or_wait(const OperationReference &operation);
+    Seen look(Nanoseconds due, Nanoseconds idle_since);
     void sleep(std::unique_lock<std::mutex> &lock);
 
     static constexpr Nanoseconds never = INT64_MAX;

@@ -12,7 +12,7 @@ namespace
 {
 
 /* How many operations may be in flight on each engine. NVIDIA's devices run up to 128 kernels at a time, but every one
- * in flight needs a thread here. */
+ * that computes needs a thread here. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
 int index_of(Engine engine)
