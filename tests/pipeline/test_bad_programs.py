@@ -195,13 +195,20 @@ def test_a_results_folder_that_cannot_be_made(ffm: Ffm, ending: Path, tmp_path: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
-def test_a_disk_that_fills_up(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", tmp_path], check=False)
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        pytest.param("16k", "The disk filled up", id="while the program runs"),
+        pytest.param("40k", "No space left on device. Make room", id="when the document is written"),
+    ],
+)
+def test_a_disk_that_fills_up(ffm: Ffm, ending: Path, tmp_path: Path, room: str, said: str) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", tmp_path], check=False)
     if mounted.returncode:
         pytest.skip("a small file system cannot be mounted here")
     try:
         sentence = refused(baseline(ffm, tmp_path, ending, ""))
     finally:
         subprocess.run(["umount", "--lazy", tmp_path], check=True)
-    assert "The disk filled up" in sentence
+    assert said in sentence
     assert "--results" in sentence
