@@ -253,16 +253,26 @@ def access_uses(
     reads = (flags & constant("FFM_OPERATION_HOST_SOURCE")) != 0
     is_result = device_writes | ~((up | reads) & ~writes)
     presumed = (recorded["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0
+    unwatched = recorded["kind"] == constant("FFM_ACCESS_UNWATCHED")
     role = np.select(
         [
-            recorded["kind"] == constant("FFM_ACCESS_UNWATCHED"),
+            unwatched & presumed,
+            unwatched,
             recorded["kind"] == constant("FFM_ACCESS_RELEASED"),
             is_result & presumed,
             is_result,
             source_in_flight & presumed,
             source_in_flight,
         ],
-        [Role.UNWATCHED, Role.RELEASED, Role.RESULT_UNSEEN, Role.RESULT, Role.SOURCE_UNSEEN, Role.SOURCE],
+        [
+            Role.GIVEN_UP,
+            Role.UNWATCHED,
+            Role.RELEASED,
+            Role.RESULT_UNSEEN,
+            Role.RESULT,
+            Role.SOURCE_UNSEEN,
+            Role.SOURCE,
+        ],
         Role.OWN_SOURCE,
     ).astype(np.uint8)
     each, first = numbered(recorded["thread_id"])

@@ -89,6 +89,8 @@ class Role(IntEnum):
     """As `RESULT`, by a use that was not watched: each one that was came after the same wait of its call site."""
     SOURCE_UNSEEN = 10
     """As `SOURCE`, likewise."""
+    GIVEN_UP = 11
+    """The memory could not be watched any longer: it counts as used then, so that later uses need no later wait."""
 
 
 class Comparison(IntEnum):

@@ -39,6 +39,7 @@ from ffm.model.necessity.sweep_kernels import keepers
 
 _REASON_OF_ROLE = {
     Role.UNWATCHED: Reason.NOT_WATCHED,
+    Role.GIVEN_UP: Reason.NOT_WATCHED,
     Role.HOST_FUNCTION: Reason.HOST_FUNCTION,
     Role.RESULT: Reason.RESULT_USED,
     Role.RESULT_UNSEEN: Reason.RESULT_USED_UNSEEN,

@@ -175,24 +175,38 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
     }
 }
 
-void ffm_access_record_presumed(const ffm_range *range, uint32_t flags)
+static uint32_t presumed_kind(const ffm_range *range)
 {
-    const uint32_t kind = range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ;
-    ffm_access_record(range, kind, FFM_ACCESS_PRESUMED | flags, range->start, ffm_now(), 0);
+    return range->writes_only ? FFM_ACCESS_WRITE : FFM_ACCESS_READ;
 }
 
-void ffm_access_presume(uint32_t place)
+void ffm_access_record_presumed(const ffm_range *range, uint32_t flags)
+{
+    ffm_access_record(range, presumed_kind(range), FFM_ACCESS_PRESUMED | flags, range->start, ffm_now(), 0);
+}
+
+static void presume(uint32_t place, uint32_t kind)
 {
     ffm_range *range = ffm_ranges_at(place);
     const bool last = !ffm_access_others_may_wait();
     range->told = true;
-    ffm_access_record_presumed(range, last ? FFM_ACCESS_LAST : 0);
+    ffm_access_record(range, kind, FFM_ACCESS_PRESUMED | (last ? FFM_ACCESS_LAST : 0), range->start, ffm_now(), 0);
     if (last) {
         ffm_ranges_remove(place);
         return;
     }
     range->done |= range->waited;
     ffm_ranges_disarm(range, FFM_RANGE_DORMANT);
+}
+
+void ffm_access_presume(uint32_t place)
+{
+    presume(place, presumed_kind(ffm_ranges_at(place)));
+}
+
+void ffm_access_presume_unwatched(uint32_t place)
+{
+    presume(place, FFM_ACCESS_UNWATCHED);
 }
 
 void ffm_access_lost(uint32_t place, uint64_t time)

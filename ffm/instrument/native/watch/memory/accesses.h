@@ -31,6 +31,9 @@ void ffm_access_over_in(uint64_t start, uint64_t end);
  * table. */
 void ffm_access_presume(uint32_t place);
 
+/* The same for a range that is given up. What the thread uses from now on needs none of its later waits. */
+void ffm_access_presume_unwatched(uint32_t place);
+
 /* The watch detected an access to [start, end): it touches all armed ranges there that forbid it. */
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack);
 

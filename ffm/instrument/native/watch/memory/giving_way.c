@@ -38,7 +38,7 @@ static void presume_on(uint64_t start, uint64_t end, uint64_t time)
             ffm_ranges_disarm(range, FFM_RANGE_PENDING);
         } else if (can_be_presumed(range)) {
             ffm_extents_lose(range);
-            ffm_access_presume(place);
+            ffm_access_presume_unwatched(place);
         } else {
             ffm_access_lost(place, time);
         }
