@@ -1,8 +1,8 @@
 /* Included before a source of the driver: gives it a copy of the wait in its own code. */
 #pragma once
 
+#include "contexts/scheduler.h"
 #include "contexts/wait.h"
-#include "engines/scheduler.h"
 
 namespace vgpu
 {

@@ -7,8 +7,8 @@
  * SLICED           the callers poll, and sleep in between in `wait_for_a_moment`
  * none             a second function like the driver's own, under the name that -Dwait_for_gpu gives it
  */
+#include "contexts/scheduler.h"
 #include "contexts/wait.h"
-#include "engines/scheduler.h"
 #include "foundation/cuda_api.h"
 
 extern "C" __attribute__((visibility("hidden"))) decltype(cuCtxGetFlags) implementation_cuCtxGetFlags;

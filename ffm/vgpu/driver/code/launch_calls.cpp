@@ -210,7 +210,6 @@ OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, cons
     operation->duration = measured ? 0 : configuration().kernel(kernel.entry->name).of(threads);
     if (operation->work) {
         operation->estimate = &kernel.run_time;
-        operation->may_wait = true;
         operation->size = static_cast<std::uint64_t>(threads);
     }
     return operation;

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "../../include/kernel_image.h"
+#include "contexts/operation.h"
 #include "device_code.h"
-#include "engines/operation.h"
 #include "foundation/cuda_api.h"
 
 namespace vgpu

@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "engines/scheduler.h"
 #include "foundation/cuda_api.h"
 #include "printed.h"
+#include "scheduler.h"
 
 namespace vgpu
 {

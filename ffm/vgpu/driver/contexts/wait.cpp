@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sched.h>
 
-#include "engines/scheduler.h"
 #include "foundation/configuration.h"
+#include "scheduler.h"
 
 namespace vgpu
 {
@@ -21,7 +21,7 @@ bool ends_soon(const Operation &operation)
 {
     const auto complete = [&operation] { return operation.complete.load(std::memory_order_acquire); };
     const Nanoseconds end = std::max(operation.earliest_end, now()) + patience;
-    while (!complete() && now() < end && scheduler().core_of(operation) != sched_getcpu()) {
+    while (!complete() && now() < end && operation.core.load(std::memory_order_relaxed) != sched_getcpu()) {
         if (now() < operation.earliest_end - patience)
             sleep_until(operation.earliest_end - patience);
         __builtin_ia32_pause();

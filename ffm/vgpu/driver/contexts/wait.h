@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engines/operation.h"
+#include "operation.h"
 
 namespace vgpu
 {

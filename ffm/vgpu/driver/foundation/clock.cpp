@@ -5,6 +5,12 @@
 namespace vgpu
 {
 
+namespace
+{
+/* A sleeping thread may wake late by this much on a virtual machine; the rest is spent spinning. */
+constexpr Nanoseconds wake_up_margin = 40'000;
+} // namespace
+
 Nanoseconds now()
 {
     timespec time;

@@ -8,9 +8,6 @@ namespace vgpu
 
 using Nanoseconds = std::int64_t;
 
-/* A sleeping thread may wake late by this much on a virtual machine; the rest is spent spinning. */
-constexpr Nanoseconds wake_up_margin = 40'000;
-
 Nanoseconds now();
 
 /* Sleeps until shortly before `moment`, then spins, so that on an idle core the return is at most a few microseconds

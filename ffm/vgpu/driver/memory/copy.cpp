@@ -20,6 +20,9 @@ struct Piece {
     std::size_t bytes;
 };
 
+/* Shorter copies take no time worth estimating. */
+constexpr std::size_t estimated_from = 64 * 1024;
+
 RunTimeEstimate &copy_estimate()
 {
     static RunTimeEstimate *instance = new RunTimeEstimate;

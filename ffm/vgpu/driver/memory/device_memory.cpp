@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
-#include "foundation/brief_mutex.h"
 #include "foundation/configuration.h"
 #include "memory.h"
 
@@ -56,7 +56,7 @@ void clear_pages(int map, char *first, std::size_t count)
 }
 
 struct Arena {
-    BriefMutex mutex;
+    std::mutex mutex;
     std::uintptr_t base = 0;
     std::size_t size = 0;
     std::size_t used = 0;

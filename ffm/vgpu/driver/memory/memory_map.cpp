@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "foundation/brief_mutex.h"
 #include "memory.h"
 #include "pool.h"
 
@@ -18,7 +18,7 @@ namespace
 {
 
 struct AllocationTable {
-    BriefMutex mutex;
+    std::mutex mutex;
     std::map<std::uintptr_t, Allocation> allocations; /* by start */
     std::uint64_t next_id = 1;
 };

@@ -11,12 +11,6 @@ using namespace vgpu;
 namespace
 {
 
-RunTimeEstimate &set_estimate()
-{
-    static RunTimeEstimate *instance = new RunTimeEstimate;
-    return *instance;
-}
-
 template <typename Value> void fill_row(char *row, Value value, std::size_t width)
 {
     for (std::size_t index = 0; index < width; ++index)
@@ -97,10 +91,9 @@ OperationReference vgpu::set_operation(Context *context, const CUDA_MEMSET_NODE_
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
     operation->occupancy = 0.1;
-    operation->size = set.width * set.height * set.elementSize;
-    operation->duration = microseconds(configuration().copy_latency) +
-                          transfer_time(static_cast<double>(operation->size), configuration().set);
-    operation->estimate = operation->size >= estimated_from ? &set_estimate() : nullptr;
+    operation->duration =
+        microseconds(configuration().copy_latency) +
+        transfer_time(static_cast<double>(set.width * set.height * set.elementSize), configuration().set);
     operation->work = [context, range = gpu_range(set.dst), set] {
         const std::size_t size = (set.height - 1) * set.pitch + set.width * set.elementSize;
         if (!still_allocated(range, size) || !fill_by_element(range, set))

@@ -1,10 +1,10 @@
 #include "staging.h"
 
 #include <deque>
+#include <mutex>
 #include <vector>
 
 #include "contexts/wait.h"
-#include "foundation/brief_mutex.h"
 #include "foundation/configuration.h"
 
 namespace vgpu
@@ -14,7 +14,7 @@ namespace
 {
 
 struct Staging {
-    BriefMutex mutex;
+    std::mutex mutex;
     std::size_t in_use = 0;
     std::deque<std::weak_ptr<Operation>> users; /* oldest first */
     std::vector<char *> unused;                 /* of staging_chunk() bytes */

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engines/operation.h"
+#include "contexts/operation.h"
 
 namespace vgpu
 {

@@ -1,14 +1,15 @@
 /* Runs operations in the order of their dependencies on the GPU's engines, on the wall clock. */
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <set>
 #include <vector>
 
-#include "foundation/brief_mutex.h"
-#include "timing_thread.h"
-#include "workers.h"
+#include "operation.h"
 
 namespace vgpu
 {
@@ -17,15 +18,12 @@ class Scheduler
 {
   public:
     /* Guards operations, streams and contexts. Held by the caller of every function marked "locked". */
-    BriefMutex mutex;
+    std::mutex mutex;
     /* Notified, with the mutex, whenever an operation is done. */
     std::condition_variable progress;
 
     /* Locked. The operation starts when all predecessors (null ones are skipped) are done and its engine has room. */
     void submit(const OperationReference &operation, const std::vector<OperationReference> &predecessors);
-
-    /* The core of this machine on which the operation runs or will run; negative if that is not known. */
-    int core_of(const Operation &operation) const;
 
     Scheduler();
 
@@ -36,9 +34,13 @@ class Scheduler
 
     void make_ready(const OperationReference &operation);
     void finish(const OperationReference &operation, Nanoseconds end);
-    void admit(Nanoseconds not_before);
-    void start(const OperationReference &operation, Nanoseconds not_before);
-    void leave(const OperationReference &operation);
+    void admit(Nanoseconds not_before, bool caller_continues);
+    void start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues);
+    void add_worker();
+    void work();
+    void look_for_work(std::unique_lock<std::mutex> &lock);
+    void learn_idleness(Nanoseconds idle);
+    void run(const OperationReference &operation);
 
     struct Device {
         std::set<OperationReference, MoreUrgent> ready[engine_count];
@@ -50,8 +52,15 @@ class Scheduler
 
     std::uint64_t next_sequence_ = 0;
     std::map<int, Device> devices_;
-    TimingThread timing_thread_;
-    Workers workers_;
+
+    std::condition_variable work_available_;
+    std::deque<OperationReference> admitted_;
+    int workers_ = 0;
+    int idle_workers_ = 0; /* sleeping, looking for work, or about to */
+    int looking_workers_ = 0;
+    Nanoseconds look_ = 0; /* how long the first of them looks */
+    std::atomic<int> admitted_count_{0};
+    std::atomic<int> submitter_core_{-1}; /* of this machine, on which the last operation was submitted */
 };
 
 /* The one scheduler of the process. Never destroyed: GPU threads outlive the program's destructors. */

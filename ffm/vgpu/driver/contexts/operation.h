@@ -23,9 +23,6 @@ enum class Engine {
 };
 constexpr int engine_count = 6;
 
-/* Shorter copies and sets take no time worth estimating. */
-constexpr std::uint64_t estimated_from = 64 * 1024;
-
 /* Learns how long the work itself takes on this CPU, so that it can end when the modelled time ends. Kept for each
  * power of two of the size, and quick to shrink, because bytes must not arrive early. */
 class RunTimeEstimate
@@ -64,7 +61,6 @@ struct Operation {
     std::function<void()> work;          /* moves the bytes, calls the kernel */
     RunTimeEstimate *estimate = nullptr; /* outlives the operation; may be absent */
     std::uint64_t size = 0;              /* for the estimate: threads or bytes */
-    bool may_wait = false;               /* its work, for other work or for the program */
 
     /* The scheduler's fields, guarded by its mutex, except `complete`, which anyone may read. */
     std::uint64_t sequence = 0;
@@ -74,17 +70,9 @@ struct Operation {
     Nanoseconds ready = 0;        /* submitted, and every predecessor done */
     Nanoseconds earliest_end = 0; /* as known at submission */
     Nanoseconds start = 0;
-    Nanoseconds due = 0;    /* when the timing thread turns to it */
-    Nanoseconds worked = 0; /* how long its work took */
-    Nanoseconds end = 0;    /* modelled, or later if the work itself took longer */
+    Nanoseconds end = 0; /* modelled, or later if the work itself took longer */
     std::atomic<bool> complete{false};
-    std::atomic<int> core{-1}; /* of this machine, on which a worker runs it; anyone may read it */
+    std::atomic<int> core{-1}; /* of this machine, on which it runs; anyone may read it */
 };
-
-/* How long its work is expected to take; 0 if that is not known, or takes no time worth estimating. */
-inline Nanoseconds expected_work(const Operation &operation)
-{
-    return operation.estimate ? operation.estimate->expected(operation.size) : 0;
-}
 
 } // namespace vgpu
