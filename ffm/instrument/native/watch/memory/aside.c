@@ -74,8 +74,9 @@ static list *list_here(void)
 static bool is_crowded(uint64_t start, uint64_t end, bool writing)
 {
     uint32_t count = aside.list == NULL ? 0 : aside.list->count;
-    for (uint32_t i = ffm_ranges_count(); i > 0; i--) {
-        const ffm_range *range = ffm_ranges_at(i - 1);
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
         count += (writing || !range->writes_only) && ffm_range_shares_page(range, start, end);
     }
     return count > ASIDE;
