@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from ffm.errors import FfmError
-from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
+from ffm.results.documents.run import ProcessRecord
+from tests.measured_run import a_run
 from tests.processes import run_to_end
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -248,21 +249,7 @@ def test_of_an_output_that_was_cut_off_only_whole_lines_are_compared(monkeypatch
 @of("grown")
 def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleType) -> None:
     process = ProcessRecord(process_id=1, executable="a", rank=None, recording="r", threads=1, operations=10, lost=0)
-    run = Run(
-        stage="tracing",
-        command=["a"],
-        working_directory="/",
-        started="",
-        wall_s=2.0,
-        preparation_s=0.5,
-        user_s=1.0,
-        system_s=0.25,
-        waiting_span_s=1.5,
-        status=ExitStatus(code=0),
-        processes=[process],
-        hooks=[],
-        driver=None,
-    )
+    run = a_run(wall_s=2.0, preparation_s=0.5, user_s=1.0, system_s=0.25, waiting_span_s=1.5, processes=[process])
     longer = script.longer(run, 3, 1.75)
     assert (longer.wall_s, longer.user_s, longer.system_s, longer.preparation_s) == (6.0, 3.0, 0.75, 0.5)
     assert longer.waiting_span_s == 1.5 + 2 * 1.75

@@ -21,11 +21,12 @@ from ffm.report.source_lines import SourceLines
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import read_owned, write_document
 from ffm.results.documents.plain import plain_document
-from ffm.results.documents.run import ExitStatus, Run, working_directory
+from ffm.results.documents.run import working_directory
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import sealed, take_seal
 from ffm.results.stored import Results, open_results
 from tests.conftest import Ffm
+from tests.measured_run import a_run
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\r[/x] [bold]\u202e"
 
@@ -43,10 +44,7 @@ def written(folder: Path, *, own: bool, command: Sequence[str] = ("./solve",)) -
     """Write the small results, as if measured in the working directory, with or without the signature of this user."""
     write_small_results(folder)
     path = folder / "analysis.json"
-    run = Run(
-        stage="tracing", command=list(command), working_directory=working_directory(), started="", wall_s=1000.0,
-        preparation_s=0.0, user_s=1.0, system_s=1.0, status=ExitStatus(code=0), processes=[], hooks=[], driver=None,
-    )  # fmt: skip
+    run = a_run(command=list(command), working_directory=working_directory(), wall_s=1000.0)
     analysis = msgspec.structs.replace(read_owned(Analysis, path)[0], run=run, command=list(command))
     write_document(analysis, path, own=own)
     return folder

@@ -12,26 +12,13 @@ from ffm.remedy.worth import CALL_S, ENTERING_S, THREAD_S, Machine, Worth, machi
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
-from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
+from ffm.results.documents.run import ProcessRecord, Run
 from ffm.results.vocabulary import Because
+from tests.measured_run import a_run
 from tests.remedy.test_selection import analysis, site, verdict
 
 MACHINE = Machine(hash_s=1e-10, copy_s=1e-10, pin_s=1e-9, device_copy_s=1e-11)
 FREE_OF_COST = Machine(0.0, 0.0, 0.0, 0.0)
-A_RUN = Run(
-    stage="tracing",
-    command=["./app"],
-    working_directory="/",
-    started="",
-    wall_s=10.0,
-    preparation_s=0.0,
-    user_s=0.0,
-    system_s=0.0,
-    status=ExitStatus(code=0, signal=None, timed_out=False),
-    processes=[],
-    hooks=[],
-    driver=None,
-)
 PLENTY = 1 << 40
 """Bytes of memory that corrections may take where that is not what a test is about."""
 
@@ -99,7 +86,7 @@ def of_threads(*threads: int) -> Run:
         ProcessRecord(process_id=number, executable="a", rank=None, recording="r", threads=some, operations=1, lost=0)
         for number, some in enumerate(threads)
     ]
-    return msgspec.structs.replace(A_RUN, processes=processes)
+    return a_run(wall_s=10.0, processes=processes)
 
 
 def test_a_plan_must_save_more_than_getting_into_all_threads_costs() -> None:

@@ -14,6 +14,7 @@ from ffm.results.documents.notes import AnyNote, FirstLockWaits, HostFunctions, 
 from ffm.results.documents.run import Run
 from ffm.results.variation import DIFFERS, EXPECTED, VARIES, Variation
 from ffm.stages.analysis.notes import host_function_notes, measurement_notes, tracing_notes
+from tests.measured_run import a_run
 
 
 def notes_with(latency: WaitLatency) -> list[AnyNote]:
@@ -29,10 +30,7 @@ def test_that_the_latency_of_waits_is_not_known_is_said_with_the_reason() -> Non
 
 
 def ran(stage: str, wall_s: float, waiting_span_s: float | None) -> Run:
-    return Run(
-        stage=stage, command=["app"], working_directory="/", started="", wall_s=wall_s, preparation_s=0.0,
-        user_s=0.0, system_s=0.0, waiting_span_s=waiting_span_s, status=0, processes=[], hooks=[], driver=None,
-    )  # fmt: skip
+    return a_run(stage=stage, wall_s=wall_s, waiting_span_s=waiting_span_s)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ffm.instrument.library import COLLECTOR
 from ffm.results.documents.notes import AnyNote, UnjoinedPython, UnreadPython
-from ffm.results.documents.run import ExitStatus, ProcessRecord, Run
+from ffm.results.documents.run import ProcessRecord
 from ffm.results.documents.stacks import Frame, Module, PythonFrame, Stack
 from ffm.symbols.locations import Location, SourceFrame
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
+from tests.measured_run import a_run
 
 INTERPRETER, EXTENSION, PROGRAM = 0, 1, 2
 MODULES = [
@@ -100,11 +101,9 @@ def test_an_interpreter_that_cannot_be_read_is_named() -> None:
             python=python, python_readable=readable,
         )  # fmt: skip
 
-    run = Run(
-        stage="tracing", command=["python"], working_directory="/", started="", wall_s=1.0, preparation_s=0.0,
-        user_s=0.0, system_s=0.0, status=ExitStatus(code=0), hooks=[], driver=None,
-        processes=[process("3.15.0", False), process("3.15.0", False), process("3.12.1", True), process("", False)],
-    )  # fmt: skip
+    run = a_run(
+        processes=[process("3.15.0", False), process("3.15.0", False), process("3.12.1", True), process("", False)]
+    )
     assert unread_python(run) == [UnreadPython(version="3.15.0")]
     assert unread_python(None) == []
 
