@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ffm.evidence.program_order import operations_of, timing_uses
-from ffm.instrument.recording.layout import constant
-from ffm.model.necessity.program import Action, Operations, Scope
+from ffm.evidence.program_order import access_uses, operations_of, timing_uses
+from ffm.instrument.recording.layout import constant, record_type
+from ffm.model.necessity.program import Action, Operations, Role, Scope
 from tests.evidence.recorded_calls import columns_of
 
 
@@ -77,3 +78,12 @@ def test_the_time_between_two_events_uses_the_last_record_of_each_before_the_que
         (1, 6_500),
         (1, 8_000),
     ]
+
+
+def test_what_cannot_be_watched_any_longer_counts_as_used_then_or_at_any_time() -> None:
+    accesses = np.zeros(3, record_type("ffm_access"))
+    accesses["kind"] = [constant("FFM_ACCESS_READ"), *2 * [constant("FFM_ACCESS_UNWATCHED")]]
+    accesses["flags"] = [0, 0, constant("FFM_ACCESS_PRESUMED")]
+    downloads = columns_of({"function": "cuMemcpyDtoH_v2", "flags": constant("FFM_OPERATION_HOST_DESTINATION")})
+    found = access_uses(downloads, accesses, np.zeros(3, np.int64), {})
+    assert found.role.tolist() == [Role.RESULT, Role.UNWATCHED, Role.GIVEN_UP]

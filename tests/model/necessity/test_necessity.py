@@ -186,6 +186,14 @@ def test_memory_that_could_not_be_watched_needs_the_first_wait() -> None:
     assert reasons(found) == [Reason.NOT_WATCHED, Reason.NOTHING_RELIES]
 
 
+def test_memory_that_is_given_up_needs_the_last_wait_before() -> None:
+    """What is used later may rely on that wait too, and needs none that follow."""
+    rows = program(("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0))
+    between = int(rows.end[2] + rows.start[3]) // 2
+    found = needed_synchronizations(rows, used((0, between, Role.GIVEN_UP)))
+    assert reasons(found) == [Reason.LATER_COVERS, Reason.NOT_WATCHED, Reason.NOTHING_RELIES]
+
+
 def test_what_may_come_at_any_time_may_come_before_the_first_use_that_was_seen() -> None:
     rows = program(("work", FIRST, 0), ("stream", FIRST, 0), ("stream", FIRST, 0))
     for surer, reason in ((Role.UNWATCHED, Reason.NOT_WATCHED), (Role.HOST_FUNCTION, Reason.HOST_FUNCTION)):
