@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ffm.report.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
-from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy
+from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words
 from ffm.results.documents.analysis import Analysis
 
 HEADING = "Values that the CPU fetches again and again"
@@ -55,6 +55,5 @@ def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
 
 def advice(waits: list[FetchingWaits]) -> str:
     """Return what to do about such sites, in the words of the packages that fetch."""
-    frameworks = {wait.framework.name: wait.framework for wait in waits}
-    steps = [f"In {name or 'Python'}: {one.kept_there}" for name, one in frameworks.items()]
+    steps = in_their_words((wait.framework for wait in waits), lambda framework: framework.kept_there)
     return " ".join((SHOWN, *steps, SAVED))

@@ -8,7 +8,7 @@ allocation") and PyCUDA (`pycuda.driver.pagelocked_empty`, `pycuda.tools.DeviceM
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -174,6 +174,12 @@ def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
         for frame in frames
     )
     return framework_of(files) or PYTHON
+
+
+def in_their_words(frameworks: Iterable[Framework], step: Callable[[Framework], str]) -> list[str]:
+    """Return what to do in each of the packages, once: `step` is the sentence of one."""
+    each = {framework.name: framework for framework in frameworks}
+    return [f"In {name or 'Python'}: {step(framework)}" for name, framework in each.items()]
 
 
 def in_copy(analysis: Analysis, site: Site) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ffm.report.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
-from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy
+from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words
 from ffm.results.documents.analysis import Analysis
 
 HEADING = "Uploads that the CPU waits for again and again"
@@ -53,6 +53,5 @@ def sending_waits(analysis: Analysis) -> list[SendingWaits]:
 
 def advice(waits: list[SendingWaits]) -> str:
     """Return what to do about such sites, in the words of the packages that upload."""
-    frameworks = {wait.framework.name: wait.framework for wait in waits}
-    steps = [f"In {name or 'Python'}: {one.sent_ahead}" for name, one in frameworks.items()]
+    steps = in_their_words((wait.framework for wait in waits), lambda framework: framework.sent_ahead)
     return " ".join((SHOWN, *steps, SAVED))
