@@ -79,7 +79,7 @@ class Server:
         """Keep what a command prints in the folder `scratch` until it has ended; `preload` a library before ffm."""
         self._output, self._errors = scratch / "output", scratch / "errors"
         self._environment = os.environ if preload is None else {**os.environ, "LD_PRELOAD": str(preload)}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._running = 0
 
     def __enter__(self) -> Server:
@@ -89,7 +89,7 @@ class Server:
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # `ended` asks the pipe: a line must not wait in a buffer of this process
             start_new_session=True,  # Ctrl-C at the tests ends commands one by one, and then this
         )
         return self
@@ -123,8 +123,7 @@ class Server:
             "output": str(self._output),
             "errors": str(self._errors),
         }
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(json.dumps(command).encode() + b"\n")
         self._running = int(self._process.stdout.readline())
         return self._running
 
@@ -139,7 +138,7 @@ class Server:
 
     def ended(self, seconds: float = 0) -> bool:
         """Whether the command ends within this time; it must be waited for in any case."""
-        assert self._process is not None
+        assert self._process is not None and self._process.stdout is not None
         return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
     def _end(self) -> None:
