@@ -34,7 +34,7 @@ void program()
         const bool last = turn == turns;
         few[0] = locked[0] = turn + 1;
         if (last) {
-            usleep(5000); // all buffers are free
+            usleep(100'000); // all buffers are free then, on a machine in use, too
             keep_busy(made, 24, stream);
             DOWNLOAD_ASYNC(host, made, bytes, stream);
             keep_busy(filled, 16, other);
