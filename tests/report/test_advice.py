@@ -57,6 +57,22 @@ def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     assert [place.role for place in remedy.places] == ["call"]
 
 
+@pytest.mark.parametrize(
+    ("call", "asynchronous"),
+    [
+        ("cudaMemcpyToSymbol", "cudaMemcpyToSymbolAsync"),
+        ("cudaMemcpy2D_ptds", "cudaMemcpy2DAsync"),
+        ("cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync"),
+        ("cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync"),
+        ("cuMemcpyAtoD", "cudaMemcpyAsync"),
+        ("cublasSetVector", "cudaMemcpyAsync"),
+    ],
+)
+def test_a_transfer_is_replaced_by_the_asynchronous_form_of_its_own_call(call: str, asynchronous: str) -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, call=call)])
+    assert remedy.steps[0].startswith(f"Use {asynchronous} on ")
+
+
 @pytest.mark.parametrize("downloads", [False, True])
 def test_what_is_uploaded_from_pinned_memory_in_place_of_pageable_has_to_stay_until_then(downloads: bool) -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), downloads=downloads)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from ffm.report.python.frameworks import Framework
@@ -10,10 +11,31 @@ from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite,
 UNPROVED_UPLOAD = "Not proved: that the host data stays the same with other input."
 UNPROVED_DOWNLOAD = "Not proved: that no kernel changes the data in between with other input."
 
+_VARIANT = re.compile(r"(_v\d+|_pt[ds]s|_ptsz)+$")
+_NOT_ASYNCHRONOUS = (
+    "cudaMemcpyArrayToArray",
+    "cudaMemcpy2DArrayToArray",
+    "cuMemcpy2DUnaligned",
+    "cuMemcpyAtoA",
+    "cuMemcpyAtoD",
+    "cuMemcpyDtoA",
+)
+"""Copies that no asynchronous function makes from the same arguments and a stream."""
+
+
+def asynchronous_form(call: str, sets_memory: bool) -> str:
+    """Return the function that does what `call` does, on a stream. That of a library has none of its own: for it, the
+    general one is named.
+    """
+    name = _VARIANT.sub("", call)
+    if re.match(r"cu(da)?Mem(cpy|set)", name) and name not in _NOT_ASYNCHRONOUS:
+        return name if name.endswith("Async") else f"{name}Async"
+    return "cudaMemsetAsync" if sets_memory else "cudaMemcpyAsync"
+
 
 def synchronous_transfer(problem: ProblemSite) -> Remedy:
     """Return the remedy for a transfer that waits although nothing needs that, or waits too early."""
-    asynchronous = "cudaMemsetAsync" if problem.sets_memory else "cudaMemcpyAsync"
+    asynchronous = asynchronous_form(problem.call, problem.sets_memory)
     pageable = [link for link in problem.memory if link.role == "host memory" and link.memory == "pageable"]
     if pageable and "Async" in problem.call:
         steps = ["The call is asynchronous, but a copy from the device to pageable memory waits."]
