@@ -1,5 +1,5 @@
-/* What the virtual GPU lacks: CUDA arrays, textures, surfaces, memory shared between processes, and
- * graph nodes added by description or during capture. */
+/* Calls for features that the virtual GPU's runtime lacks: CUDA arrays, textures, surfaces, memory shared between
+ * processes, and graph nodes added by description or during capture. */
 #include "runtime_api.h"
 
 using namespace cudart;
@@ -10,7 +10,7 @@ using namespace cudart;
         return finish(cudaErrorNotSupported);                                                                          \
     }
 
-/* A description is no array: templates of the headers make one of each texture's type. */
+/* Returns a plain description and needs no array. Templates in CUDA's headers call it for each texture type. */
 extern "C" __attribute__((visibility("default"))) cudaChannelFormatDesc
 cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind)
 {

@@ -1,4 +1,4 @@
-/* Devices, versions and driver entries. */
+/* Devices, versions and driver entry points. */
 #include <cstring>
 
 #include "runtime_api.h"
@@ -77,7 +77,7 @@ RUNTIME_CALL cudaGetDevice(int *ordinal)
     return finish(ordinal ? used_device(*ordinal) : cudaErrorInvalidValue);
 }
 
-/* Since CUDA 12, this creates the device's context. */
+/* Creates the device's context, as the runtime does since CUDA 12. */
 RUNTIME_CALL cudaSetDevice(int ordinal)
 {
     return finish(use_device(ordinal));
@@ -166,7 +166,7 @@ RUNTIME_CALL cudaDeviceCanAccessPeer(int *can, int ordinal, int peer)
     return finish(error != cudaSuccess ? error : from(legacy_driver().cuDeviceCanAccessPeer(can, ordinal, peer)));
 }
 
-/* The calling thread's device is not its own peer. */
+/* A device is not its own peer. */
 static cudaError_t peer_context(int peer, CUcontext &context)
 {
     int ordinal = 0;
@@ -212,7 +212,7 @@ RUNTIME_CALL cudaRuntimeGetVersion(int *version)
     return cudaSuccess;
 }
 
-/* Zero if no driver is installed, which is not an error. */
+/* Without a driver, the version is zero and there is no error. */
 RUNTIME_CALL cudaDriverGetVersion(int *version)
 {
     if (!version)

@@ -16,9 +16,9 @@ DriverTable legacy, per_thread;
 
 using GetProcAddress = decltype(&::cuGetProcAddress_v2);
 
-constexpr int first_per_thread = 7000; /* CUDA's first version with a default stream for each thread */
+constexpr int first_per_thread = 7000; /* the first version of CUDA with per-thread default streams */
 
-/* The forms of at least `oldest`. */
+/* Fills the table with the forms of `oldest` and newer. */
 CUresult fill(DriverTable &table, GetProcAddress get, cuuint64_t flags, int oldest)
 {
 #define DRIVER_ENTRY(name, symbol, version)                                                                            \

@@ -1,4 +1,4 @@
-/* The names and texts of errors. The runtime knows them itself, because they are also requested without a driver. */
+/* The names and texts of errors. The runtime has its own, because programs ask for them even without a driver. */
 #include "runtime_api.h"
 
 namespace

@@ -62,7 +62,7 @@ RUNTIME_CALL cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t
         call(legacy_driver().cuGraphGetNodes, graph_of(graph), reinterpret_cast<CUgraphNode *>(nodes), count));
 }
 
-/* The driver's edges have no data: they read as zeros (driver_types.h, cudaGraphEdgeData). */
+/* The driver's edges have no data, so it reads as zeros (driver_types.h, cudaGraphEdgeData). */
 RUNTIME_CALL cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies,
                                           cudaGraphEdgeData *edge_data, size_t *count)
 {

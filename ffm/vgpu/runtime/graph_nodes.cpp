@@ -1,4 +1,4 @@
-/* Nodes that programs add to graphs, and what becomes of them in executable graphs. */
+/* Nodes that programs add to graphs, and their updates in executable graphs. */
 #include "registry.h"
 
 using namespace cudart;
@@ -16,7 +16,7 @@ CUgraphExec executable_of(cudaGraphExec_t executable)
     return reinterpret_cast<CUgraphExec>(executable);
 }
 
-/* Adds a node by the driver's function, given what is special about the node. */
+/* Adds a node through the driver's function for its kind. `special` are that function's own arguments. */
 template <typename Entry, typename... Special>
 cudaError_t add(Entry entry, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
                 std::size_t count, Special... special)
@@ -151,7 +151,7 @@ RUNTIME_CALL cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGrap
         call(legacy_driver().cuGraphExecHostNodeSetParams, executable_of(executable), node_of(node), &function));
 }
 
-/* Driver and runtime describe the outcome alike (driver_types.h, cuda.h). */
+/* The driver and the runtime use the same description of the outcome (driver_types.h, cuda.h). */
 RUNTIME_CALL cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *outcome)
 {
     static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo));

@@ -1,4 +1,4 @@
-/* Launching kernels, and queries about them. */
+/* Kernel launches, and questions about kernels. */
 #include <cstring>
 #include <vector>
 
@@ -28,7 +28,7 @@ cudaError_t launch(const DriverTable &driver, const void *function, dim3 grid, d
     return error != cudaSuccess ? error : launch_kernel(driver, kernel, grid, block, arguments, shared_bytes, stream);
 }
 
-/* Null if __cudaGetKernel, which then has already reported the error, found none. */
+/* `kernel` is null if __cudaGetKernel found none. It has then reported the error. */
 cudaError_t launch_stub(const DriverTable &driver, cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                         std::size_t shared_bytes, cudaStream_t stream)
 {
@@ -38,7 +38,7 @@ cudaError_t launch_stub(const DriverTable &driver, cudaKernel_t kernel, dim3 gri
                                                 shared_bytes, stream);
 }
 
-/* Attributes have the same numbers and shapes for both (driver_types.h, cuda.h). */
+/* Attributes have the same numbers and layout in the runtime and in the driver (driver_types.h, cuda.h). */
 cudaError_t launch_configured(const DriverTable &driver, const cudaLaunchConfig_t *config, const void *function,
                               void **arguments)
 {
@@ -77,7 +77,7 @@ cudaError_t launch_cooperatively(const DriverTable &driver, const void *function
     return launch_configured(driver, &config, function, arguments);
 }
 
-/* What is between <<< and >>>, from its evaluation until the kernel's stub takes it. */
+/* The values between <<< and >>>, kept from their evaluation until the kernel's stub takes them. */
 struct CallConfiguration {
     dim3 grid, block;
     std::size_t shared_bytes;
@@ -113,7 +113,7 @@ RUNTIME_CALL_PER_STREAM(cudaLaunchCooperativeKernel, ptsz,
                          cudaStream_t stream),
                         launch_cooperatively(driver, function, grid, block, arguments, shared_bytes, stream))
 
-/* What the stubs that nvcc generates for kernels call (crt/device_functions.h, crt/host_runtime.h). */
+/* Called by the stubs that nvcc generates for kernels (crt/device_functions.h, crt/host_runtime.h). */
 extern "C" __attribute__((visibility("default"))) unsigned
 __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, CUstream_st *stream)
 {

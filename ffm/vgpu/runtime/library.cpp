@@ -1,9 +1,9 @@
-/* Images that the program loads itself, and the kernels in them. */
+/* Images that the program loads itself, and their kernels. */
 #include "runtime_api.h"
 
 using namespace cudart;
 
-/* Options of the compiler and of the library are irrelevant to this driver. */
+/* This driver ignores the options of the compiler and of the library. */
 RUNTIME_CALL cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *, void **, unsigned int,
                                  cudaLibraryOption *, void **, unsigned int)
 {

@@ -65,7 +65,7 @@ CUmemorytype source_type(cudaMemcpyKind kind)
                                                                               : CU_MEMORYTYPE_HOST;
 }
 
-/* Builds the box for cuMemcpy2D; an error if a pitch is too small or the kind unknown. */
+/* Builds the box for cuMemcpy2D. Returns an error if a pitch is too small or the kind is unknown. */
 cudaError_t describe(CUDA_MEMCPY2D &box, void *destination, std::size_t destination_pitch, const void *source,
                      std::size_t source_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind)
 {
@@ -109,7 +109,7 @@ CUdeviceptr *as_device(void **pointer)
     return reinterpret_cast<CUdeviceptr *>(pointer);
 }
 
-/* For zero bytes the runtime returns no memory, and no error. */
+/* For zero bytes, the runtime returns a null pointer and no error. */
 cudaError_t nothing(void **pointer)
 {
     if (!pointer)
@@ -251,7 +251,7 @@ RUNTIME_CALL cudaPointerGetAttributes(cudaPointerAttributes *result, const void 
     return cudaSuccess;
 }
 
-/* Both enumerations number the same locations alike (driver_types.h, cuda.h). */
+/* Both enumerations use the same numbers (driver_types.h, cuda.h). */
 static CUmemLocation location_of(cudaMemLocation location)
 {
     CUmemLocation result;

@@ -13,7 +13,7 @@ CUmemorytype type_of(const void *pointer)
     return pointer ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_ARRAY;
 }
 
-/* Widths and positions on plain memory are in bytes. */
+/* In plain memory, widths and positions are in bytes. */
 CUDA_MEMCPY3D described(const cudaMemcpy3DParms &copy)
 {
     CUDA_MEMCPY3D box;
@@ -58,7 +58,7 @@ cudaError_t copy_batch(const DriverTable &driver, void *const *destinations, con
                        const std::size_t *sizes, std::size_t count, cudaMemcpyAttributes *attributes,
                        std::size_t *first_copies, std::size_t attribute_count, cudaStream_t stream)
 {
-    /* Both structures have the same fields at the same offsets (driver_types.h, cuda.h). */
+    /* Both structures have the same layout (driver_types.h, cuda.h). */
     static_assert(sizeof(cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes));
     return call(driver.cuMemcpyBatchAsync, reinterpret_cast<CUdeviceptr *>(const_cast<void **>(destinations)),
                 reinterpret_cast<CUdeviceptr *>(const_cast<const void **>(sources)), const_cast<std::size_t *>(sizes),

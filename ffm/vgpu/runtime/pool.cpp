@@ -10,7 +10,7 @@ static CUmemoryPool pool_of(cudaMemPool_t pool)
     return reinterpret_cast<CUmemoryPool>(pool);
 }
 
-/* Both structures have the same fields at the same offsets (driver_types.h, cuda.h). */
+/* Both structures have the same layout (driver_types.h, cuda.h). */
 static CUmemPoolProps properties_of(const cudaMemPoolProps &given)
 {
     static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));

@@ -1,4 +1,4 @@
-/* Registering images, kernels and variables: what nvcc's constructors call. */
+/* Registering images, kernels and variables. The constructors that nvcc generates call these functions. */
 #include "registry.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ using namespace cudart;
 namespace
 {
 
-/* An image that a program or a library registered at its start; loaded when one of its kernels is first used. */
+/* An image that the program or a library registered when it was loaded. The image is loaded when one of its kernels
+ * is first used. */
 struct Image {
     void *data;
     CUlibrary library;
@@ -35,7 +36,7 @@ struct RegisteredVariable {
     std::string name;
 };
 
-/* A `__managed__` variable: the program's own pointer leads to it as soon as its image is loaded. */
+/* A `__managed__` variable. The program's own pointer points to it once its image is loaded. */
 struct ManagedVariable {
     Image *image;
     std::string name;
@@ -47,7 +48,7 @@ std::mutex &registry_mutex()
 {
     static std::mutex *instance = [] {
         auto *created = new std::mutex;
-        /* Another thread may hold it while the process forks; the child's destructors take it at exit. */
+        /* Another thread may hold the mutex during a fork, and the child's destructors need it at exit. */
         pthread_atfork(nullptr, nullptr, [] { new (&registry_mutex()) std::mutex; });
         return created;
     }();
@@ -72,11 +73,12 @@ std::vector<ManagedVariable> &managed_variables()
     return *instance;
 }
 
-/* The program's end has begun. NVIDIA's driver is shut down by then, so that its runtime unloads nothing and waits for
- * nothing (cudaErrorCudartUnloading in the CUDA Runtime API). */
+/* Set when the program starts to exit. NVIDIA's driver is shut down by then, so its runtime neither unloads nor
+ * waits (cudaErrorCudartUnloading in the CUDA Runtime API). */
 std::atomic<bool> ending{false};
 
-/* Lets the program's pointers lead to the image's managed variables, which are known by their addresses, too. */
+/* Points the program's pointers to the image's managed variables. The registry then also finds the variables by
+ * their addresses. */
 CUresult place_managed(Image &image)
 {
     for (const ManagedVariable &variable : managed_variables()) {
@@ -176,7 +178,7 @@ __attribute__((visibility("default"))) void __cudaRegisterManagedVar(void **hand
     managed_variables().push_back({reinterpret_cast<Image *>(handle), device_name, host_pointer});
 }
 
-/* Loads the image at once; programs with managed variables call this at their start. */
+/* Loads the image at once. Programs with managed variables call this when they start. */
 __attribute__((visibility("default"))) char __cudaInitModule(void **handle)
 {
     if (ready() != cudaSuccess)
@@ -185,7 +187,7 @@ __attribute__((visibility("default"))) char __cudaInitModule(void **handle)
     return load(*reinterpret_cast<Image *>(handle)) == CUDA_SUCCESS;
 }
 
-/* The code of the kernels goes away after this, so no kernel may be running, unless the program ends. */
+/* Unloads the kernels' code, so no kernel may still be running. At the program's exit nothing is unloaded. */
 __attribute__((visibility("default"))) void __cudaUnregisterFatBinary(void **handle)
 {
     std::lock_guard<std::mutex> lock(registry_mutex());

@@ -12,11 +12,11 @@ namespace
 
 thread_local cudaError_t last_error = cudaSuccess;
 
-/* A thread has a context if it received one since the device was last reset. */
+/* Counts resets of the device. A thread has a context if it got one since the last reset. */
 std::atomic<unsigned> generation{1};
 thread_local unsigned thread_generation = 0;
 
-/* What the thread last gave to cudaSetDevice. */
+/* The device that the thread last passed to cudaSetDevice. */
 thread_local int chosen_device = 0;
 
 } // namespace
@@ -80,7 +80,7 @@ cudaError_t context_of(int ordinal, CUcontext &context)
     return error != cudaSuccess ? error : from(legacy_driver().cuDevicePrimaryCtxRetain(&context, ordinal));
 }
 
-/* "Not ready" is an answer, not an error (CUDA Runtime API, cudaGetLastError). */
+/* "Not ready" is an answer and not stored as an error (CUDA Runtime API, cudaGetLastError). */
 cudaError_t finish(cudaError_t error)
 {
     if (error != cudaSuccess && error != cudaErrorNotReady)
@@ -104,7 +104,7 @@ RUNTIME_CALL cudaPeekAtLastError(void)
     return last_error;
 }
 
-/* Destroys the primary context after its work; the next call creates a new one. */
+/* Destroys the primary context once its work is done. The next call creates a new one. */
 RUNTIME_CALL cudaDeviceReset(void)
 {
     int ordinal = 0;

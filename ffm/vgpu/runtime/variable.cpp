@@ -1,4 +1,4 @@
-/* Variables of device code, by the host variable that stands for them. */
+/* Variables of device code, identified by their host variables. */
 #include "copy.h"
 #include "registry.h"
 
@@ -7,7 +7,7 @@ using namespace cudart;
 namespace
 {
 
-/* Where `bytes` bytes at `offset` of the variable are. */
+/* Finds `bytes` bytes at `offset` of the variable. */
 cudaError_t part_of(const void *symbol, std::size_t bytes, std::size_t offset, void *&part)
 {
     cudaError_t error = ready();

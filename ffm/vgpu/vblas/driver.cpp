@@ -11,7 +11,7 @@ namespace vblas
 namespace
 {
 
-/* All entries come from cuGetProcAddress, by name and by the CUDA version that brought them. */
+/* Every entry point comes from cuGetProcAddress, by name and by the CUDA version that introduced it. */
 bool load(Driver &driver)
 {
     void *library = open_driver();

@@ -1,4 +1,4 @@
-/* libvblas for the virtual GPU. */
+/* libvblas, the virtual GPU's BLAS library. */
 #include <new>
 #include <type_traits>
 
@@ -11,7 +11,7 @@
 
 struct vblasContext {
     CUstream stream;
-    CUdeviceptr workspace; /* VBLAS_PARTS parts and the total */
+    CUdeviceptr workspace; /* VBLAS_PARTS partial results, then the total */
     CUkernel sum_parts;
     CUkernel add_parts;
 };
@@ -33,7 +33,7 @@ constexpr std::uint32_t one[3] = {1, 1, 1};
 constexpr std::uint32_t part_block[3] = {128, 1, 1};
 constexpr std::uint32_t part_grid[3] = {VBLAS_PARTS / 128, 1, 1};
 
-/* Gives the thread the primary context if it has none. */
+/* Makes the primary context current if the thread has no context. */
 bool make_current(const vblas::Driver &driver)
 {
     CUcontext context = nullptr;

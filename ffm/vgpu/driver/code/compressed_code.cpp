@@ -9,7 +9,7 @@ namespace vgpu
 namespace
 {
 
-/* A function of a library that most machines have, so that the driver needs it only for compressed code. */
+/* The library is opened at run time. Only compressed code needs it, and not every machine has it. */
 void *function_of(const char *library, const char *name)
 {
     void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -19,7 +19,7 @@ void *function_of(const char *library, const char *name)
     return function;
 }
 
-/* lz4.h: bytes written; negative if the source is wrong. */
+/* LZ4_decompress_safe (lz4.h) returns the number of bytes written, or a negative number for damaged input. */
 bool decompress_lz4(const char *bytes, std::size_t size, std::string &plain)
 {
     using Function = int (*)(const char *, char *, int, int);
@@ -28,7 +28,7 @@ bool decompress_lz4(const char *bytes, std::size_t size, std::string &plain)
                            static_cast<int>(plain.size());
 }
 
-/* zstd.h: bytes written; an error is a number larger than any size. */
+/* ZSTD_decompress (zstd.h) returns the number of bytes written. Error codes are larger than any size. */
 bool decompress_zstandard(const char *bytes, std::size_t size, std::string &plain)
 {
     using Function = std::size_t (*)(void *, std::size_t, const void *, std::size_t);

@@ -12,30 +12,30 @@ namespace vgpu
 namespace
 {
 
-/* The container's layout, which is undocumented; ffm/driver/device_code.py reads it too. */
+/* The container's layout. NVIDIA does not document it. ffm/driver/device_code.py reads it too. */
 constexpr std::uint32_t container_magic = 0xBA55ED50;
 struct Container {
     std::uint32_t magic;
     std::uint16_t version, header_size;
-    std::uint64_t size; /* of what follows the header */
+    std::uint64_t size; /* of everything after the header */
 };
 struct BinaryEntry {
     CodeKind kind;
     std::uint16_t version;
     std::uint32_t header_size;
-    std::uint64_t size;            /* of the code, which follows the header, including its padding */
+    std::uint64_t size;            /* of the code after the header, with its padding */
     std::uint32_t compressed_size; /* without padding; 0 if it is not compressed */
     std::uint32_t unused[2];
     std::uint32_t architecture; /* 10 * major + minor */
     std::uint32_t unused_name[2];
     std::uint64_t flags;
     std::uint64_t unused_zero;
-    std::uint64_t plain_size; /* of compressed code */
+    std::uint64_t plain_size; /* of the code once it is decompressed */
 };
 constexpr std::uint64_t compressed_lz4 = 0x2000, compressed_zstandard = 0x8000, architecture_specific = 0x100000;
 
-/* How well the code suits this device; 0 means not at all. Machine code runs on devices of the same generation that are
- * not older. PTX can be compiled for all that are not older. */
+/* How well the code suits this device; 0 if it cannot run here. Machine code runs on its own architecture and on
+ * newer ones of the same generation. PTX can be compiled for its own architecture and for all newer ones. */
 std::uint32_t suitability(const BinaryEntry &entry)
 {
     bool machine = entry.kind == CodeKind::machine;
@@ -46,7 +46,8 @@ std::uint32_t suitability(const BinaryEntry &entry)
     return 2 * entry.architecture + ((entry.flags & architecture_specific) ? 1 : 0);
 }
 
-/* The same for PTX that stands in for machine code: the older, the better. What only one architecture has is none. */
+/* Rates PTX for newer devices, which can replace machine code: older is better. Code for a single architecture does
+ * not count. */
 std::uint32_t suitability_of_newer(const BinaryEntry &entry)
 {
     if (entry.kind != CodeKind::portable || entry.architecture <= capability || (entry.flags & architecture_specific))
@@ -54,8 +55,8 @@ std::uint32_t suitability_of_newer(const BinaryEntry &entry)
     return std::numeric_limits<std::uint32_t>::max() - entry.architecture;
 }
 
-/* No code of either format grows more than this when it is decompressed: LZ4 writes 255 bytes for one, Zstandard a
- * block of 128 KiB for four. A size beyond it is damage, for which no memory is made. */
+/* The most that one compressed byte can expand to: a byte of LZ4 stands for up to 255 bytes, four bytes of Zstandard
+ * for up to a block of 128 KiB. A larger size means that the container is damaged, so no memory is allocated for it. */
 constexpr std::uint64_t lz4_growth = 255, zstandard_growth = 32 << 10, largest_code = std::numeric_limits<int>::max();
 
 bool extract(const BinaryEntry &entry, const char *bytes, std::string &plain)
@@ -74,7 +75,7 @@ bool extract(const BinaryEntry &entry, const char *bytes, std::string &plain)
 
 using Suitability = std::uint32_t (*)(const BinaryEntry &);
 
-/* The container's code of one kind that suits best. */
+/* Finds the code of one kind that suits the device best. */
 bool select(const void *image, CodeKind kind, std::string &plain, Suitability suits)
 {
     const char *place = static_cast<const char *>(image);

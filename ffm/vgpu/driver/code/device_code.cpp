@@ -30,7 +30,7 @@ bool is_machine_code(const void *image)
     return std::memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
-/* A cubin passed by itself ends where the last of its tables ends. */
+/* A cubin that is passed without a container has no size of its own. It ends with the last of its tables. */
 std::size_t size_of(const void *image)
 {
     Elf64_Ehdr header;
@@ -40,7 +40,7 @@ std::size_t size_of(const void *image)
     return std::max(sections, segments);
 }
 
-/* What was found in an image. */
+/* The content of an image. */
 struct Found {
     CodeContents contents;
     std::unique_ptr<ptx::Program> program;
@@ -88,7 +88,8 @@ CUresult take_container(const void *image, Found &found)
     if (runs_portable_code(configuration()) && code_for_device(image, CodeKind::portable, plain))
         return take_portable_code(plain, found);
     bool has_machine_code = code_for_device(image, CodeKind::machine, plain);
-    /* A GPU would run the machine code. PTX of the same source computes the same, whichever device it is for. */
+    /* A real GPU would run the machine code. PTX of the same source computes the same results, even if it was made
+     * for a newer device. */
     if (runs_portable_code(configuration()) && has_machine_code && portable_code_for_later(image, plain))
         return take_portable_code(plain, found);
     if (passes_other_code(configuration()) && has_machine_code)
@@ -125,7 +126,7 @@ CUresult portable_code_of(const void *image, std::string &text)
     if (is_container(image)) {
         if (!code_for_device(image, CodeKind::portable, text))
             return CUDA_ERROR_NO_BINARY_FOR_GPU;
-        text.resize(std::strlen(text.c_str())); /* a container fills up with zeros */
+        text.resize(std::strlen(text.c_str())); /* the container pads the text with zeros */
         return CUDA_SUCCESS;
     }
     if (is_machine_code(image))

@@ -17,7 +17,8 @@ namespace
 constexpr std::uint32_t largest_grid[3] = {2147483647, 65535, 65535};
 constexpr std::uint32_t largest_block[3] = {1024, 1024, 64};
 
-/* Where each argument is in the packed buffer that `extra` names; false if `extra` is wrong or the buffer too short. */
+/* Finds each argument in the packed buffer that `extra` names. Returns false if `extra` is invalid or the buffer is
+ * too short. */
 bool unpack(const KernelEntry &entry, void *const *extra, std::vector<void *> &values)
 {
     char *buffer = nullptr;
@@ -55,14 +56,14 @@ CUresult launch_on(CUstream handle, DefaultStream default_stream, CUfunction fun
     return launch(*stream, *kernel, shape, unpacked.data());
 }
 
-/* Attributes that change when and where blocks run, but not what they do. */
+/* Hints change when and where blocks run, but not what they compute. */
 bool is_hint(const CUlaunchAttribute &attribute)
 {
     switch (attribute.id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* the next kernel may start earlier */
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* lets the next kernel start earlier */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -111,7 +112,7 @@ CUresult launch_configured(const CUlaunchConfig *config, DefaultStream default_s
                                config->sharedMemBytes,
                                cooperative};
     CUresult result = launch_on(config->hStream, default_stream, function, shape, arguments, extra);
-    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* later than necessary */
+    for (unsigned index = 0; index < events && result == CUDA_SUCCESS; ++index) /* a GPU may do so earlier */
         result = record_event(recorded[index], config->hStream, default_stream);
     return result;
 }
@@ -124,7 +125,7 @@ bool allows(const ptx::Code &code, const LaunchShape &shape)
     return threads <= code.maximum_threads && (any || std::equal(shape.block, shape.block + 3, code.required_threads));
 }
 
-/* Whether all blocks run at a time. */
+/* Whether all blocks of the grid can run at the same time. */
 bool fits_at_once(const ptx::Code &code, const LaunchShape &shape)
 {
     int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
@@ -133,7 +134,7 @@ bool fits_at_once(const ptx::Code &code, const LaunchShape &shape)
     return static_cast<double>(shape.grid[0]) * shape.grid[1] * shape.grid[2] <= at_once;
 }
 
-/* The shape, with the stack that the context's threads are to have. */
+/* Adds the stack size that the context asked for. */
 LaunchShape with_stack(const Context &context, LaunchShape shape)
 {
     auto asked = context.limits.find(CU_LIMIT_STACK_SIZE);
@@ -142,7 +143,7 @@ LaunchShape with_stack(const Context &context, LaunchShape shape)
     return shape;
 }
 
-/* What the kernel reads and writes: a copy of its arguments, with the GPU's own view of host memory. */
+/* The work of the launch, with a copy of the arguments. Pointers to host memory are translated to the GPU's view. */
 std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShape &given, void *const *arguments)
 {
     const LaunchShape shape = with_stack(*context, given);

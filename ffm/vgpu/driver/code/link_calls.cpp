@@ -1,4 +1,4 @@
-/* Linking of device code: the PTX of all inputs becomes one module, which is compiled when that is loaded. */
+/* Linking device code: the PTX of all inputs becomes one module, which is compiled when it is loaded. */
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -45,8 +45,8 @@ CUresult create(unsigned int count, CUjit_option *options, void **values, CUlink
     return CUDA_SUCCESS;
 }
 
-/* `data` ends with a zero byte. Libraries of NVIDIA's are taken: what a kernel calls of them is missed when it is
- * launched. */
+/* `data` ends with a zero byte. NVIDIA's libraries are accepted but not linked: a kernel that calls one of their
+ * functions fails when it is launched. */
 CUresult add(CUlinkState state, CUjitInputType type, const void *data, std::size_t size)
 {
     CUresult result = enter();
@@ -114,7 +114,7 @@ DRIVER_CALL(cuLinkAddFile_v2)(CUlinkState state, CUjitInputType type, const char
     return add_file(state, type, path);
 }
 
-/* The result belongs to the link. It is PTX, which loads like machine code. */
+/* The link owns the result. It is PTX, and loads just as machine code does. */
 DRIVER_CALL(cuLinkComplete)(CUlinkState state, void **image, size_t *size)
 {
     CUresult result = enter();

@@ -1,5 +1,5 @@
-/* Cubins. Their ELF sections are undocumented. The layout was derived from those that nvcc 13.0 produces, with
- * `cuobjdump -elf`, whose names the constants have. */
+/* Cubins. NVIDIA does not document their ELF sections. The layout was derived from what nvcc 13.0 produces. The
+ * constants are named as `cuobjdump -elf` prints them. */
 #include <cstring>
 #include <elf.h>
 #include <unordered_map>
@@ -13,10 +13,10 @@ namespace
 {
 
 constexpr std::uint16_t machine_cuda = 190; /* EM_CUDA */
-constexpr unsigned char entry_flag = 0x10;  /* STO_CUDA_ENTRY in st_other: a kernel, not a function that kernels call */
+constexpr unsigned char entry_flag = 0x10;  /* STO_CUDA_ENTRY in st_other: a kernel, not a device function */
 
-/* Attributes of a kernel (section .nv.info.NAME): a format, the attribute, and 16 bits that are the value or, in the
- * format `sized`, the number of bytes that follow. */
+/* A kernel's attributes (section .nv.info.NAME). Each has a format, a number, and 16 bits. The 16 bits are the
+ * value, or in the format `sized` the number of bytes that follow. */
 constexpr unsigned char format_sized = 4;
 constexpr unsigned char attribute_parameter = 0x17; /* EIATTR_KPARAM_INFO */
 struct Attribute {
@@ -26,10 +26,10 @@ struct Attribute {
 struct ParameterAttribute {
     std::uint32_t index;
     std::uint16_t ordinal, offset;
-    std::uint32_t flags; /* the size is in bits 18 to 31 */
+    std::uint32_t flags; /* the parameter's size is in bits 18 to 31 */
 };
 
-/* An ELF file in memory whose offsets are not trusted. */
+/* An ELF file in memory. Its offsets are checked, because the file may be damaged. */
 class Elf
 {
   public:
@@ -61,7 +61,7 @@ class Elf
         return text(sections_[header_.e_shstrndx], section.sh_name);
     }
 
-    /* The string at `offset` of a string table; empty if it does not end within the table. */
+    /* The string at `offset` of a string table; empty if it does not end inside the table. */
     std::string text(const Elf64_Shdr &table, std::size_t offset) const
     {
         if (!holds(table.sh_offset, table.sh_size) || offset >= table.sh_size)
@@ -71,7 +71,7 @@ class Elf
         return end ? std::string(first, static_cast<const char *>(end)) : "";
     }
 
-    /* The section's bytes; empty if it has none in the file. */
+    /* The section's bytes; empty if it has none in the file (SHT_NOBITS). */
     std::string content(const Elf64_Shdr &section) const
     {
         if (section.sh_type == SHT_NOBITS || !holds(section.sh_offset, section.sh_size))

@@ -1,5 +1,5 @@
-/* cuModule…, cuLibrary…, cuKernel…, cuFunc…: the image is a table of host functions (`kernel_image.h`), or device code.
- */
+/* Modules, libraries, kernels and functions (cuModule…, cuLibrary…, cuKernel…, cuFunc…). An image is a table of host
+ * functions (`kernel_image.h`) or device code. */
 #include "module.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ Loaded &loaded()
     return *instance;
 }
 
-/* nvcc links machine code only: what is to run is the PTX of the parts. Empty where nothing was linked, or one of the
- * parts has none. */
+/* nvcc links only machine code, so the PTX of all parts is joined here. Empty if nothing was linked, or if a part
+ * has no PTX. */
 std::string link(const KernelWrapper &wrapper)
 {
     std::string linked, text;
@@ -54,7 +54,7 @@ bool is_own(const void *image)
     return magic == KERNEL_IMAGE_MAGIC;
 }
 
-/* Our own image, or device code. */
+/* Loads one of our own images, or device code. */
 CUresult load(Module **result, const void *image)
 {
     if (!result || !image)
@@ -158,7 +158,7 @@ CUresult get_attribute(int *value, CUfunction_attribute attribute, const void *h
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
         *value = static_cast<int>(properties.constant_size);
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* templates choose a launch's shape by this, as the code was compiled for it */
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* templates choose the launch's shape by it */
         *value = kernel->module->compiled ? kernel->module->compiled->architecture() : 90;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
@@ -219,7 +219,7 @@ CUresult get_parameter(const void *handle, size_t index, size_t *offset, size_t 
     return CUDA_SUCCESS;
 }
 
-/* Waits for all earlier work of the context before it loads, as drivers were seen to do on real GPUs. */
+/* Waits for all earlier work of the context before loading, as NVIDIA's drivers do on real GPUs. */
 CUresult load_module(CUmodule *module, const void *image)
 {
     Context *context;
@@ -329,7 +329,7 @@ DRIVER_CALL(cuLibraryLoadData)(CUlibrary *library, const void *image, CUjit_opti
     return result != CUDA_SUCCESS ? result : load(reinterpret_cast<Module **>(library), image);
 }
 
-/* As cuModuleUnload; a thread without a context has no work to wait for. */
+/* Waits as cuModuleUnload does. A thread without a context has no work to wait for. */
 DRIVER_CALL(cuLibraryUnload)(CUlibrary library)
 {
     CUresult result = enter();
@@ -404,7 +404,7 @@ DRIVER_CALL(cuFuncSetAttribute)(CUfunction function, CUfunction_attribute attrib
 {
     return set_attribute(function, attribute, value);
 }
-/* The shape is for cuLaunch alone, which this driver lacks. PyCUDA sets it before each cuLaunchKernel. */
+/* Only cuLaunch uses the shape, and this driver does not have it. PyCUDA sets the shape before each cuLaunchKernel. */
 DRIVER_CALL(cuFuncSetBlockShape)(CUfunction function, int x, int y, int z)
 {
     if (!find_kernel(function))

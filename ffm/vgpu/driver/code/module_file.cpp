@@ -1,4 +1,4 @@
-/* cuModuleLoad: the image is in a file. */
+/* cuModuleLoad: loads an image from a file. */
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -14,7 +14,7 @@ DRIVER_CALL(cuModuleLoad)(CUmodule *module, const char *path)
     std::ifstream file(path, std::ios::binary);
     if (!file)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    /* PTX is text that ends with a zero, which the string adds. */
+    /* PTX must end with a zero byte, which std::string adds. */
     const std::string image(std::istreambuf_iterator<char>(file), {});
     return image.empty() ? CUDA_ERROR_INVALID_IMAGE : implementation_cuModuleLoadData(module, image.c_str());
 }

@@ -1,5 +1,5 @@
-/* cuModuleGetGlobal, cuLibraryGetGlobal and cuLibraryGetManaged: variables of device code, which are in each device's
- * memory, or managed. */
+/* cuModuleGetGlobal, cuLibraryGetGlobal and cuLibraryGetManaged. Variables of device code lie in each device's
+ * memory, or in managed memory. */
 #include <cstring>
 
 #include "contexts/context.h"
@@ -27,12 +27,12 @@ CUresult make(CUdevice device, bool managed, Variable &variable)
         allocation.gpu_view = reinterpret_cast<char *>(allocation.address);
         std::memset(allocation.gpu_view, 0, variable.size);
     }
-    add_allocation(allocation); /* without a context: it lives as long as the image is loaded */
+    add_allocation(allocation); /* owned by no context: it lives as long as the image is loaded */
     variable.address = allocation.address;
     return CUDA_SUCCESS;
 }
 
-/* The device's variable that the code declares, made on the first request. */
+/* The device's copy of a variable, created when it is first asked for. */
 CUresult find_or_make(Module &module, CUdevice device, const CodeVariable &declared, Variable &found)
 {
     Variable &variable = module.variables[{declared.managed ? every_device : device, declared.name}];
@@ -98,7 +98,7 @@ CUresult vgpu::place_variables(Module &module, CUdevice device)
         std::fprintf(stderr, "vgpu: %s\n", error.what());
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    places.push_back(0); /* never empty again */
+    places.push_back(0); /* marks the places as filled, even without variables */
     return CUDA_SUCCESS;
 }
 
@@ -126,7 +126,7 @@ DRIVER_CALL(cuLibraryGetGlobal)(CUdeviceptr *address, size_t *size, CUlibrary li
     return get_global(address, size, library, name);
 }
 
-/* Needs no context: NVIDIA's runtime asks before there is one. */
+/* Needs no context: NVIDIA's runtime calls it before it creates one. */
 DRIVER_CALL(cuLibraryGetManaged)(CUdeviceptr *address, size_t *size, CUlibrary library, const char *name)
 {
     CUresult result = enter();

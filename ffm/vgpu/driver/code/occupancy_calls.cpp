@@ -1,4 +1,4 @@
-/* cuOccupancy…: how many blocks of a kernel run at a time. Clusters have one block, since larger ones are not there. */
+/* cuOccupancy…: how many blocks of a kernel can run at the same time. Clusters always have one block. */
 #include <algorithm>
 
 #include "contexts/context.h"
@@ -30,8 +30,8 @@ CUresult active_blocks(int *blocks, const void *function, int block_size, std::s
     return CUDA_SUCCESS;
 }
 
-/* The block size of up to `limit` threads (0: any) with which most threads of the kernel run at a time, the largest if
- * there are several, and with how many blocks the device is full. */
+/* Finds the block size, up to `limit` threads (0: any), that lets the most threads of the kernel run at once. Of
+ * equal sizes it takes the largest. The grid size is the number of blocks that fills the device. */
 CUresult potential_block_size(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize shared_of,
                               std::size_t dynamic_shared, int limit)
 {
@@ -58,7 +58,8 @@ CUresult potential_block_size(int *grid_size, int *block_size, CUfunction functi
     return most > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Dynamic shared memory with which so many blocks of the kernel still run at a time; none if they never do. */
+/* How much dynamic shared memory each block may use so that `blocks` of them still run at once; 0 if they do not fit
+ * anyway. */
 std::size_t available_shared(const Kernel &kernel, int blocks, int block_size)
 {
     const ptx::KernelProperties properties = properties_of(kernel);
@@ -70,7 +71,7 @@ std::size_t available_shared(const Kernel &kernel, int blocks, int block_size)
     return fits && most > properties.shared_size ? most - properties.shared_size : 0;
 }
 
-/* Blocks of a cluster, as the launch says; 0 if it does not. */
+/* The number of blocks in a cluster that the launch asks for; 0 if it asks for none. */
 unsigned cluster_size(const CUlaunchConfig &config)
 {
     for (unsigned index = 0; index < config.numAttrs; ++index)

@@ -1,5 +1,5 @@
-/* PTX, as far as its kernels' parameters and its variables are concerned (Parallel Thread Execution ISA,
- * "Directives"). */
+/* Reads kernels' parameters and variables from PTX (Parallel Thread Execution ISA, "Directives"). The rest of the
+ * text is skipped. */
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -12,7 +12,7 @@ namespace vgpu
 namespace
 {
 
-/* The text without comments, with blanks around every character that separates words. */
+/* The text without comments, with spaces around each separator. */
 std::string separated(const std::string &text)
 {
     std::string result;
@@ -29,7 +29,7 @@ std::string separated(const std::string &text)
     return result;
 }
 
-/* The bytes of `.u64`, `.f32`, `.b8`; 0 if the word is not such a type. */
+/* The size in bytes of a type such as `.u64`, `.f32` or `.b8`; 0 if the word is not a type. */
 std::size_t size_of_type(const std::string &word)
 {
     if (word.size() < 3 || word[0] != '.' || !std::strchr("usfb", word[1]))
@@ -38,8 +38,8 @@ std::size_t size_of_type(const std::string &word)
     return bits > 0 && bits % 8 == 0 ? static_cast<std::size_t>(bits) / 8 : 0;
 }
 
-/* A declaration's name, alignment and size in bytes, from words up to one of `ends`, which becomes `end`; false if it
- * has no type. */
+/* The name, alignment and size in bytes of a declaration. Reads words up to one of `ends`, and stores that one in
+ * `end`. Returns false if the declaration is incomplete. */
 struct Declaration {
     std::string name;
     std::size_t alignment = 0;
@@ -67,7 +67,7 @@ struct Declaration {
     }
 };
 
-/* `( .param .u64 name, .param .align 8 .b8 name[24] )`, or nothing at all. */
+/* Reads `( .param .u64 name, .param .align 8 .b8 name[24] )`, or no list at all. */
 bool read_parameters(std::istream &words, std::string word, std::vector<KernelParameter> &parameters)
 {
     std::size_t place = 0;
@@ -84,7 +84,7 @@ bool read_parameters(std::istream &words, std::string word, std::vector<KernelPa
     return true;
 }
 
-/* Skips words up to the brace that closes the previous one. */
+/* Skips words up to the brace that closes the one read last. */
 void skip_body(std::istream &words)
 {
     std::string word;

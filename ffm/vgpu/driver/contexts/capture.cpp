@@ -1,4 +1,4 @@
-/* What the capture of a stream means for calls on it and on other streams. */
+/* How a stream capture affects calls on that stream and on others. */
 #include "context.h"
 
 namespace vgpu

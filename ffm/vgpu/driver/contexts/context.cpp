@@ -17,12 +17,13 @@ namespace vgpu
 namespace
 {
 
-/* Everything below is guarded by the scheduler's mutex. */
+/* The scheduler's mutex guards everything below. */
 struct Handles {
     std::unordered_set<const void *> contexts;
     std::unordered_set<const void *> streams;
     std::unordered_set<const void *> events;
-    std::map<CUdevice, Context *> primary; /* kept forever, because their handles are; in `contexts` while in use */
+    std::map<CUdevice, Context *>
+        primary; /* never freed, since programs keep the handles; in `contexts` while in use */
     std::uint64_t next_id = 1;
 };
 
@@ -34,7 +35,7 @@ Handles &handles()
 
 thread_local int host_function_depth = 0;
 
-/* The streams that are the calling thread's default stream, one per context. */
+/* The calling thread's own default streams, one for each context. */
 struct ThreadStreams {
     struct Entry {
         Stream *stream;
@@ -78,7 +79,7 @@ void forget_complete(std::vector<OperationReference> &operations)
     operations.erase(std::remove_if(operations.begin(), operations.end(), is_complete), operations.end());
 }
 
-/* Locked. What an operation on the legacy default stream comes after. */
+/* With the mutex held: the work that an operation on the legacy default stream must follow. */
 std::vector<OperationReference> behind_blocking_streams(const Context &context)
 {
     std::vector<OperationReference> result = {context.legacy.last};
@@ -90,7 +91,7 @@ std::vector<OperationReference> behind_blocking_streams(const Context &context)
     return result;
 }
 
-/* Locked. Gives a context, new or destroyed before, its initial state. */
+/* With the mutex held: puts a context that is new, or that was destroyed before, into its initial state. */
 void begin(Context &context, unsigned flags)
 {
     context.id = handles().next_id++;
@@ -107,7 +108,7 @@ void begin(Context &context, unsigned flags)
     handles().contexts.insert(&context);
 }
 
-/* Everything that a wait for the stream waits for. */
+/* The work that a wait for the stream must see completed. */
 std::vector<OperationReference> pending_work_of(const Stream &stream)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);

@@ -1,4 +1,4 @@
-/* cuInit and cuCtx…: which context a thread uses. */
+/* cuInit and cuCtx…: initialization, and the current context of each thread. */
 #include <cstdio>
 #include <mutex>
 #include <pthread.h>
@@ -285,7 +285,7 @@ DRIVER_CALL(cuCtxGetApiVersion)(CUcontext, unsigned int *version)
     return result;
 }
 
-/* Of the limits, only that of the stack has an effect, on launches. Cache preferences have none. */
+/* Of the limits, only that of the stack has an effect, on launches. Cache preferences are ignored. */
 DRIVER_CALL(cuCtxGetLimit)(size_t *value, CUlimit limit)
 {
     Context *context;
@@ -307,7 +307,7 @@ DRIVER_CALL(cuCtxSetLimit)(CUlimit limit, size_t value)
         return result;
     if (limit < 0 || limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    if (limit == CU_LIMIT_STACK_SIZE) // an H200 was seen to wait
+    if (limit == CU_LIMIT_STACK_SIZE) // an H200 waits here too
         wait_for_context(*context);
     context->limits[limit] = value;
     return CUDA_SUCCESS;

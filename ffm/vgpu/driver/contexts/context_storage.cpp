@@ -53,7 +53,7 @@ void forget(CUcontext context, void *key)
     storage().of_context[context].erase(key);
 }
 
-/* The destructors run without the lock: they call the driver, and this storage too. */
+/* The destructors run without the lock, because they call the driver and this storage. */
 void destroy_storage(CUcontext context)
 {
     StoredValues entries;

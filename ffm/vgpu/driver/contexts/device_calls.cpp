@@ -1,5 +1,5 @@
-/* cuDevice…: the devices, all alike, with the properties of an H200 (NVIDIA H200 data sheet; compute capability 9.0 in
- * the CUDA C++ Programming Guide, "Compute Capabilities"). */
+/* cuDevice…: the devices. All are alike and have an H200's properties (NVIDIA H200 data sheet; compute capability
+ * 9.0 in the CUDA C++ Programming Guide, "Compute Capabilities"). */
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -33,8 +33,8 @@ CUresult check(CUdevice device)
     return is_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Attributes not listed here are absent or zero: no sharing with other processes. Those of textures
- * are in the same guide ("Technical Specifications per Compute Capability"). */
+/* Attributes that are missing here are zero or not supported. The limits of textures are from the same guide
+ * ("Technical Specifications per Compute Capability"). */
 const std::map<int, int> attributes = {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, threads_per_block},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},

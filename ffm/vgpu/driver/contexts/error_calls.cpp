@@ -12,7 +12,7 @@ struct ErrorText {
 
 #define DESCRIBE(code, text) {code, #code, text}
 
-/* The codes that this driver returns, and others that its clients pass on. */
+/* The codes that this driver returns, and further ones that its clients pass on. */
 const ErrorText descriptions[] = {
     DESCRIBE(CUDA_SUCCESS, "no error"),
     DESCRIBE(CUDA_ERROR_INVALID_VALUE, "invalid argument"),

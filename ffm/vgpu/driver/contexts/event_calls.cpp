@@ -41,7 +41,7 @@ CUresult record(CUevent handle, CUstream stream_handle, DefaultStream default_st
     return CUDA_SUCCESS;
 }
 
-/* The event's mark, or null if it was never recorded, and its context. */
+/* Finds the event's mark and context. The mark is null if the event was never recorded. */
 CUresult recorded(CUevent handle, OperationReference &mark, unsigned &flags, Context *&context)
 {
     CUresult result = enter();

@@ -1,4 +1,4 @@
-/* Peer access: whether one device reaches another's memory without a detour through the host. All can. */
+/* Peer access: whether one device can reach another's memory directly. All devices can. */
 #include <mutex>
 
 #include "context.h"
@@ -16,7 +16,7 @@ CUresult check(CUdevice device, CUdevice peer)
     return is_device(device) && is_device(peer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* The calling thread's context, and another that is named. */
+/* Finds the calling thread's context and the named peer. */
 CUresult both(CUcontext handle, Context *&context, Context *&peer)
 {
     CUresult result = enter(context);

@@ -11,20 +11,20 @@ namespace
 
 std::mutex primary_mutex;
 
-/* How often a device's primary context is retained, and its flags; guarded by primary_mutex. */
+/* How often a device's primary context is retained, and its flags. Guarded by primary_mutex. */
 struct Retained {
     int users = 0;
     unsigned flags = 0;
 };
 
-/* Never destroyed: runtimes release their contexts while the process ends, also after this library's destructors. */
+/* Never destroyed: runtimes release their contexts during exit, even after this library's destructors have run. */
 Retained &retained(CUdevice device)
 {
     static auto *instance = new std::map<CUdevice, Retained>;
     return (*instance)[device];
 }
 
-/* Destroys the primary context after its work. Whoever retained it must still release it. */
+/* Destroys the primary context once its work is done. Its users must still release it. */
 CUresult reset_primary(CUdevice device)
 {
     CUresult result = enter();

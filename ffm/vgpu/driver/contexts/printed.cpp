@@ -13,7 +13,7 @@ void Printed::keep(const std::string &text)
 
 void Printed::show()
 {
-    std::lock_guard<std::mutex> lock(mutex_); /* also while it writes: nobody may overtake */
+    std::lock_guard<std::mutex> lock(mutex_); /* also held while writing, so that texts keep their order */
     if (text_.empty())
         return;
     std::fwrite(text_.data(), 1, text_.size(), stdout);

@@ -1,4 +1,4 @@
-/* cuProfilerStart and cuProfilerStop: there is no profiler to start, which is not an error. */
+/* cuProfilerStart and cuProfilerStop. There is no profiler to start, but that is not an error. */
 #include "context.h"
 
 DRIVER_CALL(cuProfilerStart)()

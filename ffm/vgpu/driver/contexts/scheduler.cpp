@@ -19,11 +19,11 @@ namespace vgpu
 namespace
 {
 
-/* How many operations may be in flight on each engine. NVIDIA's devices run up to 128 kernels at a time, but every one
- * in flight needs a thread here. */
+/* How many operations may run at once on each engine. NVIDIA's devices run up to 128 kernels at once, but here each
+ * one needs a thread. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
-/* How long a thread that ran out of work looks for more before it sleeps. */
+/* How long an idle thread looks for more work before it sleeps. */
 constexpr Nanoseconds shortest_look = 20'000;
 constexpr Nanoseconds longest_look = 1'000'000;
 
@@ -32,8 +32,8 @@ int index_of(Engine engine)
     return static_cast<int>(engine);
 }
 
-/* Faults must stay deliverable: the kernel kills a process whose thread faults with the signal blocked, and a program
- * or a tool may have a handler. */
+/* Fault signals must not be blocked: the kernel kills a process whose thread faults with the signal blocked, and the
+ * program or a tool may have a handler. */
 void block_asynchronous_signals(sigset_t *previous)
 {
     sigset_t blocked;
@@ -43,7 +43,7 @@ void block_asynchronous_signals(sigset_t *previous)
     pthread_sigmask(SIG_SETMASK, &blocked, previous);
 }
 
-/* When the device can begin the operation after one that it was queued behind. */
+/* When the device can start an operation that was queued behind one that ends at `end`. */
 Nanoseconds ready_behind(const Operation &operation, Nanoseconds end)
 {
     Nanoseconds gap = operation.engine == Engine::compute ? microseconds(configuration().start_gap) : 0;
@@ -58,9 +58,9 @@ Scheduler &scheduler()
     return *instance;
 }
 
-/* The mutex is held for less time than it takes to sleep and be woken, by the program that enqueues and by the thread
- * that finds the work at once: so whoever finds it taken looks again for a while (an adaptive mutex). A GPU has no such
- * thread, and its program no such wait. */
+/* The mutex is adaptive: a thread that finds it taken spins for a while before it sleeps. It is held only briefly,
+ * by the program that enqueues and by the engine thread that takes the work. Sleeping and waking would take longer
+ * than that, and a real program would not have to wait here at all. */
 Scheduler::Scheduler()
 {
     pthread_mutexattr_t attributes;
@@ -107,7 +107,7 @@ void Scheduler::make_ready(const OperationReference &operation)
         devices_[operation->device].ready[index_of(operation->engine)].insert(operation);
 }
 
-/* Marks the operation done, and every mark after it; the others become ready. */
+/* Completes the operation, and all marks that follow it. Other successors become ready. */
 void Scheduler::finish(const OperationReference &operation, Nanoseconds end)
 {
     std::vector<OperationReference> over = {operation};
@@ -141,8 +141,8 @@ bool Scheduler::Device::has_room(const Operation &operation) const
     return operation.engine != Engine::compute || running[engine] == 0 || occupied + operation.occupancy <= 1;
 }
 
-/* Starts whatever is ready and fits, the most urgent first; nothing overtakes on the same engine. An operation that had
- * to wait for room starts at `not_before`, the modelled end of the operation that made room. */
+/* Starts the operations that are ready and fit, the most urgent first. On one engine, none overtakes another. An
+ * operation that had to wait for room starts at `not_before`, the modelled end of the one that made room. */
 void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
 {
     for (auto &[number, device] : devices_) {
@@ -160,7 +160,7 @@ void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
     }
 }
 
-/* Hands the operation to a worker. */
+/* Hands the operation to a worker thread. */
 void Scheduler::start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues)
 {
     operation->start = std::max(operation->ready, not_before);
@@ -183,7 +183,7 @@ void Scheduler::add_worker()
         ++workers_;
         ++idle_workers_;
     } catch (const std::system_error &error) {
-        /* The existing threads will get to it; without any, nothing ever would. */
+        /* The existing threads will run the work later. Without any thread, it would never run. */
         if (workers_ == 0) {
             std::fprintf(stderr, "vgpu: cannot create the GPU's thread: %s\n", error.what());
             std::abort();
@@ -192,10 +192,10 @@ void Scheduler::add_worker()
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* To wake a thread costs the program that launches tens of microseconds on a virtual machine, and a GPU has no thread
- * to be woken. So a thread that runs out of work looks for more before it sleeps. One of them looks for twice as long
- * as the program lately took to enqueue more, if that was not longer than the longest look. On the program's own core
- * it would only keep the program from enqueuing. */
+/* Waking a thread costs the launching program tens of microseconds on a virtual machine, and on a real GPU there is
+ * no thread to wake. So an idle thread looks for more work before it sleeps. One of them looks for twice as long as
+ * the program recently took to enqueue more, unless that was longer than the longest look. A thread on the program's
+ * own core does not look, since it would only delay the program. */
 void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
 {
     if (!admitted_.empty())
@@ -220,10 +220,10 @@ void Scheduler::learn_idleness(Nanoseconds idle)
     look_ = std::max(wanted, look_ - look_ / 8);
 }
 
-/* One thread of the GPU. It counts as idle from its creation. */
+/* The loop of one engine thread. The thread counts as idle as soon as it is created. */
 void Scheduler::work()
 {
-    /* The default timer slack of 50 microseconds would be as long as many copies. */
+    /* The default timer slack of 50 microseconds is as long as many copies take. */
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
     pthread_setname_np(pthread_self(), "vgpu-engine");
     std::unique_lock<std::mutex> lock(mutex);
@@ -250,7 +250,7 @@ void Scheduler::work()
     }
 }
 
-/* The bytes must not be there before the modelled time is over, so the work happens at its end. */
+/* The results must not appear before the modelled time is over, so the work is done at the end of that time. */
 void Scheduler::run(const OperationReference &operation)
 {
     Nanoseconds end = operation->start + operation->duration;

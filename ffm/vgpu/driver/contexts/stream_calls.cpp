@@ -60,7 +60,7 @@ CUresult query(CUstream handle, DefaultStream default_stream)
     return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-/* The stream joins the capture in which the event was recorded. */
+/* Lets the stream join the capture in which the event was recorded. */
 CUresult join(Stream &stream, const Event &event)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);
@@ -167,7 +167,7 @@ GpuRange word(void *value, std::size_t size)
     return range;
 }
 
-/* The GPU polls the word; between two reads its thread sleeps. */
+/* The GPU polls the word. Its thread sleeps between two reads. */
 template <typename Value>
 CUresult wait_value(CUstream handle, DefaultStream default_stream, CUdeviceptr address, Value value, unsigned flags)
 {
@@ -226,7 +226,7 @@ CUresult write_value(CUstream handle, DefaultStream default_stream, CUdeviceptr 
     return CUDA_SUCCESS;
 }
 
-/* Stores a property of the stream through `target`. */
+/* Stores one of the stream's properties in `target`. */
 template <typename Value, typename Read>
 CUresult property(CUstream handle, DefaultStream default_stream, Value *target, Read read)
 {

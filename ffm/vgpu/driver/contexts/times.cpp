@@ -11,7 +11,7 @@ namespace vgpu
 namespace
 {
 
-/* Flushed and closed by the C library when the program ends. */
+/* The C library flushes and closes the file when the program ends. */
 std::FILE *times_file()
 {
     static std::FILE *file = [] {

@@ -12,11 +12,12 @@ namespace vgpu
 namespace
 {
 
-/* How much later than at its earliest end an operation is waited for without sleeping: a thread that sleeps until it is
- * woken returns tens of microseconds late on a virtual machine. */
+/* How long a wait spins after the earliest time at which the operation can end. On a virtual machine, a sleeping
+ * thread wakes up tens of microseconds late. */
 constexpr Nanoseconds patience = 50'000;
 
-/* Whether the operation ends while the caller looks for its end. On the same core it would keep it from ending. */
+/* Whether the operation ends while the caller spins. The caller does not spin on the operation's own core, because
+ * that would delay it. */
 bool ends_soon(const Operation &operation)
 {
     const auto complete = [&operation] { return operation.complete.load(std::memory_order_acquire); };
@@ -34,7 +35,7 @@ bool ends_soon(const Operation &operation)
 void wait_for_gpu(const std::vector<OperationReference> &operations)
 {
     Scheduler &gpu = scheduler();
-    Nanoseconds end = 0; /* of the work that was waited for */
+    Nanoseconds end = 0; /* when the last of the awaited operations ended */
     for (const OperationReference &operation : operations) {
         if (!operation || operation->complete.load(std::memory_order_acquire))
             continue;

@@ -15,7 +15,7 @@ namespace vgpu
 namespace
 {
 
-/* The 256 bytes derived from the digits of pi (RFC 1319, section 3.2). */
+/* The table of 256 bytes derived from the digits of pi (RFC 1319, section 3.2). */
 constexpr unsigned char substitution[256] = {
     41,  46,  67,  201, 162, 216, 124, 1,   61,  54,  84,  161, 236, 240, 6,   19,  98,  167, 5,   243, 192, 199,
     115, 140, 152, 147, 43,  217, 188, 76,  130, 202, 30,  155, 87,  60,  253, 212, 224, 22,  103, 66,  111, 24,
@@ -33,7 +33,7 @@ constexpr unsigned char substitution[256] = {
 
 using Bytes = std::vector<unsigned char>;
 
-/* RFC 1319, section 3: the padding, the checksum after it, and 18 rounds for each block. */
+/* RFC 1319, section 3: the message gets padding and a checksum, and each block goes through 18 rounds. */
 Digest digest(Bytes message)
 {
     constexpr std::size_t block = 16;
@@ -71,7 +71,7 @@ Bytes masked(const Digest &key, unsigned char mask)
     return result;
 }
 
-/* A device in the form that is digested. */
+/* The device's properties, in the form that the digest covers. */
 struct AttestedDevice {
     CUuuid id;
     int domain, bus, device;
@@ -102,7 +102,8 @@ Digest keyed_digest(const Digest &key, const void *bytes, std::size_t size)
     return digest(std::move(outer));
 }
 
-/* Key, order and the two versions that are answered without a digest: ZLUDA, dark_api/src/lib.rs (github.com/vosen). */
+/* The key, the order of the parts, and the two versions answered without a digest are from ZLUDA,
+ * dark_api/src/lib.rs (github.com/vosen/ZLUDA). */
 void attest(const AttestedCall &call, unsigned char *answer)
 {
     constexpr Digest key = {0x14, 0x6a, 0xdd, 0xae, 0x53, 0xa9, 0xa7, 0x52,

@@ -1,4 +1,4 @@
-/* cuGetExportTable: calls that only closed libraries know. */
+/* cuGetExportTable: private calls, which only closed-source libraries use. */
 #include <cstdio>
 #include <cstring>
 

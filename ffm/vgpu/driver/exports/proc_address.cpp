@@ -1,10 +1,10 @@
-/* cuGetProcAddress: the address of an export, by name, version and default-stream variant. */
+/* cuGetProcAddress: finds an export by name, version and default-stream variant. */
 #include <cstring>
 
 #include "foundation/cuda_api.h"
 #include "foundation/refusal.h"
 
-/* The exports themselves, which `stubs.cpp` defines. */
+/* The exports themselves. `stubs.cpp` defines them. */
 #define ENTRY(symbol, name, version, flavour) extern "C" decltype(::symbol) symbol;
 #include "exports.def"
 #undef ENTRY
@@ -16,7 +16,7 @@ enum Flavour { LEGACY, PER_THREAD };
 
 struct NamedEntry {
     const char *name;
-    int version; /* CUDA version, 1000 * major + 10 * minor, that introduced this form of the function */
+    int version; /* the CUDA version that introduced this form: 1000 * major + 10 * minor */
     Flavour flavour;
     void *address;
 };
@@ -27,7 +27,7 @@ const NamedEntry entries[] = {
 };
 #undef ENTRY
 
-/* The newest form that `version` knows; the requested variant takes precedence over the other. */
+/* Finds the newest form that existed in `version`. The requested default-stream variant is preferred. */
 CUdriverProcAddressQueryResult find(const char *name, int version, bool per_thread, void **address)
 {
     const NamedEntry *best = nullptr;
@@ -62,7 +62,7 @@ bool per_thread(cuuint64_t flags)
 
 } // namespace
 
-/* CUDA 11's form: CUDA_ERROR_NOT_FOUND, with `*address` unchanged, if there is no such function. */
+/* The form of CUDA 11. An unknown function gives CUDA_ERROR_NOT_FOUND and leaves `*address` unchanged. */
 DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuuint64_t flags)
 {
     if (!valid(name, address, flags))
@@ -74,7 +74,7 @@ DRIVER_CALL(cuGetProcAddress)(const char *name, void **address, int version, cuu
     return CUDA_SUCCESS;
 }
 
-/* CUDA 12's form: success with a null `*address`, and the cause in `*status`. */
+/* The form of CUDA 12. An unknown function gives success, a null `*address`, and the cause in `*status`. */
 DRIVER_CALL(cuGetProcAddress_v2)(const char *name, void **address, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {

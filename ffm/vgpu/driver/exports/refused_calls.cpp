@@ -1,10 +1,10 @@
-/* Calls for features that this GPU lacks, so that programs that look them up can load. Each returns
+/* Calls for features that this GPU lacks. They exist so that programs that look them up can load. Each returns
  * CUDA_ERROR_NOT_SUPPORTED. */
 #include <cstdio>
 
 #include "contexts/context.h"
 
-/* The arguments are ignored. */
+/* Takes any arguments and ignores them. */
 #define REFUSED(name)                                                                                                  \
     extern "C" __attribute__((visibility("hidden"))) CUresult implementation_##name()                                  \
     {                                                                                                                  \
@@ -12,7 +12,8 @@
         return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;                                             \
     }
 
-/* Mipmapped arrays. Programs ask for them in the middle of their work and hardly ever look at the error: it is told. */
+/* Mipmapped arrays. Programs create them in the middle of their work and rarely check the result, so the refusal is
+ * also reported. */
 DRIVER_CALL(cuMipmappedArrayCreate)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int)
 {
     const CUresult result = vgpu::enter();
@@ -36,11 +37,11 @@ REFUSED(cuSignalExternalSemaphoresAsync_ptsz)
 REFUSED(cuWaitExternalSemaphoresAsync)
 REFUSED(cuWaitExternalSemaphoresAsync_ptsz)
 
-/* Several memory operations in a stream by one call, and copies of tensors. */
+/* Several memory operations on a stream in one call, and tensor copies. */
 REFUSED(cuStreamBatchMemOp)
 REFUSED(cuTensorMapEncodeTiled)
 
-/* Images of OpenGL and EGL. */
+/* OpenGL and EGL images. */
 REFUSED(cuEGLStreamConsumerDisconnect)
 REFUSED(cuEGLStreamProducerConnect)
 REFUSED(cuEGLStreamProducerDisconnect)
@@ -58,7 +59,7 @@ REFUSED(cuGraphicsUnmapResources)
 REFUSED(cuGraphicsUnmapResources_ptsz)
 REFUSED(cuGraphicsUnregisterResource)
 
-/* Memory configurations, launches and parameters of the first releases. */
+/* Functions of the first CUDA releases: shared memory configuration, launches and kernel parameters. */
 REFUSED(cuCtxGetSharedMemConfig)
 REFUSED(cuCtxSetSharedMemConfig)
 REFUSED(cuFuncSetSharedSize)
@@ -72,7 +73,7 @@ REFUSED(cuParamSeti)
 REFUSED(cuParamSetv)
 REFUSED(cuProfilerInitialize)
 
-/* References to textures and surfaces. */
+/* Texture and surface references. */
 REFUSED(cuModuleGetSurfRef)
 REFUSED(cuModuleGetTexRef)
 REFUSED(cuSurfRefGetArray)
@@ -93,7 +94,7 @@ REFUSED(cuTexRefSetFilterMode)
 REFUSED(cuTexRefSetFlags)
 REFUSED(cuTexRefSetFormat)
 
-/* Copies between arrays and linear memory without boxes, and boxes between devices. */
+/* Copies between arrays and linear memory, and box copies between devices. */
 REFUSED(cuMemcpy3DPeer)
 REFUSED(cuMemcpy3DPeerAsync)
 REFUSED(cuMemcpyAtoA_v2)
@@ -102,6 +103,6 @@ REFUSED(cuMemcpyAtoH_v2)
 REFUSED(cuMemcpyDtoA_v2)
 REFUSED(cuMemcpyHtoA_v2)
 
-/* Events of other processes. */
+/* Events shared between processes. */
 REFUSED(cuIpcGetEventHandle)
 REFUSED(cuIpcOpenEventHandle)

@@ -1,6 +1,6 @@
-/* NVIDIA does not document these tables. Keys, places and prototypes: ZLUDA, dark_api/src/lib.rs and
- * zluda/src/impl/driver.rs (github.com/vosen/ZLUDA). What is not known there answers CUDA_ERROR_NOT_SUPPORTED, and says
- * so on request (`log.refused`). */
+/* NVIDIA does not document these tables. Their keys, slots and prototypes are from ZLUDA, dark_api/src/lib.rs and
+ * zluda/src/impl/driver.rs (github.com/vosen/ZLUDA). A slot that ZLUDA does not know returns
+ * CUDA_ERROR_NOT_SUPPORTED, and reports the call if `log.refused` is set. */
 #include "runtime_tables.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ namespace
 
 using Slot = const void *;
 
-/* Which table a refused call was made through. */
+/* The table that a refused call belongs to. */
 enum Table {
     runtime_interface,
     thread_storage,
@@ -49,7 +49,7 @@ template <int table, std::size_t index> CUresult absent()
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* A table of `size` places, the first of which holds its size in bytes. */
+/* A table of `size` slots. The first one holds the table's size in bytes. */
 template <int table, std::size_t size> struct Places {
     Slot slots[size];
 
@@ -106,7 +106,7 @@ const void *interface_table()
     return places.slots;
 }
 
-/* Tools find flags of theirs in these buffers; no tool is there. */
+/* NVIDIA's tools keep flags in these buffers. No tool is attached here. */
 void first_buffer(void **buffer, std::size_t *size)
 {
     static std::uint32_t words[1024];
@@ -143,7 +143,7 @@ CUresult context_id(CUcontext context, unsigned long long *id)
     return implementation_cuCtxGetId(context, id);
 }
 
-/* Asked for since CUDA 13.4, whose driver fills all 95 places. */
+/* The runtime asks for this table since CUDA 13.4. NVIDIA's driver of that version fills all 95 slots. */
 const void *context_questions_table()
 {
     static Places<context_questions, 95> places = Places<context_questions, 95>().with(4, context_id);
@@ -168,7 +168,7 @@ const void *device_extension_table()
     return places.slots;
 }
 
-/* The context that a call means: null is the thread's. */
+/* Null stands for the calling thread's context. */
 CUresult context_or_current(CUcontext &handle)
 {
     if (!handle)
@@ -200,7 +200,7 @@ CUresult storage_get(void **value, CUcontext context, void *key)
     return stored(context, key, *value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* The one table that does not begin with its size. */
+/* The only table that does not start with its size. */
 const void *storage_table()
 {
     static const Slot slots[] = {reinterpret_cast<Slot>(&storage_put), reinterpret_cast<Slot>(&storage_delete),

@@ -1,9 +1,8 @@
-/* The exports: each tests a flag and jumps through a table slot to its implementation.
+/* The exports. Each tests a flag, then jumps through a table slot to its implementation.
  *
- * NVIDIA's builds look like this (seen in 535.261.03): the table is in .data and the loader fills it
- * (R_X86_64_RELATIVE), so that no direct call leads from an export to its implementation. The flag means that the
- * driver cannot be used: in a child forked after cuInit, the stub itself returns CUDA_ERROR_NOT_INITIALIZED (3).
- */
+ * NVIDIA's builds look the same (seen in 535.261.03). The table is in .data, and the loader fills it
+ * (R_X86_64_RELATIVE), so no direct call leads from an export to its implementation. The flag says that the driver
+ * cannot be used: in a child forked after cuInit, the stub itself returns CUDA_ERROR_NOT_INITIALIZED (3). */
 #include "foundation/driver_state.h"
 
 #define TEXT_OF(value) #value

@@ -7,7 +7,7 @@ namespace vgpu
 
 namespace
 {
-/* A sleeping thread may wake late by this much on a virtual machine; the rest is spent spinning. */
+/* On a virtual machine, a sleeping thread may wake up this late. The last part of a sleep is spent spinning instead. */
 constexpr Nanoseconds wake_up_margin = 40'000;
 } // namespace
 

@@ -15,16 +15,17 @@ namespace
 
 Configuration current;
 
-/* What a file says, before `speed` is applied to it. */
+/* The settings of a file, before `speed` is applied. */
 struct Settings : Configuration {
     double speed = 1;
 };
 constexpr double smallest_speed = 1e-6;
 
-/* In every unit more than any machine has or takes: a kernel of a quarter of an hour, a terabyte in a nanosecond. */
+/* The largest accepted number, in any unit. It is more than any machine needs: a kernel of a quarter of an hour, a
+ * terabyte per nanosecond. */
 constexpr double largest = 1e9;
 
-/* As many as NVIDIA's largest machines of one process have. */
+/* As many as a process sees on NVIDIA's largest machines. */
 constexpr int most_devices = 16;
 
 struct Number {
@@ -81,8 +82,8 @@ std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/* Reads one number of a size that can be at `cursor`, and moves past it and the blanks that follow; false if there is
- * none. */
+/* Reads a number at `cursor`, and moves past it and the spaces after it. Returns false if there is no number, or if
+ * it is too large. */
 bool read_number(const char *&cursor, double &value)
 {
     char *end = nullptr;
@@ -93,7 +94,7 @@ bool read_number(const char *&cursor, double &value)
     return true;
 }
 
-/* Stores the number; the cause where there is none, or it is too small or too large. */
+/* Stores the number. Returns the reason if the text is not a number in the range. */
 std::string read_at_least(const std::string &text, double minimum, double &target)
 {
     const char *cursor = text.c_str();
@@ -109,7 +110,7 @@ bool begins_with(const char *key, const char *prefix)
     return std::strncmp(key, prefix, std::strlen(prefix)) == 0;
 }
 
-/* Applies `speed` to all times and bandwidths alike, so that it changes no proportion between them. */
+/* Applies `speed` to all times and bandwidths alike, so that their proportions stay the same. */
 void stretch(Settings &target)
 {
     for (const Number &number : numbers) {
@@ -117,7 +118,8 @@ void stretch(Settings &target)
         if (begins_with(number.key, "call.") || begins_with(number.key, "start.") || begins_with(number.key, "wait.") ||
             begins_with(number.key, "copy.latency"))
             value /= target.speed;
-        else if (begins_with(number.key, "copy.") && !begins_with(number.key, "copy.staging_")) /* those are sizes */
+        else if (begins_with(number.key, "copy.") &&
+                 !begins_with(number.key, "copy.staging_")) /* staging settings are sizes */
             value *= target.speed;
     }
     auto stretch_kernel = [&target](KernelDuration &duration) {
@@ -129,7 +131,7 @@ void stretch(Settings &target)
         stretch_kernel(kernel.second);
 }
 
-/* "FIXED" in microseconds, or "FIXED + RATE per thread" with the rate in nanoseconds. */
+/* Reads "FIXED" in microseconds, or "FIXED + RATE per thread" with the rate in nanoseconds. */
 bool read_kernel_duration(const std::string &text, KernelDuration &duration)
 {
     const char *cursor = text.c_str();
@@ -144,7 +146,7 @@ bool read_kernel_duration(const std::string &text, KernelDuration &duration)
            std::strcmp(cursor, "per thread") == 0;
 }
 
-/* Stores what the value names; the cause where it names nothing. */
+/* Stores the value that the name stands for. Returns the reason if the name is unknown. */
 template <typename Choice>
 std::string read_choice(const std::string &value, const std::map<std::string, Choice> &choices, Choice &target)
 {
@@ -159,7 +161,7 @@ std::string read_choice(const std::string &value, const std::map<std::string, Ch
     return "'" + value + "' is none of " + names;
 }
 
-/* Stores one setting; returns an empty text on success, otherwise the cause. */
+/* Stores one setting. Returns an empty text, or the reason if that fails. */
 std::string apply(Settings &target, const std::string &key, const std::string &value)
 {
     if (key == "device.name") {

@@ -1,4 +1,4 @@
-/* Stream capture: the calls on a stream become the nodes of a graph, and nothing is executed. */
+/* Stream capture: calls on the stream become nodes of a graph, and nothing runs. */
 #include <algorithm>
 
 #include "graph.h"
@@ -37,7 +37,7 @@ CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMod
     return CUDA_SUCCESS;
 }
 
-/* What is captured comes after these nodes of the graph, to which it is added. */
+/* Adds what is captured to an existing graph, after the given nodes. */
 CUresult begin_in(CUstream handle, DefaultStream default_stream, CUgraph graph_handle, const CUgraphNode *dependencies,
                   std::size_t count, CUstreamCaptureMode mode)
 {
@@ -48,7 +48,7 @@ CUresult begin_in(CUstream handle, DefaultStream default_stream, CUgraph graph_h
     return begin(handle, default_stream, mode, graph, std::move(tail), true);
 }
 
-/* What the stream's next node comes after is replaced, or more. */
+/* Replaces the nodes that the stream's next node depends on, or adds to them. */
 CUresult update(CUstream handle, DefaultStream default_stream, const CUgraphNode *dependencies, std::size_t count,
                 unsigned flags)
 {
@@ -81,7 +81,7 @@ void add_with_dependencies(GraphNode *node, std::set<GraphNode *> &found)
         add_with_dependencies(dependency, found);
 }
 
-/* Whether everything captured from other streams comes before the end of the stream that began the capture. */
+/* Whether the stream that began the capture depends on everything that other streams captured. */
 bool joined(const Capture &capture)
 {
     std::set<GraphNode *> before;

@@ -59,7 +59,7 @@ bool fits(CUgraphConditionalNodeType type, unsigned size)
     }
 }
 
-/* Allocations, records of events and functions of the program are none. */
+/* CUDA does not allow allocations, event records and host functions there. */
 bool allowed_in_bodies(const NodeWork &work)
 {
     return std::holds_alternative<std::monostate>(work) || std::holds_alternative<CopyNode>(work) ||

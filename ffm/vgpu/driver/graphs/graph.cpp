@@ -13,10 +13,10 @@ namespace
 struct GraphHandles {
     std::mutex mutex;
     std::unordered_map<const void *, std::shared_ptr<Graph>> graphs;
-    std::unordered_map<const void *, std::weak_ptr<Graph>> bodies; /* of conditional nodes */
+    std::unordered_map<const void *, std::weak_ptr<Graph>> bodies; /* the bodies of conditional nodes */
     std::uint64_t next_node = 1;
     std::unordered_map<const void *, std::unique_ptr<ExecutableGraph>> executables;
-    std::unordered_set<const void *> nodes; /* of all graphs, including nested ones */
+    std::unordered_set<const void *> nodes; /* of all graphs, nested ones included */
 };
 
 GraphHandles &graph_handles()
@@ -70,7 +70,7 @@ void remove_node(GraphNode &node)
 namespace
 {
 
-/* The nodes, each after those that it depends on; those in a circle, and after one, are left out. */
+/* The nodes in dependency order. Nodes in a cycle, and nodes that depend on one, are left out. */
 std::vector<const GraphNode *> in_order(const Graph &graph)
 {
     std::vector<std::size_t> missing;
@@ -91,7 +91,7 @@ std::vector<const GraphNode *> in_order(const Graph &graph)
     return order;
 }
 
-/* Copies the graphs that are nested in a node; false if one has a circle. */
+/* Copies the graphs that are nested in a node. Returns false if one of them has a cycle. */
 bool copy_nested(NodeWork &work)
 {
     if (ChildNode *child = std::get_if<ChildNode>(&work)) {

@@ -1,4 +1,4 @@
-/* cuGraph…: building graphs, node by node. */
+/* cuGraph…: building graphs node by node. */
 #include "node_work.h"
 
 using namespace vgpu;
@@ -6,7 +6,7 @@ using namespace vgpu;
 namespace
 {
 
-/* Adds a node after others of the same graph. */
+/* Adds a node that depends on others of the same graph. */
 CUresult add(CUgraphNode *result, CUgraph handle, const CUgraphNode *dependencies, std::size_t count, NodeWork work)
 {
     std::shared_ptr<Graph> graph = find_graph(handle);

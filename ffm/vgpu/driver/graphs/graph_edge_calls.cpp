@@ -1,4 +1,4 @@
-/* cuGraph…: edges of graphs, which are dependencies of nodes, and nodes that are removed. */
+/* cuGraph…: the edges of a graph, which are dependencies between nodes, and removing nodes. */
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ struct Edge {
     GraphNode *to;
 };
 
-/* Edges with data, as between kernels that overlap, are refused. */
+/* Refuses edges with data, such as those between overlapping kernels. */
 CUresult check_data(const CUgraphEdgeData *data, std::size_t count)
 {
     constexpr CUgraphEdgeData plain = {};
@@ -45,7 +45,7 @@ bool is_there(const Edge &edge)
     return std::find(behind.begin(), behind.end(), edge.from) != behind.end();
 }
 
-/* An edge that is there already is an error. */
+/* Adding an edge that already exists is an error. */
 CUresult add_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
                    std::size_t count)
 {
@@ -60,7 +60,7 @@ CUresult add_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to
     return CUDA_SUCCESS;
 }
 
-/* Graphs with memory keep their edges and nodes. */
+/* The edges and nodes of graphs with memory nodes cannot be removed. */
 CUresult remove_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
                       std::size_t count)
 {
@@ -86,7 +86,7 @@ std::vector<Edge> edges_of(const Graph &graph)
     return edges;
 }
 
-/* Fills both lists, which have room for `count`, and no data; or only `count`. */
+/* Fills both lists, which have room for `count` edges, or only reports the count. Edges have no data. */
 CUresult list_edges(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, std::size_t *count)
 {
     std::shared_ptr<Graph> graph = find_graph(handle);

@@ -11,8 +11,8 @@ using namespace vgpu;
 namespace
 {
 
-/* CUDA_ERROR_NOT_SUPPORTED for a graph with memory that is instantiated already, or a condition's body with nodes that
- * must not be there. */
+/* Returns CUDA_ERROR_NOT_SUPPORTED for a graph with memory nodes that is already instantiated, and for a conditional
+ * body with nodes that are not allowed there. */
 CUresult check_instance(const Graph &graph)
 {
     if (has_memory(graph) && !graph.instance.expired())
@@ -85,7 +85,7 @@ CUresult upload(CUgraphExec handle, CUstream stream_handle, DefaultStream defaul
     return find_executable(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The node of an executable graph that was made from a node of its graph; null if there is none. */
+/* The node of an executable graph that was made from `original`; null if there is none. */
 GraphNode *counterpart(const ExecutableGraph &executable, const GraphNode &original)
 {
     const auto &nodes = executable.graph->nodes;

@@ -1,4 +1,4 @@
-/* Graphs that run: all their work is enqueued by the launch, except for bodies of conditional nodes. */
+/* Launching graphs. The launch enqueues all the work, except for the bodies of conditional nodes. */
 #include "code/launch.h"
 #include "conditional.h"
 #include "foundation/configuration.h"
@@ -11,12 +11,12 @@ namespace vgpu
 namespace
 {
 
-/* A piece of work of a running graph, and the indices of those that it comes after. */
+/* One piece of work of a launched graph, and the indices of the steps that it follows. */
 struct Step {
     OperationReference operation;
     std::vector<std::size_t> behind;
     CUevent recorded = nullptr;
-    bool later = false; /* submitted by the conditional node that it is the end of */
+    bool later = false; /* the conditional node that it ends submits it */
 };
 
 OperationReference host_operation(const CUDA_HOST_NODE_PARAMS &call)
@@ -45,7 +45,7 @@ OperationReference operation_of(Context *context, const NodeWork &work)
 
 OperationReference decision(Context *context, const ConditionalNode &node, const OperationReference &end);
 
-/* Adds the steps of a graph, the first of which come after `first`; returns the index of a mark after all of them. */
+/* Adds the steps of a graph. Its roots follow the steps in `first`. Returns the index of a mark after all of them. */
 std::size_t add_steps(std::vector<Step> &steps, Context *context, const Graph &graph,
                       const std::vector<std::size_t> &first)
 {
@@ -76,7 +76,8 @@ std::size_t add_steps(std::vector<Step> &steps, Context *context, const Graph &g
     return steps.size() - 1;
 }
 
-/* Locked. Submits steps from `first` on, except the last one, which comes after all of them. */
+/* With the mutex held: submits the steps from `first` on. The last one, which follows all others, is left to the
+ * caller. */
 void submit(const std::vector<Step> &steps, std::size_t first, int priority, int device)
 {
     for (std::size_t place = first; place + 1 < steps.size(); ++place) {
@@ -101,7 +102,7 @@ std::vector<OperationReference> operations_of(const std::vector<Step> &steps)
     return all;
 }
 
-/* Executes the body that the condition's value chooses; then `end`, or for a loop the decision again. */
+/* Runs the body that the condition's value chooses. Then comes `end`, or the decision again for a loop. */
 void decide(Context *context, const ConditionalNode &node, const OperationReference &end)
 {
     std::shared_ptr<Graph> body;
@@ -127,7 +128,7 @@ void decide(Context *context, const ConditionalNode &node, const OperationRefere
     scheduler().submit(next, all);
 }
 
-/* Runs on the GPU when the node's turn comes. */
+/* The operation that decides on the GPU, when it is the node's turn. */
 OperationReference decision(Context *context, const ConditionalNode &node, const OperationReference &end)
 {
     auto operation = std::make_shared<Operation>();
@@ -150,7 +151,8 @@ void add_conditions(const Graph &graph, std::vector<std::shared_ptr<Condition>> 
     }
 }
 
-/* Gives conditions the value that they have at a launch; a mark if there are none. */
+/* An operation that gives the conditions the values that they have at each launch. Without such conditions it is a
+ * mere mark. */
 OperationReference first_operation(const Graph &graph)
 {
     std::vector<std::shared_ptr<Condition>> assigned;
@@ -179,7 +181,7 @@ CUresult launch(Stream &stream, ExecutableGraph &executable)
     CUresult result = take_graph_memory(executable, stream, end);
     if (result != CUDA_SUCCESS)
         return result;
-    end->work = [graph = executable.graph] {}; /* which may be destroyed as soon as it is launched */
+    end->work = [graph = executable.graph] {}; /* keeps the graph, which may be destroyed as soon as it is launched */
     std::lock_guard<std::mutex> lock(scheduler().mutex);
     enqueue(stream, steps.front().operation, {executable.last});
     submit(steps, 1, stream.priority, stream.context->device);

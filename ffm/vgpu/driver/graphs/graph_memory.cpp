@@ -15,7 +15,7 @@ struct GraphPool {
     std::vector<std::shared_ptr<GraphBlock>> blocks;
     std::uint64_t used_high = 0, reserved_high = 0;
 
-    /* Of the blocks that graphs use, which are those of graphs that have been launched and still exist. */
+    /* The size of the blocks in use: those of graphs that were launched and still exist. */
     std::uint64_t used() const
     {
         std::uint64_t bytes = 0;
@@ -33,9 +33,9 @@ struct GraphPool {
     }
 };
 
-/* All guarded by the mutex, also the allocations. */
+/* The mutex guards everything, the allocations included. */
 struct GraphMemory {
-    std::recursive_mutex mutex; /* to forget one allocation may destroy it */
+    std::recursive_mutex mutex; /* recursive, because forgetting one allocation may destroy it */
     std::map<CUdevice, GraphPool> pools;
     std::map<CUdeviceptr, std::weak_ptr<GraphAllocation>> allocations;
 };
@@ -61,7 +61,7 @@ bool done(const OperationReference &operation)
     return !operation || operation->complete.load(std::memory_order_acquire);
 }
 
-/* With the mutex held: a block that is free in the stream's order, or a new one. */
+/* With the mutex held: finds a block that is free in the stream's order, or creates one. */
 std::shared_ptr<GraphBlock> take_block(GraphPool &pool, std::size_t size, std::uint64_t stream)
 {
     for (const auto &block : pool.blocks)
@@ -94,7 +94,8 @@ void release(GraphAllocation &allocation, std::uint64_t stream, const OperationR
     const std::shared_ptr<GraphAllocation> last = std::move(allocation.kept);
 }
 
-/* Whether each node finds its memory as it must be: not allocated, or allocated. */
+/* Whether each node finds its memory in the right state: an allocation node finds it free, a free node finds it
+ * allocated. */
 bool in_turn(const Graph &graph, bool freed_first)
 {
     std::map<const GraphAllocation *, bool> allocated;
@@ -290,7 +291,7 @@ CUresult tell(CUdevice device, CUgraphMem_attribute attribute, cuuint64_t *value
     }
 }
 
-/* The maxima can only be reset to zero; from then on, they count again from what there is. */
+/* The maxima can only be reset to zero. They then start again from the present amount. */
 CUresult reset(CUdevice device, CUgraphMem_attribute attribute, const cuuint64_t *value)
 {
     CUresult result = enter();

@@ -1,4 +1,4 @@
-/* cuGraphAddNode: nodes of any kind, from one description; and nodes of memory. */
+/* cuGraphAddNode, which adds any kind of node from one description, and memory nodes. */
 #include <algorithm>
 #include <cstring>
 
@@ -27,7 +27,7 @@ CUresult host_work(const CUDA_HOST_NODE_PARAMS_v2 &call, NodeWork &work)
     return CUDA_SUCCESS;
 }
 
-/* The described allocation is of the newer form, which also has the pool's properties first. */
+/* Allocations are described in the newer form, whose first fields are the pool's properties. */
 CUresult memory_work(CUDA_MEM_ALLOC_NODE_PARAMS_v2 &parameters, NodeWork &work)
 {
     static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
@@ -83,7 +83,7 @@ CUresult described_work(const Graph &graph, CUgraphNodeParams &parameters, NodeW
     }
 }
 
-/* Adds a node whose work `describe` makes once all else is known to be right. */
+/* Adds a node. `describe` makes its work, once all other arguments have been checked. */
 template <typename Describe>
 CUresult add(CUgraphNode *result, CUgraph handle, const CUgraphNode *dependencies, std::size_t count, Describe describe)
 {

@@ -74,7 +74,7 @@ CUgraphNodeType type_of(const NodeWork &work)
     return types[work.index()];
 }
 
-/* Fills `nodes`, whose size is in `count`, or only `count` if `nodes` is null. */
+/* Fills `nodes`, which has room for `count`. If `nodes` is null, only reports the count. */
 CUresult list(const std::vector<GraphNode *> &found, CUgraphNode *nodes, std::size_t *count)
 {
     if (!count)
@@ -117,7 +117,7 @@ std::vector<GraphNode *> dependents_of(const GraphNode &node)
     return found;
 }
 
-/* No edge has data: it reads as zeros. */
+/* Edges have no data, so it is filled with zeros. */
 CUresult list_neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *data, std::size_t *count,
                          std::vector<GraphNode *> (*neighbours)(const GraphNode &))
 {
@@ -178,7 +178,7 @@ DRIVER_CALL(cuGraphKernelNodeGetParams_v2)(CUgraphNode node, CUDA_KERNEL_NODE_PA
     return kernel_parameters(node, parameters);
 }
 
-/* The only attribute of a kernel's node is the one that lets kernels change the node. It cannot be revoked. */
+/* A kernel node's only attribute lets kernels change the node. It cannot be revoked. */
 DRIVER_CALL(cuGraphKernelNodeGetAttribute)
 (CUgraphNode handle, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
 {
@@ -227,7 +227,7 @@ DRIVER_CALL(cuGraphHostNodeGetParams)(CUgraphNode handle, CUDA_HOST_NODE_PARAMS 
     return CUDA_SUCCESS;
 }
 
-/* The graph still belongs to the node; it is registered under its handle from the first query on. */
+/* The node still owns the graph. The graph gets a handle when it is first asked for. */
 DRIVER_CALL(cuGraphChildGraphNodeGetGraph)(CUgraphNode handle, CUgraph *graph)
 {
     GraphNode *node = find_node(handle);

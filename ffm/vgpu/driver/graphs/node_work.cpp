@@ -11,7 +11,7 @@ namespace vgpu
 namespace
 {
 
-/* The launch that a node describes; `parameters` may be of either version. */
+/* The launch that a node describes. `parameters` may be either version of the structure. */
 template <typename Parameters> CUresult launch_work(const Parameters *parameters, NodeWork &work)
 {
     if (!parameters)

@@ -1,5 +1,5 @@
-/* cuArray…: CUDA arrays lie in device memory, row after row. Formats of compressed blocks, planes and normalized
- * integers are absent, as are sparse arrays. */
+/* cuArray…: CUDA arrays lie in device memory, row after row. Not supported are block-compressed, planar and
+ * normalized integer formats, and sparse arrays. */
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -37,7 +37,7 @@ CUresult create_array(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR &descriptio
     if (result != CUDA_SUCCESS)
         return result;
     bool layered = (description.Flags & CUDA_ARRAY3D_LAYERED) != 0;
-    bool cube = (description.Flags & CUDA_ARRAY3D_CUBEMAP) != 0; /* of six square faces, or layers of six */
+    bool cube = (description.Flags & CUDA_ARRAY3D_CUBEMAP) != 0; /* six square faces, or layers of six */
     if (!handle || description.Width == 0 || (layered && description.Depth == 0) ||
         (!layered && description.Depth > 0 && description.Height == 0) ||
         (cube && (description.Width != description.Height || description.Depth % 6 != 0 || description.Depth / 6 < 1 ||
@@ -69,7 +69,7 @@ CUresult create_array(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR &descriptio
     return CUDA_SUCCESS;
 }
 
-/* The array for a call that asks for it. */
+/* Finds the array for a call that takes its handle. */
 CUresult asked_array(CUarray handle, Array &array)
 {
     CUresult result = enter();

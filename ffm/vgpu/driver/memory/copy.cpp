@@ -13,14 +13,14 @@ namespace vgpu
 namespace
 {
 
-/* Bytes that are contiguous on both sides. */
+/* A run of bytes that is contiguous on both sides. */
 struct Piece {
     std::size_t destination;
     std::size_t source;
     std::size_t bytes;
 };
 
-/* Shorter copies take no time worth estimating. */
+/* Shorter copies take so little time that it is not worth estimating. */
 constexpr std::size_t estimated_from = 64 * 1024;
 
 RunTimeEstimate &copy_estimate()
@@ -34,7 +34,7 @@ bool on_device(const CopySide &side)
     return side.range.kind == MemoryKind::device || side.range.kind == MemoryKind::managed;
 }
 
-/* From one device's own memory to another's. */
+/* Whether the copy goes from one device's own memory to another's. */
 bool between_devices(const CopySide &destination, const CopySide &source)
 {
     return destination.range.kind == MemoryKind::device && source.range.kind == MemoryKind::device &&
@@ -57,7 +57,7 @@ bool fits(const CopySide &side, const CopyShape &shape)
     return (shape.height == 1 || side.row_pitch >= shape.width) && extent(side, shape) <= side.range.size;
 }
 
-/* The box as pieces of at most `largest` bytes. */
+/* Cuts the box into pieces of at most `largest` bytes. */
 std::vector<Piece> pieces_of(const CopySide &destination, const CopySide &source, const CopyShape &shape,
                              std::size_t largest)
 {
@@ -85,8 +85,8 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
     return operation;
 }
 
-/* A copy engine of the stream's device moves the bytes: directly if it can access both memories, otherwise through host
- * memory. */
+/* The copy runs on a copy engine of the stream's device. It goes directly if that device can access both memories,
+ * and through host memory otherwise. */
 OperationReference make_peer_copy(Context &context, const CopySide &destination, const CopySide &source,
                                   std::size_t bytes)
 {
@@ -99,14 +99,14 @@ OperationReference make_peer_copy(Context &context, const CopySide &destination,
     return operation;
 }
 
-/* True for buffers of the driver's own and for pageable memory, which transfer() looks after. */
+/* True for the driver's own buffers, and for pageable memory, which transfer() checks. */
 bool can_be_used(const GpuRange &range, std::size_t size)
 {
     return range.program_address == 0 || range.kind == MemoryKind::pageable || still_allocated(range, size);
 }
 
-/* What a GPU thread does for the pieces; the context gets an error if the memory has been freed, or the program's pages
- * are gone. */
+/* Moves the pieces, on a GPU thread. Sets the context's error if the memory has been freed, or the program has
+ * unmapped its pages. */
 void move_pieces(Context *context, const GpuRange &destination, const GpuRange &source,
                  const std::vector<Piece> &pieces)
 {
@@ -134,7 +134,7 @@ GpuRange staging_range(const StagingBuffer &buffer)
     return range;
 }
 
-/* Consecutive pieces that fit one staging buffer. */
+/* Consecutive pieces that fit into one staging buffer. */
 struct Batch {
     std::vector<Piece> pieces;
     std::size_t bytes = 0;
@@ -152,7 +152,8 @@ std::vector<Batch> batches_of(const CopySide &destination, const CopySide &sourc
     return batches;
 }
 
-/* The GPU writes into staging buffers, one batch ahead of the calling thread, which waits and copies them on. */
+/* The GPU fills staging buffers, one batch ahead of the calling thread. The calling thread waits for each and copies
+ * it to the program's memory. */
 void download_pageable(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
 {
     char *program = reinterpret_cast<char *>(destination.range.program_address);
@@ -194,7 +195,7 @@ void download_pageable(Stream &stream, const CopySide &destination, const CopySi
     }
 }
 
-/* Between host ranges the call is fully synchronous, and the calling thread copies. */
+/* Copies between host ranges wait for the stream, and the calling thread copies. */
 void copy_on_host(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
 {
     wait_for_stream(stream);
@@ -238,7 +239,7 @@ OperationReference copy_operation(Context *context, const CopySide &destination,
     return operation;
 }
 
-/* The calling thread copies into staging buffers and returns while the GPU still fetches from them. */
+/* The calling thread copies into staging buffers. It returns while the GPU still reads them. */
 void upload_staged(Stream &stream, const CopySide &destination, const CopySide &source, const CopyShape &shape)
 {
     const char *program = reinterpret_cast<const char *>(source.range.program_address);

@@ -1,4 +1,5 @@
-/* cuMemcpyBatchAsync: many copies in one call, unordered among themselves; here they run in the given order. */
+/* cuMemcpyBatchAsync: many copies in one call. CUDA does not order them among each other; here they run one after
+ * the other. */
 #include "stream_copy.h"
 
 using namespace vgpu;
@@ -6,7 +7,7 @@ using namespace vgpu;
 namespace
 {
 
-/* The attributes of the copy at an index: the last ones that start at or before it. */
+/* The attributes of the copy at `place`: the last entry that starts there or before. */
 const CUmemcpyAttributes *attributes_of(std::size_t place, const CUmemcpyAttributes *attributes,
                                         const std::size_t *first_copies, std::size_t count)
 {
@@ -23,7 +24,7 @@ CUresult copy_one(Stream &stream, CUdeviceptr destination, CUdeviceptr source, s
     CopySide from = host_side(reinterpret_cast<const void *>(source));
     CopyShape row = {bytes, 1, 1};
     bool up = to.range.kind == MemoryKind::device && from.range.kind != MemoryKind::device;
-    /* What must be read before the call returns goes through staging buffers. */
+    /* A source that must be read before the call returns goes through staging buffers. */
     if (order != CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL || !up || stream.capture)
         return copy(stream, to, from, row, false);
     CUresult valid = check_copy(to, from, row);

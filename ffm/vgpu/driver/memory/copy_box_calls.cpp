@@ -1,4 +1,4 @@
-/* cuMemcpy2D and cuMemcpy3D: boxes of bytes in memory and in CUDA arrays. */
+/* cuMemcpy2D and cuMemcpy3D: copies of boxes, in memory and in CUDA arrays. */
 #include "image.h"
 #include "stream_copy.h"
 
@@ -7,7 +7,7 @@ using namespace vgpu;
 namespace
 {
 
-/* One side as CUDA_MEMCPY2D and CUDA_MEMCPY3D describe it. */
+/* One side of CUDA_MEMCPY2D or CUDA_MEMCPY3D. */
 struct Description {
     CUmemorytype type;
     const void *host;

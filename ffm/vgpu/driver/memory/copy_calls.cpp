@@ -1,4 +1,4 @@
-/* cuMemcpy and its relatives: one row of bytes. */
+/* cuMemcpy and its relatives, which copy one row of bytes. */
 #include "foundation/configuration.h"
 #include "stream_copy.h"
 
@@ -61,8 +61,8 @@ bool known(CUcontext destination, CUcontext source)
     return find_context(destination) && find_context(source);
 }
 
-/* Ordered after all earlier work of the three contexts, and before their later work (CUDA Driver API, cuMemcpyPeer);
- * does not wait. */
+/* Follows all earlier work of the three contexts and precedes their later work (CUDA Driver API, cuMemcpyPeer). Does
+ * not wait. */
 CUresult peer_to_peer(DefaultStream default_stream, CUdeviceptr destination, CUcontext destination_context,
                       CUdeviceptr source, CUcontext source_context, std::size_t bytes)
 {
@@ -91,7 +91,7 @@ CUresult peer_to_peer(DefaultStream default_stream, CUdeviceptr destination, CUc
     return stream->context->error;
 }
 
-/* The kinds of both addresses decide, as unified addressing has it. */
+/* With unified addressing, the two addresses decide what kind of copy it is. */
 CUresult any_to_any(CUstream handle, DefaultStream default_stream, CUdeviceptr destination, CUdeviceptr source,
                     std::size_t bytes, bool synchronous)
 {

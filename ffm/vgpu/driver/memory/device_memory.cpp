@@ -1,4 +1,5 @@
-/* The devices' own memory: one reserved range of addresses for each, backed by this machine's memory on use. */
+/* The devices' own memory. Each device has one reserved range of addresses. This machine provides the pages when
+ * they are used. */
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -18,23 +19,24 @@ namespace vgpu
 namespace
 {
 
-/* Addresses of CUDA allocations are multiples of at least 256 (CUDA C++ Programming Guide, "Device Memory
- * Accesses"); current drivers give 512. */
+/* Allocations start at multiples of at least 256 bytes (CUDA C++ Programming Guide, "Device Memory Accesses").
+ * Current drivers use 512. */
 constexpr std::size_t alignment = 512;
 constexpr std::size_t commit_unit = std::size_t{2} << 20;
-/* Larger blocks return their pages to the machine when they are freed. */
+/* Larger blocks give their pages back to the machine when they are freed. */
 constexpr std::size_t give_back_from = std::size_t{64} << 20;
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t pages_at_a_time = 512;
 
-/* To ask which pages were written takes about 9 us, to clear this much 4 us if they were, 120 us if they were not. */
+/* Asking which pages were written takes about 9 us. Clearing this much memory takes 4 us if it was written before,
+ * and 120 us if it was not. */
 constexpr std::size_t least_examined = 64 * page;
 
-/* Bits of an entry of /proc/self/pagemap (proc(5)): neither is set for a page of private memory that nobody wrote. */
+/* Bits of an entry of /proc/self/pagemap (proc(5)). A private page that nobody wrote has neither. */
 constexpr std::uint64_t page_present = std::uint64_t{1} << 63, page_swapped = std::uint64_t{1} << 62;
 
-/* Clears those of at most `pages_at_a_time` pages that may hold something. */
+/* Clears `count` pages, except those that nobody has written. `count` is at most `pages_at_a_time`. */
 void clear_pages(int map, char *first, std::size_t count)
 {
     std::uint64_t entries[pages_at_a_time];
@@ -62,12 +64,12 @@ struct Arena {
     std::size_t used = 0;
     std::map<std::size_t, std::size_t> holes; /* offset to size */
     std::vector<bool> committed;              /* for each commit_unit */
-    std::vector<std::uint32_t> allocations;   /* likewise: how many lie there */
-    std::vector<std::uint8_t> present;        /* likewise: whether any does */
-    int file = -1;                            /* of what other processes share; as long as the range */
-    std::vector<bool> shared;                 /* likewise: whether it lies in the file */
+    std::vector<std::uint32_t> allocations;   /* likewise: the number of allocations in it */
+    std::vector<std::uint8_t> present;        /* likewise: whether it has any */
+    int file = -1;                            /* shared with other processes; as long as the range */
+    std::vector<bool> shared;                 /* likewise: whether it lies in `file` */
 
-    /* Reserves the addresses; false if this machine does not provide them. */
+    /* Reserves the addresses. Returns false if this machine does not provide them. */
     bool reserve()
     {
         if (base)
@@ -104,7 +106,7 @@ struct Arena {
         return true;
     }
 
-    /* A unit keeps its address and its bytes. */
+    /* Moves a unit into the shared file. It keeps its address and its bytes. */
     bool share(std::size_t unit)
     {
         char *place = reinterpret_cast<char *>(base + unit * commit_unit);
@@ -188,8 +190,9 @@ void DeviceMemory::release(CUdevice device, std::uintptr_t address, std::size_t 
     memory.holes[offset] = length;
 }
 
-/* Pages that nobody wrote are zero and stay untouched: the system would take longer to give them than to clear others.
- * Where other processes share memory of the device, its pages may hold what this process never touched. */
+/* Private pages that nobody has written are already zero. They stay untouched, because providing them takes longer
+ * than clearing others. Once other processes share the device's memory, its pages may hold data that this process
+ * never wrote, so all are cleared. */
 void DeviceMemory::clear(CUdevice device, char *first, std::size_t size)
 {
     Arena &memory = arena(device);

@@ -11,8 +11,8 @@ using namespace vgpu;
 namespace
 {
 
-/* Rows of pitched memory begin at multiples of this (cudaDeviceProp::texturePitchAlignment is 32; current
- * devices return pitches that are multiples of 512). */
+/* Rows of pitched memory start at multiples of this. cudaDeviceProp::texturePitchAlignment is 32, but current
+ * devices return multiples of 512. */
 constexpr std::size_t pitch_alignment = 512;
 
 CUresult allocate(CUdeviceptr *address, std::size_t size)
@@ -79,7 +79,8 @@ DRIVER_CALL(cuMemAllocManaged)(CUdeviceptr *address, size_t size, unsigned int f
     return CUDA_SUCCESS;
 }
 
-/* Waits for all earlier work of the context, and of the one that owns the memory, which may be in use there. */
+/* Waits for all earlier work of the calling context, and of the context that owns the memory, since that work may
+ * use it. */
 DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
 {
     Context *context;
@@ -91,7 +92,7 @@ DRIVER_CALL(cuMemFree_v2)(CUdeviceptr address)
         (allocation.kind != MemoryKind::device && allocation.kind != MemoryKind::managed))
         return CUDA_ERROR_INVALID_VALUE;
     if (allocation.kind == MemoryKind::device && !DeviceMemory::owns(allocation.device, address))
-        return CUDA_ERROR_INVALID_VALUE; /* mapped or of another process */
+        return CUDA_ERROR_INVALID_VALUE; /* mapped memory, or another process's */
     wait_for_context(*context);
     if (Context *owner = find_context(allocation.context); owner && owner != context)
         wait_for_context(*owner);

@@ -1,4 +1,4 @@
-/* Host memory that the GPU can access: page-locked and registered. */
+/* Pinned and registered host memory, which the GPU can access. */
 #include <unistd.h>
 
 #include <cinttypes>
@@ -47,7 +47,7 @@ CUresult allocate_host(void **pointer, std::size_t size, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Whether the program may access all pages of [first, behind), as the real driver requires for pinning them. */
+/* Whether the program may access all pages of [first, behind). NVIDIA's driver requires that for pinning them. */
 bool accessible(std::uintptr_t first, std::uintptr_t behind, bool writing)
 {
     std::ifstream maps("/proc/self/maps");
@@ -109,7 +109,7 @@ DRIVER_CALL(cuMemHostAlloc)(void **pointer, size_t size, unsigned int flags)
     return allocate_host(pointer, size, flags);
 }
 
-/* Waits for all earlier work of the context: a copy may still read or write the memory. */
+/* Waits for all earlier work of the context, which may still read or write the memory. */
 DRIVER_CALL(cuMemFreeHost)(void *pointer)
 {
     Context *context;
@@ -158,8 +158,8 @@ DRIVER_CALL(cuMemHostUnregister)(void *pointer)
     return context->error;
 }
 
-/* With unified addressing the device pointer of page-locked memory is the host pointer (CUDA Driver API,
- * "Unified Addressing"). */
+/* With unified addressing, the device pointer of pinned memory equals the host pointer (CUDA Driver API, "Unified
+ * Addressing"). */
 DRIVER_CALL(cuMemHostGetDevicePointer_v2)(CUdeviceptr *device, void *host, unsigned int flags)
 {
     CUresult result = enter();
@@ -181,7 +181,7 @@ DRIVER_CALL(cuMemHostGetFlags)(unsigned int *flags, void *host)
     if (!flags || !find_allocation(reinterpret_cast<std::uintptr_t>(host), allocation) ||
         (allocation.kind != MemoryKind::pinned && allocation.kind != MemoryKind::registered))
         return CUDA_ERROR_INVALID_VALUE;
-    /* As an H200's driver: of its own memory, it does not tell that all contexts can use it. */
+    /* An H200's driver does not report CU_MEMHOSTALLOC_PORTABLE for memory that it allocated itself. */
     *flags = allocation.kind == MemoryKind::registered
                  ? allocation.flags
                  : CU_MEMHOSTALLOC_DEVICEMAP | (allocation.flags & CU_MEMHOSTALLOC_WRITECOMBINED);

@@ -1,5 +1,4 @@
-/* cuTexObject… and cuSurfObject…: textures of arrays, of device memory and of page-locked memory, surfaces of arrays.
- */
+/* cuTexObject… and cuSurfObject…: textures of arrays, device memory and pinned memory, and surfaces of arrays. */
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -12,7 +11,7 @@ using namespace vgpu;
 namespace
 {
 
-/* More than any program has at a time; a handle is the object's number, from 1 on. */
+/* More than any program uses at once. A handle is the object's number, counted from 1. */
 constexpr std::size_t most_objects = 1 << 16;
 
 struct ImageObjects {
@@ -55,7 +54,7 @@ CUresult remove_object(std::uint64_t number, bool is_surface)
     return CUDA_SUCCESS;
 }
 
-/* Linear memory as texels. Managed memory and registered memory are not accepted: they can move, or be unmapped. */
+/* Linear memory as texels. Managed and registered memory are refused, because they can move or be unmapped. */
 CUresult memory_image(CUdeviceptr address, std::size_t bytes, Image &image)
 {
     if (channel_bytes(image.format) == 0 || (image.channels != 1 && image.channels != 2 && image.channels != 4))
@@ -64,7 +63,7 @@ CUresult memory_image(CUdeviceptr address, std::size_t bytes, Image &image)
     if (range.kind == MemoryKind::pageable || range.size < bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (range.kind != MemoryKind::device && range.kind != MemoryKind::pinned) {
-        refused("a texture of memory that is neither device memory nor page-locked by the driver");
+        refused("a texture of memory that is neither device memory nor pinned by the driver");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     image.memory = range.gpu_view;
@@ -122,7 +121,7 @@ CUresult object_of(const CUDA_RESOURCE_DESC *resource, ImageObject &object)
     return describe_image(*resource, object.image);
 }
 
-/* Only what is read as a floating-point number can be filtered. */
+/* Only texels that are read as floating-point numbers can be filtered. */
 bool can_be_filtered(const ImageObject &object)
 {
     bool promoted = channel_bytes(object.image.format) < 4 && (object.texture.flags & CU_TRSF_READ_AS_INTEGER) == 0;
@@ -170,7 +169,7 @@ CUresult create_surface(CUsurfObject *handle, const CUDA_RESOURCE_DESC *resource
     return result;
 }
 
-/* Copies one of the descriptions of an object. */
+/* Copies one of the descriptions that the object was made from. */
 template <typename Description>
 CUresult tell(Description *told, std::uint64_t number, bool is_surface, Description ImageObject::*description)
 {

@@ -1,4 +1,5 @@
-/* Managed memory: hints about where it should be. The virtual GPU can access it anywhere, so they only take time. */
+/* Managed memory: hints about where it should reside. The virtual GPU can access it anywhere, so hints only take
+ * time. */
 #include "contexts/context.h"
 #include "foundation/configuration.h"
 #include "memory.h"
@@ -15,7 +16,7 @@ CUresult check_range(CUdeviceptr address, std::size_t bytes)
                                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Takes the time of moving all the pages, even those that are already there. */
+/* Takes as long as moving all pages would, even if they are already there. */
 CUresult prefetch(CUstream handle, DefaultStream default_stream, CUdeviceptr address, std::size_t bytes, bool to_device)
 {
     Stream *stream;

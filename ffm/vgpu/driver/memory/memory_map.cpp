@@ -1,4 +1,4 @@
-/* The table of all allocations, and how GPU threads access them. */
+/* The table of all allocations, and how GPU threads access the memory. */
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ AllocationTable &table()
     return *instance;
 }
 
-/* Reads and writes pages whatever their protection, as a DMA engine does (proc(5), /proc/pid/mem). */
+/* The file reads and writes pages whatever their protection, as a DMA engine does (proc(5), /proc/pid/mem). */
 int process_memory()
 {
     static int descriptor = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -99,7 +99,7 @@ void release_allocations(CUcontext context)
     auto &allocations = table().allocations;
     for (auto entry = allocations.begin(); entry != allocations.end();) {
         const Allocation &allocation = entry->second;
-        /* Memory of pools belongs to the device, not to a context. */
+        /* Pool memory belongs to the device, not to a context. */
         if (allocation.context != context || allocation.pool) {
             ++entry;
             continue;
@@ -152,8 +152,8 @@ GpuRange gpu_range(std::uintptr_t address)
     return range;
 }
 
-/* Memory that was freed in a stream's order is used until that free is over, though its allocation is gone. The pool
- * may hand it out again between the first look and the second. */
+/* Memory that was freed in stream order stays usable until that free takes effect, although its allocation is gone.
+ * The pool may hand the memory out again between the two lookups, so the allocation is looked up once more. */
 bool still_allocated(const GpuRange &range, std::size_t size)
 {
     auto same = [&range, size] {
@@ -234,7 +234,7 @@ char *map_again(std::uintptr_t first, std::size_t size, std::size_t offset)
     if (again == MAP_FAILED)
         return nullptr;
     if (mprotect(again, size, PROT_READ | PROT_WRITE) != 0)
-        mprotect(again, size, PROT_READ); /* a file that was opened for reading */
+        mprotect(again, size, PROT_READ); /* the file may be open for reading only */
     return static_cast<char *>(again) + offset;
 }
 

@@ -21,7 +21,7 @@ CUmemorytype type_of(const Allocation &allocation)
     return host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
-/* CUDA_ERROR_INVALID_VALUE for attributes that are meaningless for the allocation. */
+/* Returns CUDA_ERROR_INVALID_VALUE for attributes that have no meaning for the allocation. */
 CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr address, const Allocation &allocation)
 {
     switch (attribute) {
@@ -63,7 +63,7 @@ CUresult attribute_of(void *data, CUpointer_attribute attribute, CUdeviceptr add
     }
 }
 
-/* What cuPointerGetAttributes stores for an address that the driver does not know: zero, and -2 for the device. */
+/* What cuPointerGetAttributes stores for an unknown address: zero, and -2 for the device. */
 void answer_unknown(void *data, CUpointer_attribute attribute)
 {
     switch (attribute) {

@@ -16,7 +16,7 @@ using namespace vgpu;
 namespace
 {
 
-/* A block that was freed in a stream: usable at once in that stream, elsewhere when `freed` is done. */
+/* A block that was freed in a stream. That stream can reuse it at once, others when `freed` is done. */
 struct FreeBlock {
     std::uintptr_t address;
     std::size_t size;
@@ -38,13 +38,13 @@ struct Pool {
     }
 };
 
-/* A device's pool from the beginning, and the one that allocations come from. */
+/* The pool that a device starts with, and the one that allocations use now. */
 struct DevicePools {
     Pool *standard;
     Pool *current;
 };
 
-/* All guarded by the mutex. */
+/* The mutex guards everything. */
 struct Pools {
     std::mutex mutex;
     std::map<CUdevice, DevicePools> of_device;
@@ -57,7 +57,7 @@ Pools &pools()
     return *instance;
 }
 
-/* With the mutex held. */
+/* With the mutex held: creates the device's pools when they are first used. */
 DevicePools &pools_of(CUdevice device)
 {
     auto [found, added] = pools().of_device.try_emplace(device);
@@ -96,7 +96,7 @@ CUresult take_block(Pool &pool, const Stream &stream, std::size_t size, Allocati
     return CUDA_SUCCESS;
 }
 
-/* With the mutex held. */
+/* With the mutex held: frees unused blocks until at most `keep` bytes are reserved. */
 bool trim(Pool &pool, std::uint64_t keep)
 {
     bool any = false;
@@ -154,7 +154,7 @@ CUresult release_graph_memory(CUdeviceptr address, Stream &stream)
     return free_graph_memory(address, stream.id, freed);
 }
 
-/* Also takes memory from cuMemAlloc, which then belongs to the current pool. */
+/* Also accepts memory from cuMemAlloc, which then goes to the current pool. */
 CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_stream)
 {
     Stream *stream;
@@ -167,7 +167,8 @@ CUresult release(CUdeviceptr address, CUstream handle, DefaultStream default_str
     Allocation allocation;
     if (find_allocation(address, allocation) && allocation.graph && allocation.address == address)
         return release_graph_memory(address, *stream);
-    std::lock_guard<std::mutex> lock(pools().mutex); /* so that the memory is always an allocation or a pool's */
+    /* Held all the time, so that the memory is always either an allocation or in a pool. */
+    std::lock_guard<std::mutex> lock(pools().mutex);
     if (!remove_allocation(address, MemoryKind::device, allocation))
         return CUDA_ERROR_INVALID_VALUE;
     auto freed = std::make_shared<Operation>();
@@ -213,7 +214,7 @@ int *reuse_rule(Pool &pool, CUmemPool_attribute attribute)
     return index >= 0 && index < 3 ? &pool.reuse[index] : nullptr;
 }
 
-/* One of the device's pools. */
+/* Returns one of the device's pools. */
 CUresult pool_of_device(CUmemoryPool *handle, CUdevice device, Pool *DevicePools::*which)
 {
     CUresult result = enter();
@@ -353,7 +354,7 @@ DRIVER_CALL(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attr
     return CUDA_SUCCESS;
 }
 
-/* The counters of the current amount cannot be set; those of the maximum can only be reset to zero. */
+/* The current amounts cannot be set. The maxima can only be reset to zero. */
 DRIVER_CALL(cuMemPoolSetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     std::lock_guard<std::mutex> lock(pools().mutex);

@@ -17,7 +17,8 @@ template <typename Value> void fill_row(char *row, Value value, std::size_t widt
         std::memcpy(row + index * sizeof value, &value, sizeof value);
 }
 
-/* Rows of `width` values, `pitch` bytes apart. The program's own pages are filled through a row's copy. */
+/* Fills rows of `width` values that are `pitch` bytes apart. Memory without a GPU view gets a copy of one filled
+ * row. */
 template <typename Value> bool fill(const GpuRange &range, const CUDA_MEMSET_NODE_PARAMS &set)
 {
     Value value = static_cast<Value>(set.value);
@@ -49,7 +50,7 @@ bool fill_by_element(const GpuRange &range, const CUDA_MEMSET_NODE_PARAMS &set)
     return set.elementSize == 2 ? fill<unsigned short>(range, set) : fill<unsigned int>(range, set);
 }
 
-/* A set on device memory does not wait. One on managed or page-locked memory does, unless it is an `…Async`. */
+/* Setting device memory does not wait. Setting managed or pinned memory does, except in an `…Async` call. */
 CUresult set(CUstream handle, DefaultStream default_stream, CUDA_MEMSET_NODE_PARAMS set, bool synchronous)
 {
     Stream *stream;

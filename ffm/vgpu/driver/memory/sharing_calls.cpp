@@ -1,5 +1,4 @@
-/* cuIpc…MemHandle: device memory that other processes open. A handle names a file of the process that owns the memory.
- */
+/* cuIpc…MemHandle: device memory that other processes open. A handle names a file of the owning process. */
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -21,7 +20,7 @@ namespace
 
 constexpr std::uint32_t mark = 0x75706776;
 
-/* What a handle holds. */
+/* The content of a handle. */
 struct Shared {
     std::uint32_t mark;
     pid_t process;
@@ -31,7 +30,7 @@ struct Shared {
 };
 static_assert(sizeof(Shared) <= sizeof(CUipcMemHandle));
 
-/* Memory of another process, as it is mapped here. */
+/* Another process's memory, mapped here. */
 struct Opened {
     std::uintptr_t address;
     void *mapping;
@@ -52,7 +51,7 @@ AllOpened &opened()
     return *instance;
 }
 
-/* The owner's file; -1 if that process has ended, or the handle is none. */
+/* Opens the owner's file; -1 if that process has ended or the handle is invalid. */
 int open_file(const Shared &shared)
 {
     const std::string path = "/proc/" + std::to_string(shared.process) + "/fd/" + std::to_string(shared.file);

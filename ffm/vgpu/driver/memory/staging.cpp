@@ -26,7 +26,7 @@ Staging &staging()
     return *instance;
 }
 
-/* Smaller copies get a buffer of their own size, because the real driver sends them along with its commands. */
+/* Smaller copies get a buffer of their own size: the real driver sends their bytes along with its commands. */
 constexpr std::size_t small_until = 64 * 1024;
 
 std::size_t mebibytes(double value)

@@ -1,4 +1,4 @@
-/* The driver's own page-locked buffers, through which copies from and to pageable memory go. */
+/* The driver's own pinned buffers, through which copies from and to pageable memory go. */
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-/* cuMemCreate, cuMemAddressReserve, cuMemMap and related calls: addresses separate from the memory behind them. */
+/* cuMemCreate, cuMemAddressReserve, cuMemMap and related calls, which manage addresses and the memory behind them
+ * separately. */
 #include <cstdint>
 #include <fcntl.h>
 #include <iterator>
@@ -19,13 +20,13 @@ namespace
 
 constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/* Memory without an address; it lives as long as it has a handle or a mapping. Behind it, the file contains its
- * properties, for processes that import it. */
+/* Memory without an address. It lives as long as a handle or a mapping refers to it. The file holds the memory, and
+ * behind it the properties, for processes that import it. */
 struct Physical {
     int file = -1;
     std::size_t size = 0;
     CUmemAllocationProp properties{};
-    bool imported = false; /* the memory counts as used where it was created */
+    bool imported = false; /* the process that created it counts it as used */
 
     Physical() = default;
     Physical(const Physical &) = delete;
@@ -51,7 +52,7 @@ struct Handle {
     unsigned references = 1;
 };
 
-/* All guarded by the mutex. */
+/* The mutex guards everything. */
 struct VirtualMemory {
     std::mutex mutex;
     std::map<CUmemGenericAllocationHandle, Handle> handles;
@@ -82,7 +83,7 @@ bool valid(const CUmemAllocationProp *properties)
            properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(properties->location.id);
 }
 
-/* With the mutex held: the reservation that contains the range, or the end if there is none. */
+/* With the mutex held: the reservation that contains the range; `end()` if there is none. */
 std::map<std::uintptr_t, std::size_t>::iterator reservation_of(std::uintptr_t address, std::size_t size)
 {
     auto &reservations = memory().reservations;
@@ -93,7 +94,8 @@ std::map<std::uintptr_t, std::size_t>::iterator reservation_of(std::uintptr_t ad
     return address + size <= found->first + found->second ? found : reservations.end();
 }
 
-/* With the mutex held: the mappings that make up the range, as [first, behind); both are the end if they do not. */
+/* With the mutex held: the mappings that exactly cover the range, as [first, behind). Both are `end()` if the range
+ * is not covered. */
 using Mappings = std::map<std::uintptr_t, Mapping>::iterator;
 std::pair<Mappings, Mappings> mappings_of(std::uintptr_t address, std::size_t size)
 {
@@ -108,7 +110,7 @@ std::pair<Mappings, Mappings> mappings_of(std::uintptr_t address, std::size_t si
     return at == address + size && size > 0 ? std::pair(first, next) : std::pair(mappings.end(), mappings.end());
 }
 
-/* With the mutex held: the mapping that contains an address, or the end if there is none. */
+/* With the mutex held: the mapping that contains the address; `end()` if there is none. */
 Mappings mapping_at(std::uintptr_t address)
 {
     auto &mappings = memory().mappings;
@@ -119,8 +121,8 @@ Mappings mapping_at(std::uintptr_t address)
     return address - found->first < found->second.size ? found : mappings.end();
 }
 
-/* As its documentation's "synchronous behavior for most use cases", then the range's mappings, with the lock taken.
- * Mappings belong to no context: without a current one there is nothing to wait for. */
+/* Waits as the documentation's "synchronous behavior for most use cases" says, then takes the lock and finds the
+ * range's mappings. Mappings belong to no context, so a thread without one has nothing to wait for. */
 CUresult change(std::uintptr_t address, std::size_t size, std::unique_lock<std::mutex> &lock,
                 std::pair<Mappings, Mappings> &range)
 {
@@ -135,7 +137,7 @@ CUresult change(std::uintptr_t address, std::size_t size, std::unique_lock<std::
     return range.first == range.second ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* With the mutex held: register with the driver what can be used of the reservation, with neighbours as one range. */
+/* With the mutex held: registers the usable parts of the reservation as allocations. Adjacent mappings become one. */
 void tell_driver(std::uintptr_t start, std::size_t size)
 {
     auto &mappings = memory().mappings;
@@ -272,7 +274,7 @@ DRIVER_CALL(cuMemAddressFree)(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* Mapped memory cannot be used before cuMemSetAccess. */
+/* Mapped memory can be used only after cuMemSetAccess. */
 DRIVER_CALL(cuMemMap)(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                       unsigned long long flags)
 {
@@ -349,7 +351,7 @@ DRIVER_CALL(cuMemUnmap)(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* Other types of handles than descriptors are those of other systems. */
+/* Handles other than file descriptors exist only on other operating systems. */
 DRIVER_CALL(cuMemExportToShareableHandle)(void *result, CUmemGenericAllocationHandle handle,
                                           CUmemAllocationHandleType type, unsigned long long flags)
 {

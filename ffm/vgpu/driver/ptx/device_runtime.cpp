@@ -6,10 +6,11 @@ namespace vgpu::ptx
 namespace
 {
 
-/* As cuda_device_runtime_api.h declares them. A grid's handle is the address of its workspace, 0 of a grid that was not
- * launched cooperatively, which cannot synchronize (error 720 is cudaErrorCooperativeLaunchTooLarge; the runtime's own
- * answer is not documented). Its last word counts the blocks that came, of all rounds. A conditional handle is the
- * address of the condition's value (graphs/conditional.h). */
+/* The functions that cuda_device_runtime_api.h declares.
+ * A grid's handle is the address of its workspace. The workspace's last word counts the arrivals of blocks over all
+ * rounds. The handle is 0 if the grid was not launched cooperatively and so cannot synchronize. The error is then 720,
+ * cudaErrorCooperativeLaunchTooLarge; what NVIDIA's runtime answers is not documented.
+ * A conditional handle is the address of the condition's value (graphs/conditional.h). */
 const char *const source = R"PTX(
 .version 8.0
 .target sm_75

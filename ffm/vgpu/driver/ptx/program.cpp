@@ -23,14 +23,15 @@ bool in_memory(const Variable &variable)
     return variable.space == Space::global || variable.space == Space::constant;
 }
 
-/* Of a block, as the kernel was compiled for. */
+/* The most threads of a block that the kernel was compiled for. */
 std::uint32_t maximum_threads(const Function &kernel)
 {
     std::uint32_t required = kernel.required_threads[0] * kernel.required_threads[1] * kernel.required_threads[2];
     return required > 0 ? required : kernel.maximum_threads > 0 ? kernel.maximum_threads : threads_per_block;
 }
 
-/* On a thread of the driver's own: the program's may be watched, instruction by instruction, or have a small stack. */
+/* Compiles on a thread of the driver's own. The program's thread may have a small stack, or a tool may watch each of
+ * its instructions. */
 std::string compile_aside(const std::string &assembly)
 {
     std::string object, cause;
@@ -121,7 +122,7 @@ void Program::build(const std::string &name, Kernel &kernel)
     if (find_compiled(assembly, object)) {
         try {
             kernel.object = std::make_unique<Object>(object);
-        } catch (const Error &) { /* compiled again */
+        } catch (const Error &) { /* it is compiled again */
         }
     }
     if (!kernel.object)
@@ -138,7 +139,7 @@ void Program::build(const std::string &name, Kernel &kernel)
     if (unit.schedule == Schedule::coroutines) {
         Block block{};
         Thread thread{};
-        kernel.code.entry(&block, &thread); /* tells the size of its frame */
+        kernel.code.entry(&block, &thread); /* stores the size of its frame in `thread` */
         kernel.code.frame_size = thread.frame_size;
     }
     kernel.code.shared_size = unit.shared_size;

@@ -1,5 +1,5 @@
 /* The seam between `fft` and its corrected twin `fft_fixed`: the same source, compiled with FFT_FIXED=1. The twin uses
- * the library's other build, which does not wait, with page-locked arrays, and waits once for all transforms. */
+ * the library's other build, which does not wait, with pinned arrays, and waits once for all transforms. */
 #pragma once
 
 #ifndef FFT_FIXED

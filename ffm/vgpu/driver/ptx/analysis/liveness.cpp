@@ -11,7 +11,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Registers by number. */
+/* A set of registers, by number. */
 class Registers
 {
   public:
@@ -33,7 +33,7 @@ class Registers
     {
         std::fill(words_.begin(), words_.end(), 0);
     }
-    /* Whether that adds any. */
+    /* Adds the other set. Returns whether this one grew. */
     bool merge(const Registers &other)
     {
         std::uint64_t grown = 0;
@@ -54,8 +54,8 @@ class Registers
     std::vector<std::uint64_t> words_;
 };
 
-/* Instructions whose first operand is written whenever they are executed. Of others nothing is known, and their
- * operands count as used. */
+/* Whether the instruction writes its first operand whenever it runs. All operands of other instructions count as
+ * used, since nothing is known of them. */
 bool writes_first(const Instruction &instruction)
 {
     static const std::set<std::string> *others = new std::set<std::string>{"st",
@@ -109,14 +109,14 @@ class Liveness
     }
 
   private:
-    /* Instructions [first, behind) without a branch but the last, or a label but the first. */
+    /* The instructions [first, behind). Only the first may be a label, and only the last a branch. */
     struct Part {
         std::size_t first, behind;
         std::vector<std::size_t> next;
         Registers needed, changed; /* when it begins */
-        Registers passed;          /* what it does not write itself */
-        Registers written;         /* since a thread last waited in it */
-        bool saves = false;        /* a thread waits in it */
+        Registers passed;          /* those it does not write */
+        Registers written;         /* since its last wait */
+        bool saves = false;        /* a thread always waits in it */
     };
 
     void split()
@@ -182,7 +182,7 @@ class Liveness
             for_each(instruction.operands.front(), action);
     }
 
-    /* From what is needed behind the instruction to what is needed before it. */
+    /* Turns the registers needed after the instruction into those needed before it. */
     void step_back(const Instruction &instruction, Registers &needed) const
     {
         if (!instruction.label.empty())
@@ -202,7 +202,7 @@ class Liveness
         return instruction.label.empty() && waits(instruction);
     }
 
-    /* Whether each thread that comes here saves its changed registers. */
+    /* Whether every thread that gets here saves its changed registers. */
     bool surely_waits(const Instruction &instruction, std::size_t place) const
     {
         bool only_arrives = instruction.has("cluster") && instruction.has("arrive");
@@ -214,8 +214,8 @@ class Liveness
         return exchanges_.count(place) || possible_.count(place) || waits_itself(function_.body[place]);
     }
 
-    /* What the thread needs that waits here, with what is needed behind the instruction: its own operands too where it
-     * is executed later. */
+    /* Notes what a thread that waits here needs afterwards: what is needed behind the instruction, and also the
+     * instruction's own operands if it runs only after the wait. */
     void note_needed(std::size_t place, Registers needed)
     {
         const Instruction &instruction = function_.body[place];
@@ -232,7 +232,7 @@ class Liveness
                 kept.needed.push_back(names_[number]);
     }
 
-    /* Through the part from its end, with what is needed there. */
+    /* Walks through the part from its end. `needed` is what is needed there. */
     template <typename Action> void walk_back(const Part &part, Registers needed, Action action)
     {
         for (std::size_t place = part.behind; place-- > part.first;) {
@@ -276,7 +276,7 @@ class Liveness
         return needed;
     }
 
-    /* Through the part, with what may have changed when it begins. */
+    /* Walks through the part. `changed` is what may have changed before it. */
     template <typename Action> Registers walk(const Part &part, Registers changed, Action at_wait)
     {
         for (std::size_t place = part.first; place < part.behind; ++place) {

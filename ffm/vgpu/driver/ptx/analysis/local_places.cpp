@@ -6,7 +6,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* The instruction that writes each register; null where several do. */
+/* The one instruction that writes each register; null if several do. */
 std::map<std::string, const Instruction *> only_writers(const Function &function)
 {
     std::map<std::string, const Instruction *> writers;
@@ -20,7 +20,7 @@ std::map<std::string, const Instruction *> only_writers(const Function &function
             continue;
         const Operand &target = instruction.operands.front();
         if (target.form == Operand::Form::address)
-            continue; /* of memory that is written: a store's */
+            continue; /* a store does not write its address register */
         write(target.name, instruction);
         if (!target.second.empty())
             write(target.second, instruction);
@@ -30,8 +30,8 @@ std::map<std::string, const Instruction *> only_writers(const Function &function
     return writers;
 }
 
-/* Whether it writes the address in its second operand, but for a number that it adds: `mov`, `cvta` to generic
- * addresses, which those of local memory are already, and `add`. */
+/* Whether the instruction only passes on the address in its second operand, plus a constant at most: `mov`, `add`,
+ * and `cvta` of a local address, which is a generic one already. */
 bool passes_address_on(const Instruction &instruction)
 {
     const std::vector<std::string> &words = instruction.words;
@@ -59,7 +59,7 @@ std::map<std::string, LocalPlace> local_places(const Function &function)
     if (known.empty())
         return {};
     std::map<std::string, const Instruction *> writers = only_writers(function);
-    /* Compilers write a register before what is made of it; where they do not, it is not known. */
+    /* A compiler writes a register before it uses it. Where the order is different, the place stays unknown. */
     for (const Instruction &instruction : function.body) {
         if (!instruction.label.empty() || instruction.operands.empty() || !passes_address_on(instruction))
             continue;

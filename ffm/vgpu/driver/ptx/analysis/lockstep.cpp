@@ -12,12 +12,12 @@ namespace
 
 using Address = std::pair<std::string, std::int64_t>; /* a register or variable, and an offset in bytes */
 
-/* What a lane did in shared memory since the lanes of its warp last were together. */
+/* What a lane did in shared memory since the lanes of its warp were last together. */
 struct Accesses {
     bool reached = false;
     std::set<Address> stored, loaded;
 
-    /* Whether that adds anything. */
+    /* Adds the other accesses. Returns whether these grew. */
     bool merge(const Accesses &other)
     {
         bool grows = other.reached && !reached;
@@ -42,7 +42,8 @@ bool is_shared(const Instruction &instruction, const char *opcode)
                        [](const std::string &word) { return word.compare(0, 6, "shared") == 0; });
 }
 
-/* Whether all lanes that execute it have come together behind it. What a called function does is not known. */
+/* Whether all lanes that execute the instruction are together behind it. A call counts, because the analysis does
+ * not look into functions. */
 bool brings_together(const Instruction &instruction)
 {
     static const std::set<std::string> *names =
@@ -55,7 +56,7 @@ class Analysis
   public:
     explicit Analysis(const Function &function) : function_(function) {}
 
-    /* The places of exchanges; stores count only with `stores`. */
+    /* The places of exchanges. Stores are exchanges only with `stores`. */
     std::set<std::size_t> run(bool stores)
     {
         at_label_.clear();
@@ -101,8 +102,8 @@ class Analysis
         }
     }
 
-    /* Whether a lane that comes later may still have to load what the store overwrites, or to store there before it.
-     * Lanes come in the order of their numbers, and their addresses grow with these. */
+    /* Whether another lane, which runs later, may still have to load the value that this store overwrites, or to
+     * store there first. Lanes run in the order of their numbers, and their addresses grow with their numbers. */
     static bool is_awaited(const Address &stored, const Accesses &now)
     {
         auto comes_before = [&stored](const Address &earlier) {
@@ -135,11 +136,11 @@ class Analysis
     bool changed_ = false;
 };
 
-/* The ends of branches over an exchange: lanes that go around it wait there for those that take part, as they would be
- * together again on a GPU. */
+/* The ends of branches around an exchange. Lanes that skip the exchange wait there for those that take part, since
+ * on a GPU they would be together again. */
 std::set<std::size_t> joins(const Function &function, const std::set<std::size_t> &exchanged)
 {
-    std::map<std::string, std::size_t> branches; /* the first to each label that has not come yet */
+    std::map<std::string, std::size_t> branches; /* the first branch to each label that is still ahead */
     std::set<std::size_t> found;
     for (std::size_t place = 0; place < function.body.size(); ++place) {
         const Instruction &instruction = function.body[place];
@@ -154,8 +155,8 @@ std::set<std::size_t> joins(const Function &function, const std::set<std::size_t
     return found;
 }
 
-/* In code that works on memory a warp at a time: fences, behind which one lane may publish what all of them stored, by
- * giving back a lock, say. */
+/* The fences of code that works on memory one warp at a time. Behind a fence, one lane may publish what all lanes
+ * stored, for example by releasing a lock. */
 std::set<std::size_t> fences(const Function &function)
 {
     static const std::set<std::string> *together = new std::set<std::string>{"shfl", "vote", "match", "redux"};

@@ -10,8 +10,8 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr std::int64_t far_apart = 256; /* bytes that an address grows by: four lines of the cache */
-constexpr std::int64_t far_index = 64;  /* what an index grows by */
+constexpr std::int64_t far_apart = 256; /* bytes by which an address grows: four cache lines */
+constexpr std::int64_t far_index = 64;  /* the same for an index */
 
 bool is(const Instruction &instruction, const std::set<std::string> &names)
 {
@@ -25,7 +25,7 @@ bool accesses_memory(const Instruction &instruction)
            !instruction.has("local") && !instruction.has("const");
 }
 
-/* The register that the instruction writes, where it is one. */
+/* The register that the instruction writes; empty if it writes none. */
 std::string target(const Instruction &instruction)
 {
     static const std::set<std::string> *none = new std::set<std::string>{"st", "red", "bra", "brx", "call", "ret"};
@@ -34,7 +34,7 @@ std::string target(const Instruction &instruction)
     return instruction.operands.front().name;
 }
 
-/* A loop from its label to the branch back to it. */
+/* A loop, from its label to the branch back to it. */
 class Loop
 {
   public:
@@ -58,7 +58,7 @@ class Loop
     }
 
   private:
-    /* Whether the instruction adds to a register, from one turn to the next, what is not known to be small. */
+    /* Whether the instruction adds a step to the register in each turn, and the step is not known to be small. */
     bool strides(const std::string &written, const Instruction &instruction) const
     {
         static const std::set<std::string> *sums = new std::set<std::string>{"add", "sub"};
@@ -82,7 +82,7 @@ class Loop
         return step.form == Operand::Form::integer && std::llabs(step.value) >= (wide ? far_apart : far_index);
     }
 
-    /* Whether a register's value is that of `source`, but for sums and copies on the way. */
+    /* Whether the register's value comes from `source`, through copies and sums only. */
     bool comes_from(const std::string &name, const std::string &source, int depth) const
     {
         constexpr int deepest = 8;

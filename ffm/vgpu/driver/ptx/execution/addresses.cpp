@@ -13,7 +13,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* A range, and how far from there this processor finds it. */
+/* A range of addresses, and the distance from there to where this process maps it. */
 struct Range {
     std::uint64_t first, size, distance;
 };
@@ -50,7 +50,7 @@ bool find_known(std::uint64_t address, Range &range)
     return true;
 }
 
-/* The parameters of a kernel lead to the GPU's own views of pinned and managed memory. */
+/* Finds the range among the GPU's own views of pinned and managed memory, to which a kernel's parameters point. */
 bool find_view(std::uint64_t address, Range &range)
 {
     Allocation allocation;
@@ -60,8 +60,8 @@ bool find_view(std::uint64_t address, Range &range)
     return true;
 }
 
-/* The mapping of the program's own memory that holds the address (proc(5), /proc/pid/maps). Mappings without any
- * permission count: tools protect pages for a while. */
+/* Finds the mapping of the program's own memory that contains the address (proc(5), /proc/pid/maps). Mappings
+ * without any permission count as well, because tools protect pages for a while. */
 bool find_mapped(std::uint64_t address, Range &range)
 {
     std::FILE *maps = std::fopen("/proc/self/maps", "re");
@@ -80,7 +80,7 @@ bool find_mapped(std::uint64_t address, Range &range)
     return found;
 }
 
-/* A mapping too, also where nothing was allocated in it. */
+/* The whole range of device memory is mapped, so find_mapped would find it even where nothing is allocated. */
 bool is_device_memory(const Block &block, std::uint64_t address)
 {
     return address - block.memory_first < block.memory_size;

@@ -13,8 +13,8 @@ constexpr int spins_per_turn = 64;
 constexpr int idle_rounds_until_stalled = 8;
 constexpr std::size_t shared_alignment = 1024;
 
-/* A coroutine's frame begins with the function that continues it (LLVM, "Coroutines in LLVM", switched-resume
- * lowering); C++ compilers rely on that too. */
+/* A coroutine's frame starts with a pointer to the function that continues it (LLVM, "Coroutines in LLVM",
+ * switched-resume lowering). C++ compilers rely on that too. */
 void resume(char *frame)
 {
     (*reinterpret_cast<void (**)(char *)>(frame))(frame);
@@ -51,11 +51,12 @@ BlockRun::BlockRun(Launch &launched, StackPool &stacks, std::uint64_t number) : 
     block.workspace = shape.cooperative ? reinterpret_cast<std::uint64_t>(launch.workspace.data()) : 0;
     block.run = this;
     if (launch.code.schedule == Schedule::loop)
-        thread_count_ = warp_count_ = 1; /* one that runs all */
+        thread_count_ = warp_count_ = 1; /* a single thread runs all others */
     else
         barriers_ = std::make_unique<Barrier[]>(barrier_count);
     alive_ = thread_count_;
-    /* Most of their bytes are written before they are read: zeros would cost more than many a block's work. */
+    /* Left uninitialized: most bytes are written before they are read, and clearing them would cost more than many
+     * blocks' work. */
     if (launch.code.schedule != Schedule::regions) {
         fibers_.reset(new Fiber[static_cast<std::size_t>(thread_count_)]);
     } else {
@@ -102,7 +103,7 @@ BlockRun::Outcome BlockRun::run()
     return outcome_;
 }
 
-/* The next thread of the block, in the order of the threads' numbers. */
+/* Makes `thread` the block's next one. Threads start in the order of their numbers. */
 void BlockRun::begin(Thread &thread)
 {
     thread.linear = static_cast<std::uint32_t>(started_++);
@@ -114,7 +115,7 @@ void BlockRun::begin(Thread &thread)
         ++next_index_[2];
 }
 
-/* Gives the next thread a stack; false where there is no memory for one. */
+/* Gives the next thread a stack. Returns false if there is no memory for one. */
 bool BlockRun::start(int thread)
 {
     Fiber &fiber = fibers_[static_cast<std::size_t>(thread)];
@@ -130,7 +131,7 @@ bool BlockRun::start(int thread)
     return true;
 }
 
-/* Runs one thread after the other, as long as none waits. */
+/* Runs one thread after the other on the same stack, as long as none waits. */
 void BlockRun::fiber_main(void *argument)
 {
     BlockRun &self = *static_cast<BlockRun *>(argument);
@@ -140,7 +141,7 @@ void BlockRun::fiber_main(void *argument)
         self.leave();
         int next = self.choose();
         if (next < 0 || next != self.started_)
-            self.change_to(next); /* and never back: this stack is free */
+            self.change_to(next); /* never returns: the stack is free now */
         Fiber &fresh = self.fibers_[static_cast<std::size_t>(next)];
         char *stack = fiber.stack;
         fiber.stack = nullptr;
@@ -166,7 +167,7 @@ bool BlockRun::start_coroutines()
     return true;
 }
 
-/* Runs each thread until it is over or suspends itself. */
+/* Runs each thread until it ends or suspends itself. */
 void BlockRun::coroutine_main(void *argument)
 {
     BlockRun &self = *static_cast<BlockRun *>(argument);
@@ -201,7 +202,7 @@ void BlockRun::run_coroutine(int index)
         leave();
 }
 
-/* As long as `take` would have a thread of the warp run, and in its order. */
+/* Runs the warp's threads as long as `take` would choose one of them, and in the same order. */
 void BlockRun::run_warp(int index)
 {
     Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -225,7 +226,7 @@ void BlockRun::leave()
     release_reached_barriers();
 }
 
-/* Threads are over: all that are left may wait already. */
+/* Threads have ended, so all that remain may be waiting at a barrier already. */
 void BlockRun::release_reached_barriers()
 {
     for (std::uint32_t left = barriers_in_use_; left; left &= left - 1) {
@@ -235,7 +236,7 @@ void BlockRun::release_reached_barriers()
     }
 }
 
-/* A thread of the warp that can run; -1 for none. */
+/* Takes a thread of the warp that can run; -1 if there is none. */
 int BlockRun::take(int index)
 {
     Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -247,12 +248,12 @@ int BlockRun::take(int index)
         return -1;
     int thread = index * warp_size + __builtin_ctz(warp.ready);
     warp.ready &= warp.ready - 1;
-    if (warp.ready && fibers_) /* its stack has to be there when its turn comes */
+    if (warp.ready && fibers_) /* fetch the next thread's stack for its turn */
         __builtin_prefetch(fibers_[static_cast<std::size_t>(index * warp_size + __builtin_ctz(warp.ready))].place);
     return thread;
 }
 
-/* Whether threads that others were to catch up with can run now. */
+/* Lets threads run that waited for others to catch up. Returns whether there are any. */
 bool BlockRun::next_round()
 {
     std::uint32_t any = 0;
@@ -265,7 +266,7 @@ bool BlockRun::next_round()
     return any != 0;
 }
 
-/* The thread that runs next: started_ for one that has not begun, -1 for none. */
+/* Chooses the thread that runs next: `started_` for one that has not started, -1 for none. */
 int BlockRun::choose()
 {
     int first = current_ < 0 ? 0 : current_ / warp_size;
@@ -299,7 +300,7 @@ int BlockRun::choose()
     }
 }
 
-/* From the current thread's stack to another's, or to run(). */
+/* Changes from the current thread's stack to another thread's, or back to run() if `thread` is negative. */
 void BlockRun::change_to(int thread)
 {
     Fiber &from = fibers_[static_cast<std::size_t>(current_)];
@@ -315,7 +316,7 @@ void BlockRun::change_to(int thread)
     vgpu_resume(&from.place, fibers_[static_cast<std::size_t>(thread)].place);
 }
 
-/* Whether it is left to the thread to suspend itself. */
+/* Returns true if the thread has to suspend itself, as a coroutine does. A fiber has waited when this returns false. */
 bool BlockRun::suspend()
 {
     if (coroutines_stack_)
@@ -356,7 +357,7 @@ bool BlockRun::take_turns()
     return suspend();
 }
 
-/* The thread could go on, but goes on when all others of the block have come as far as they can. */
+/* The thread continues only once all other threads of the block have got as far as they can. */
 bool BlockRun::let_others_catch_up()
 {
     warps_[static_cast<std::size_t>(current_ / warp_size)].ahead |= lane_bit(current_ % warp_size);

@@ -1,4 +1,4 @@
-/* Runs the threads of one block on one thread of the processor, and lets them wait for each other, as regions, as
+/* Runs the threads of one block on one host thread, and lets them wait for each other, as regions, as
  * coroutines or as fibers.
  *
  * A thread runs until it ends or waits; then the next one that can run continues, of the same warp if possible. */

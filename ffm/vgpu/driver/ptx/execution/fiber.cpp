@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <sys/mman.h>
 
-/* Callee-saved registers lie on the stack that is left (System V ABI for x86-64, "Registers"). The rounding mode is the
- * same for all. */
+/* The callee-saved registers stay on the old stack (System V ABI for x86-64, "Registers"). The rounding mode is the
+ * same for all stacks. */
 asm(R"(
     .text
     .hidden vgpu_resume
@@ -69,10 +69,11 @@ char *StackPool::take()
 
 void *prepare(char *stack, std::size_t size, void (*main)(void *), void *argument)
 {
-    /* Stacks begin at different distances from their ends: else all would compete for the same lines of the cache. */
+    /* Stacks start at different distances from their ends. Otherwise they would all compete for the same cache
+     * lines. */
     std::size_t shift = reinterpret_cast<std::uintptr_t>(stack) / size % 128 * 576;
     void **top = reinterpret_cast<void **>(stack + size - 128 - shift);
-    *--top = nullptr; /* where a caller's address would lie: keeps the alignment that the ABI asks for */
+    *--top = nullptr; /* in place of a return address: keeps the alignment that the ABI requires */
     *--top = nullptr;
     *--top = reinterpret_cast<void *>(&vgpu_fiber_start);
     *--top = nullptr;                        /* rbp */

@@ -1,4 +1,4 @@
-/* Stacks that a thread of the processor can change between. */
+/* Stacks that a host thread can change between. */
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace vgpu::ptx
 {
 
-/* Stacks of one size, of one thread of the processor; kept until the end of the pool. */
+/* Stacks of one size, of one host thread; kept until the end of the pool. */
 class StackPool
 {
   public:

@@ -21,15 +21,15 @@ namespace
 
 constexpr std::size_t resident_blocks = 132 * 32;
 
-/* How many there are. The C library reads a file each time that it is asked. */
+/* The number of processors. It is remembered, because the C library reads a file whenever it is asked. */
 std::size_t processors()
 {
     static const std::size_t count = std::max(1u, std::thread::hardware_concurrency());
     return count;
 }
 
-/* The calling thread's stacks, which it keeps: their pages are there already. Those of coroutines hold the block's
- * frames too. */
+/* The calling thread's pool of stacks. The thread keeps it, since its pages are already there. Stacks of coroutines
+ * also hold the block's frames. */
 StackPool &stack_pool(const Code &code, const LaunchShape &shape)
 {
     static thread_local std::unique_ptr<StackPool> of_fibers, of_coroutines;
@@ -45,7 +45,7 @@ StackPool &stack_pool(const Code &code, const LaunchShape &shape)
     return *pool;
 }
 
-/* One thread of the processor's share of a launch. A block that only waits for others is set aside while they run. */
+/* Runs one host thread's share of a launch. A block that only waits for others is set aside while they run. */
 void run_blocks(Launch &launch)
 {
     forget_addresses();
@@ -80,11 +80,11 @@ void run_blocks(Launch &launch)
     }
 }
 
-/* Threads that help with launches; they live as long as the process. */
+/* Threads that help with launches. They live as long as the process. */
 class Crew
 {
   public:
-    /* Runs `work` on up to `helpers` threads alongside the calling one, and returns when all have left it. */
+    /* Runs `work` on the calling thread and on up to `helpers` others. Returns when all have finished. */
     void run(const std::function<void()> &work, std::size_t helpers)
     {
         Task task{&work, helpers, 0};
@@ -104,7 +104,7 @@ class Crew
   private:
     struct Task {
         const std::function<void()> *work;
-        std::size_t wanted; /* helpers that may still enter */
+        std::size_t wanted; /* how many more helpers may join */
         int inside;
     };
 
@@ -144,7 +144,8 @@ class Crew
     std::size_t threads_ = 0;
 };
 
-/* Ends launches on which a thread has worked for too long, by its own clock: a busy machine ends none. */
+/* Ends a launch when one of its threads has worked on it for too long. It uses that thread's own clock, so that a
+ * busy machine ends no launch. */
 class Watch
 {
   public:
@@ -164,7 +165,7 @@ class Watch
             changed_.notify_one();
     }
 
-    /* The calling thread begins to work on a launch that was added, or has left it. */
+    /* The calling thread starts to work on a launch that was added, or has stopped. */
     void enter(const Launch &launch)
     {
         clockid_t clock;
@@ -193,7 +194,7 @@ class Watch
     struct Working {
         pthread_t thread;
         clockid_t clock;
-        Nanoseconds since; /* on its clock */
+        Nanoseconds since; /* by the thread's clock */
     };
 
     struct End {
@@ -239,7 +240,7 @@ class Watch
                 end->launch->fail(Fault::time, text);
                 end = ends_.erase(end);
             }
-            /* All have the same limit, so what comes meanwhile is not over before what is here. */
+            /* All launches have the same limit, so one that is added during the sleep cannot end before these. */
             lock.unlock();
             std::this_thread::sleep_for(std::chrono::nanoseconds(std::max(first, shortest_look)));
             lock.lock();
@@ -252,10 +253,10 @@ class Watch
     std::condition_variable changed_;
     std::list<End> ends_;
     bool started_ = false;
-    bool idle_ = false; /* the watching thread waits for a launch */
+    bool idle_ = false; /* the watching thread is waiting for a launch */
 };
 
-/* Never destroyed: their threads outlive the program's destructors. */
+/* Never destroyed: the threads outlive the program's destructors. */
 Crew &crew()
 {
     static Crew *instance = new Crew;

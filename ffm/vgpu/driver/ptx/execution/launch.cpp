@@ -9,7 +9,7 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr std::size_t smallest_stack = std::size_t{256} << 10; /* bytes, with room for the driver's own functions */
+constexpr std::size_t smallest_stack = std::size_t{256} << 10; /* bytes; leaves room for the driver's own functions */
 constexpr std::size_t workspace_words = 64;
 
 std::uint32_t next_id()
@@ -26,7 +26,7 @@ std::size_t rounded_stack(std::size_t size)
     return (size + piece - 1) / piece * piece;
 }
 
-/* Frames of this processor's code are larger than a GPU's, but not twice as large. */
+/* A frame in x86-64 code is larger than on a GPU, but less than twice as large. */
 std::size_t stack_size(const Code &code, const LaunchShape &shape)
 {
     return rounded_stack(smallest_stack + 2 * std::max(code.local_size, shape.stack));

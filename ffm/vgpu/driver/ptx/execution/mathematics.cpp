@@ -1,6 +1,5 @@
-/* Arithmetic that translated code leaves to the driver: directed rounding, numbers of 16 bits, transcendental
- * functions.
- */
+/* Arithmetic that translated code leaves to the driver: directed rounding, 16-bit numbers, and transcendental
+ * functions. */
 #include "mathematics.h"
 
 #include <cfenv>
@@ -13,8 +12,8 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Directions as the translation numbers them. `odd` chops off and sets the last bit where that was not exact: a second
- * rounding to fewer bits then cannot go wrong. */
+/* The translation uses the same numbers. `odd` truncates, and sets the last bit if the result was not exact. A
+ * second rounding to fewer bits then gives the right result. */
 enum Direction { nearest, to_zero, down, up, odd };
 
 class Rounding
@@ -38,7 +37,7 @@ class Rounding
 
 template <typename Real> Real compute(int operation, Real a, Real b, Real c)
 {
-    volatile Real x = a, y = b, z = c; /* not before the rounding is set */
+    volatile Real x = a, y = b, z = c; /* keeps the compiler from computing before the mode is set */
     switch (operation) {
     case 0:
         return x + y;
@@ -62,7 +61,7 @@ template <typename Real> Real rounded(int operation, int direction, Real a, Real
     return result;
 }
 
-/* `value` with the last bit set where `rest`, what rounding to nearest left over, is not zero. */
+/* `value` with its last bit set if `rest`, the error of rounding to nearest, is not zero. */
 double made_odd(double value, double rest)
 {
     std::int64_t bits;
@@ -75,13 +74,14 @@ double made_odd(double value, double rest)
 }
 
 struct Format {
-    int precision; /* bits, the leading one included */
+    int precision; /* bits, with the leading one */
     int smallest;  /* the exponent of the smallest normal number */
     int largest;   /* the exponent of the largest number */
 };
 constexpr Format half = {11, -14, 15}, brain = {8, -126, 127};
 
-/* Rounds to a number of the format; infinite or the largest where it is too large. */
+/* Rounds to a number of the format. Values that are too large become infinite or the largest number, as the
+ * direction says. */
 double to_format(const Format &format, int direction, double value)
 {
     if (value == 0 || !std::isfinite(value))
@@ -134,8 +134,8 @@ double value_of(const Format &format, std::uint16_t bits)
 struct SmallFormat {
     int mantissa;               /* bits */
     int smallest;               /* exponent of normal numbers */
-    double largest;             /* finite number, */
-    std::uint32_t largest_bits; /* and how it is written */
+    double largest;             /* the largest finite number */
+    std::uint32_t largest_bits; /* and its bits */
 };
 
 constexpr SmallFormat e4m3 = {3, -6, 448, 0x7e}, e5m2 = {2, -14, 57344, 0x7b};
@@ -168,7 +168,7 @@ float vgpu_narrow_f32(int direction, double value)
     return result;
 }
 
-/* a * b is exact in double precision; the sum is rounded to odd, and then once to the format. */
+/* a * b is exact in double precision. The sum is rounded to odd first, and then once to the format. */
 std::uint16_t vgpu_fma_16(int is_brain, std::uint16_t a, std::uint16_t b, std::uint16_t c)
 {
     const Format &format = is_brain ? brain : half;
@@ -190,7 +190,7 @@ std::uint32_t vgpu_narrow_8(int is_e5m2, float value)
     double whole = std::nearbyint(std::ldexp(size, format.mantissa - exponent));
     if (std::isinf(size) || std::ldexp(whole, exponent - format.mantissa) > format.largest)
         return sign | format.largest_bits;
-    /* The implicit bit of normal numbers adds one to the exponent, as a carry of rounding does. */
+    /* A normal number's implicit leading bit adds one to the exponent, as a carry from rounding does. */
     std::uint32_t biased = static_cast<std::uint32_t>(exponent - format.smallest);
     return sign | ((biased << format.mantissa) + static_cast<std::uint32_t>(whole));
 }
@@ -249,7 +249,8 @@ float vgpu_approximate(int function, float x)
     }
 }
 
-/* fns: the place of the n-th set bit from `base` on, upwards for n > 0 and downwards for n < 0; all ones: none. */
+/* fns: the place of the n-th set bit, counted from `base` upwards for n > 0 and downwards for n < 0. All ones if
+ * there is no such bit. */
 std::uint32_t vgpu_nth_bit(std::uint32_t mask, std::uint32_t base, std::int32_t n)
 {
     if (n == 0)

@@ -28,7 +28,7 @@ template <typename Value> std::string formatted(const std::string &directive, Va
     return text;
 }
 
-/* One directive, from `%` to its letter, with its argument. */
+/* Prints one directive, from `%` to its letter, with its argument. */
 std::string convert(const std::string &directive, const char *arguments, std::size_t &place)
 {
     char letter = directive.back();

@@ -1,5 +1,5 @@
-/* Runs kernels that are made of regions (`translation/schedules.h`): the lanes of a warp go on together, and what they
- * wait for is settled for all of them at once, where all that are alive came to the same place. */
+/* Runs kernels that consist of regions (`translation/schedules.h`). The lanes of a warp run together. When all that
+ * are alive have reached the same wait, it is settled for all of them at once. */
 #include "block_run.h"
 
 namespace vgpu::ptx
@@ -14,7 +14,7 @@ std::uint32_t argument(const WaitPoint &point, const WarpRecord &record, int ind
     return static_cast<std::uint32_t>(given.known ? given.value : record.arguments[index][lane]);
 }
 
-/* Between all lanes of a whole warp, where all name the same lane or distance, as in sums over a warp. */
+/* An exchange among all lanes of a warp that name the same lane or distance, as in a sum over a warp. */
 template <Shuffle mode> void exchange_alike(const WaitPoint &point, WarpRecord &record)
 {
     const auto b = static_cast<std::uint32_t>(point.arguments[2].value),
@@ -29,7 +29,7 @@ template <Shuffle mode> void exchange_alike(const WaitPoint &point, WarpRecord &
     }
 }
 
-/* Like BlockRun::exchange, between all lanes of a warp that are alive. */
+/* As BlockRun::exchange, for all lanes of a warp that are alive. */
 template <Shuffle mode> void exchange(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
 {
     const WaitArgument *given = point.arguments;
@@ -61,8 +61,8 @@ void shuffle(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
     }
 }
 
-/* Each lane asks those that it names. That it names itself, or that they name each other, is not looked at: nor do
- * GPUs, whose lanes are together. */
+/* Each lane asks the lanes in its mask. Whether the masks agree, or contain the asking lane, is not checked. Neither
+ * do GPUs check it, since their lanes run together. */
 void vote(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
 {
     std::uint32_t holding = 0;
@@ -76,7 +76,7 @@ void vote(const WaitPoint &point, WarpRecord &record, std::uint32_t alive)
     }
 }
 
-/* Whether all lanes, also those that do not take part, go on at the same place. */
+/* Whether all lanes, even those that take no part, continue at the same place. */
 bool all_together(const WarpRecord &record)
 {
     std::uint64_t pair = record.next[0], differ = 0;
@@ -89,7 +89,7 @@ bool all_together(const WarpRecord &record)
     return differ == 0;
 }
 
-/* Those of the lanes that go on at the same place as the first of them. */
+/* The lanes that continue at the same place as the first of them. */
 std::uint32_t lanes_together(const WarpRecord &record, std::uint32_t lanes)
 {
     if (all_together(record))
@@ -100,8 +100,8 @@ std::uint32_t lanes_together(const WarpRecord &record, std::uint32_t lanes)
     return together & lanes;
 }
 
-/* The threads of the last block that this thread of the processor ran: those of the launch's next block are the same,
- * on the same stack. */
+/* The threads of the last block that this host thread ran. The launch's next block has the same ones, on the same
+ * stack, so they are reused. */
 struct Spare {
     std::uint32_t launch = 0;
     const char *stack = nullptr;
@@ -160,7 +160,7 @@ void BlockRun::region_main(void *argument)
     }
 }
 
-/* As long as lanes of the warp can run. */
+/* Runs the warp as long as any of its lanes can run. */
 void BlockRun::run_regions(int index)
 {
     Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -178,7 +178,7 @@ void BlockRun::run_regions(int index)
     }
 }
 
-/* Sees to the lanes, which have just come to where they wait. */
+/* Handles the wait that the lanes have just reached. */
 void BlockRun::settle(int index, std::uint32_t lanes)
 {
     Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -199,7 +199,7 @@ void BlockRun::settle(int index, std::uint32_t lanes)
     }
 }
 
-/* The last lanes of the warp are over. */
+/* The warp's last lanes end. */
 void BlockRun::leave_together(Warp &warp)
 {
     alive_ -= __builtin_popcount(warp.alive);
@@ -207,7 +207,7 @@ void BlockRun::leave_together(Warp &warp)
     release_reached_barriers();
 }
 
-/* Where all lanes that are alive wait at the same place; false leaves it to each of them. */
+/* Settles a wait where all lanes that are alive have arrived. Returns false if each lane must be handled by itself. */
 bool BlockRun::settle_together(int index, const WaitPoint &point)
 {
     Warp &warp = warps_[static_cast<std::size_t>(index)];
@@ -236,7 +236,7 @@ bool BlockRun::settle_together(int index, const WaitPoint &point)
     return true;
 }
 
-/* At a barrier of the whole block that nobody asks. */
+/* Settles a barrier for the whole block whose result nobody asks for. */
 bool BlockRun::settle_barrier(int index, const WaitPoint &point)
 {
     for (int known : {0, 1, 2})
@@ -256,7 +256,7 @@ bool BlockRun::settle_barrier(int index, const WaitPoint &point)
     return true;
 }
 
-/* True if the current thread cannot go on. */
+/* Whether the current thread has to wait. */
 bool BlockRun::wait_at(const WaitPoint &point, const WarpRecord &record, int lane)
 {
     auto given = [&](int index) { return argument(point, record, index, lane); };

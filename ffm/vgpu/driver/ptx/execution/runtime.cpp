@@ -1,4 +1,4 @@
-/* The driver's functions that translated code calls, as `prelude.cpp` declares them. */
+/* The driver's functions that translated code calls. `prelude.cpp` declares them. */
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -20,7 +20,7 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr std::int64_t cycles_per_microsecond = 1980; /* as the device says (CU_DEVICE_ATTRIBUTE_CLOCK_RATE) */
+constexpr std::int64_t cycles_per_microsecond = 1980; /* matches CU_DEVICE_ATTRIBUTE_CLOCK_RATE */
 
 std::string hexadecimal(std::uint64_t value)
 {
@@ -87,7 +87,7 @@ std::uint32_t vgpu_stride(Block *block, Thread *)
     return block->run->let_others_catch_up();
 }
 
-/* Longer sleeps give the processor to others too: it may be that which is waited for. */
+/* Gives others a turn, whatever the time to sleep: the thread may be waiting for one of them. */
 std::uint32_t vgpu_sleep(Block *block, Thread *, std::uint32_t)
 {
     return block->run->take_turns();
@@ -144,7 +144,7 @@ int vgpu_print(Block *block, Thread *, std::uint64_t format, std::uint64_t argum
     return count;
 }
 
-/* The message is that of NVIDIA's driver. */
+/* The message is the same as NVIDIA's driver prints. */
 void vgpu_assert(Block *block, Thread *thread, std::uint64_t message, std::uint64_t file, std::uint32_t line,
                  std::uint64_t function)
 {
@@ -193,7 +193,7 @@ void vgpu_fetch_texture(Block *block, Thread *thread, std::uint64_t number, int 
     sample(*texture, {dimensions, real != 0, {x, y, z}, layer}, channels);
 }
 
-/* `lost` for accesses outside that do nothing. */
+/* Accesses outside the surface that have no effect go to `lost`. */
 char *vgpu_surface_texel(Block *block, Thread *thread, std::uint64_t number, int dimensions, std::uint32_t x,
                          std::uint32_t y, std::uint32_t z, std::uint32_t layer, std::uint32_t bytes, int outside,
                          char *lost)

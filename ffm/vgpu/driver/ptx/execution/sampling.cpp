@@ -12,13 +12,13 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Weights of filtering have 8 bits behind the point ("Linear Filtering"); how they are rounded is not documented. */
+/* Filter weights have 8 fractional bits ("Linear Filtering"). How they are rounded is not documented. */
 constexpr float weight_steps = 256;
 
-/* The one or two texels along an axis that a coordinate selects; -1 outside of the image. */
+/* The one or two texels that a coordinate selects along an axis; -1 outside the image. */
 struct Selection {
     std::int64_t first = 0, second = 0;
-    float weight = 0; /* of the second */
+    float weight = 0; /* of the second texel */
 };
 
 std::int64_t texel_place(std::int64_t index, std::int64_t count, CUaddress_mode mode)
@@ -29,7 +29,7 @@ std::int64_t texel_place(std::int64_t index, std::int64_t count, CUaddress_mode 
         return -1;
     if (mode == CU_TR_ADDRESS_MODE_WRAP)
         return ((index % count) + count) % count;
-    return index < 0 ? 0 : count - 1; /* a mirrored coordinate is outside by half a texel at most */
+    return index < 0 ? 0 : count - 1; /* a mirrored coordinate is at most half a texel outside */
 }
 
 Selection select(float x, std::size_t size, CUaddress_mode mode, bool normalized, bool filtered)
@@ -69,7 +69,7 @@ float half_value(std::uint16_t bits)
     return bits & 0x8000 ? -size : size;
 }
 
-/* An integer channel with its sign. */
+/* An integer channel, sign-extended if the format is signed. */
 std::int64_t integer_channel(CUarray_format format, const char *place)
 {
     std::uint32_t bits = 0;
@@ -86,7 +86,7 @@ std::int64_t integer_channel(CUarray_format format, const char *place)
     }
 }
 
-/* A channel as a floating-point number: integers as parts of their largest value. */
+/* A channel as a floating-point number. Integers become fractions of their largest value. */
 float real_channel(CUarray_format format, const char *place)
 {
     if (format == CU_AD_FORMAT_FLOAT) {
@@ -105,7 +105,7 @@ float real_channel(CUarray_format format, const char *place)
     return std::max(static_cast<float>(integer_channel(format, place)) / largest, -1.0f);
 }
 
-/* One texture with the way in which its texels are read. */
+/* A texture, and how its texels are read. */
 class Texels
 {
   public:
@@ -163,7 +163,8 @@ class Texels
     const CUDA_TEXTURE_DESC &texture_;
 };
 
-/* The face that a direction meets, and where ("Cubemap Textures"); faces are the image's layers, six for each cube. */
+/* The face that a direction hits, and where ("Cubemap Textures"). An image's layers are the faces, six for each
+ * cube. */
 Coordinates on_face(const Coordinates &direction)
 {
     float axes[3], place[2];

@@ -1,4 +1,4 @@
-/* How threads of a block wait for each other: barriers, and the meetings of a warp. */
+/* How the threads of a block wait for each other, at barriers and in meetings of a warp. */
 #include "block_run.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace
 
 constexpr int turns_of_patience = 4;
 
-/* As the translation numbers them: add, min, max, and, or, xor; then min and max of signed numbers. */
+/* The translation uses the same numbers: add, min, max, and, or, xor, then signed min and max. */
 std::uint32_t combine(int how, std::uint32_t a, std::uint32_t b)
 {
     switch (how) {
@@ -43,8 +43,8 @@ template <typename Action> void for_each_lane(std::uint32_t group, Action action
 
 } // namespace
 
-/* How: 0 wait, 1 only arrive, 2 to 4 wait and count, all, any of those for whom the predicate holds. A count of 0 means
- * all threads that are not over. */
+/* `how` is 0 to wait, 1 to only arrive, and 2 to 4 to wait and ask for how many threads the predicate holds: the
+ * number, whether for all, whether for any. A count of 0 means all threads that have not ended. */
 bool BlockRun::wait_at_barrier(std::uint32_t number, std::uint32_t count, int how, bool holds)
 {
     number %= barrier_count;
@@ -75,7 +75,7 @@ void BlockRun::release(Barrier &barrier)
         warp.ready |= barrier.waiting[index];
         if (barrier.counts)
             for_each_lane(barrier.waiting[index], [&](int lane) {
-                int how = warp.lanes[lane].how; /* of a plain wait, nobody asks */
+                int how = warp.lanes[lane].how; /* 0 for a plain wait, whose result nobody reads */
                 result(warp, lane) = how == 3   ? barrier.holding == barrier.arrived
                                      : how == 4 ? barrier.holding > 0
                                                 : barrier.holding;
@@ -125,7 +125,7 @@ bool BlockRun::meet(Meeting meeting, int how, std::uint64_t value, std::uint32_t
     return suspend();
 }
 
-/* A lane that takes no part has no defined value: who asks for it gets its own. */
+/* A lane outside the group has no defined value. A lane that asks for its value gets its own instead. */
 template <Shuffle mode> void BlockRun::exchange(Warp &warp, std::uint32_t group)
 {
     for_each_lane(group, [&](int lane) {
@@ -138,7 +138,7 @@ template <Shuffle mode> void BlockRun::exchange(Warp &warp, std::uint32_t group)
     });
 }
 
-/* Gives every lane of the group its result, and lets it continue. */
+/* Gives each lane of the group its result, and lets it continue. */
 void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
 {
     const Warp::Lane &first = warp.lanes[__builtin_ctz(group)];
@@ -192,7 +192,7 @@ void BlockRun::finish_meeting(Warp &warp, std::uint32_t group)
     idle_rounds_ = 0;
 }
 
-/* A thread of the warp is over: others may have waited for nobody else. */
+/* A thread of the warp has ended. Others may have been waiting only for it. */
 void BlockRun::recheck(Warp &warp)
 {
     for (std::uint32_t left = warp.meeting; left;) {
@@ -204,8 +204,8 @@ void BlockRun::recheck(Warp &warp)
     }
 }
 
-/* activemask, and exchanges in lockstep: lanes that ask at the same place are together, once no other lane of the warp
- * can run. */
+/* Used for activemask, and for exchanges in lockstep. The lanes that ask at the same place are together once no
+ * other lane of the warp can run. */
 bool BlockRun::active_lanes(int site)
 {
     Warp &warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
@@ -215,7 +215,8 @@ bool BlockRun::active_lanes(int site)
     return suspend();
 }
 
-/* Lanes that only gave others a turn may still come, unless it is the waiting ones that they wait for. */
+/* Lanes that only gave others a turn may still arrive, so they run a few times more. After that, they may be waiting
+ * for the lanes that wait here. */
 void BlockRun::come_together(Warp &warp)
 {
     if (warp.yielded && warp.turns_left < turns_of_patience) {
@@ -231,7 +232,7 @@ void BlockRun::come_together(Warp &warp)
 void BlockRun::answer(Warp &warp)
 {
     std::uint32_t group = 0;
-    int site = INT_MAX; /* the first in the program's text: from there, lanes come to where others wait for them */
+    int site = INT_MAX; /* the earliest in the program's text: lanes go on from there to where others wait */
     for_each_lane(warp.asking, [&](int lane) {
         int own = warp.lanes[lane].site;
         group = own < site ? lane_bit(lane) : own == site ? group | lane_bit(lane) : group;
@@ -242,8 +243,8 @@ void BlockRun::answer(Warp &warp)
     warp.ready |= group;
 }
 
-/* Nobody can run. A meeting goes on with those who came, and a barrier with a count where only threads are missing that
- * do not exist or are over: both as GPUs do. */
+/* No thread can run. A meeting then proceeds with the lanes that came. A barrier with a count proceeds if all
+ * missing threads have ended or never existed. GPUs do both. */
 bool BlockRun::resolve_deadlock()
 {
     bool resolved = false;

@@ -19,13 +19,13 @@ namespace
 
 struct Header {
     char magic[8];
-    std::uint64_t size;  /* of the object file behind it */
-    std::uint64_t check; /* its hash */
-    std::uint64_t text;  /* a second hash of what it was made of */
+    std::uint64_t size;  /* of the object file behind this header */
+    std::uint64_t check; /* the object file's hash */
+    std::uint64_t text;  /* a second hash of the source text */
 };
 constexpr char magic[8] = {'v', 'g', 'p', 'u', 'o', 'b', 'j', '1'};
 
-/* A multiplicative hash of 8 bytes at a time, well mixed at the end (as in MurmurHash3's finalizer). */
+/* A multiplicative hash over words of 8 bytes, mixed at the end as in MurmurHash3's finalizer. */
 std::uint64_t hash(const std::string &bytes, std::uint64_t seed)
 {
     constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
@@ -40,7 +40,7 @@ std::uint64_t hash(const std::string &bytes, std::uint64_t seed)
     return state ^ state >> 33;
 }
 
-/* What the first processor says of itself: code is made for its instructions. */
+/* What /proc/cpuinfo says of the first processor. Compiled code fits only processors with the same instructions. */
 const std::string &processor()
 {
     static const std::string *text = [] {
@@ -54,7 +54,7 @@ const std::string &processor()
     return *text;
 }
 
-/* Made where it is absent; false where it is not the user's alone. */
+/* Creates the folder if it is missing. Returns false if other users have access to it. */
 bool usable(const std::string &folder)
 {
     mkdir(folder.c_str(), 0700);
@@ -63,7 +63,7 @@ bool usable(const std::string &folder)
            (status.st_mode & 077) == 0;
 }
 
-/* Empty: nothing is kept. */
+/* The cache's folder; empty if nothing is to be cached. */
 std::string folder()
 {
     const std::string &named = configuration().cache;

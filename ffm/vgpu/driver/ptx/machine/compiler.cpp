@@ -14,15 +14,15 @@ namespace vgpu::ptx
 namespace
 {
 
-/* From the driver's folder, `ffm/vgpu/lib` of an installation, to the package beside `ffm`. */
+/* From the driver's folder, which is `ffm/vgpu/lib` in an installation, to the package beside `ffm`. */
 constexpr const char *beside = "/../../../llvmlite/binding/libllvmlite.so";
-constexpr unsigned oldest_llvm = 20; /* the first with minimumnum for this processor */
+constexpr unsigned oldest_llvm = 20; /* the first version with minimumnum on x86-64 */
 
-/* The functions of llvmlite that are used here, by their names in `llvmlite/binding`. */
+/* The functions of llvmlite that are used here. `llvmlite/binding` has their names. */
 struct Library {
     void *handle = nullptr;
     std::string path;
-    std::string cause; /* why there is none */
+    std::string cause; /* why the library cannot be used */
 
     void *(*create_context)() = nullptr;
     void (*dispose_context)(void *) = nullptr;
@@ -52,7 +52,7 @@ struct Library {
     void (*initialize_printer)() = nullptr;
 };
 
-/* Beside the driver's own file. */
+/* The library beside the driver's own file. */
 std::string default_path()
 {
     Dl_info driver;
@@ -134,7 +134,7 @@ const Library &library()
     return *opened;
 }
 
-/* Takes a string over that the library made. */
+/* Copies a string that the library allocated, and frees it. */
 std::string taken(const char *text)
 {
     std::string copied = text ? text : "";
@@ -143,7 +143,7 @@ std::string taken(const char *text)
     return copied;
 }
 
-/* A module in a context of its own, which end with the object. */
+/* A module in a context of its own. Both end with this object. */
 class ParsedModule
 {
   public:
@@ -198,7 +198,7 @@ void optimize(void *machine, void *module)
     library().dispose_options(options);
 }
 
-/* Before LLVM 22, coro.end had a result. */
+/* Before LLVM 22, coro.end returned a value. */
 std::string for_version(std::string assembly, unsigned major)
 {
     if (major >= 22)

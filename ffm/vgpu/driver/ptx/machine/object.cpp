@@ -15,7 +15,7 @@ namespace
 
 constexpr std::size_t page = 4096, stub_size = 16;
 
-/* The parts of the file, whose offsets are not trusted: it may come from a damaged cache. */
+/* The parts of the file. Its offsets are checked, because the file may come from a damaged cache. */
 class File
 {
   public:
@@ -66,7 +66,7 @@ std::size_t aligned_place(std::size_t place, std::size_t alignment)
     return (place + alignment - 1) / alignment * alignment;
 }
 
-/* Lays the sections out, fills them, and resolves what they refer to. */
+/* Lays out the sections, fills them, and resolves relocations. */
 class Loader
 {
   public:
@@ -119,8 +119,8 @@ class Loader
         return memory_ + places_[symbol.st_shndx] + symbol.st_value;
     }
 
-    /* `jmp *0(%rip)` and the address behind it, so that functions farther than 2 GiB can be called. The address itself
-     * serves as the entry of a global offset table. */
+    /* Code that jumps to a function more than 2 GiB away: `jmp *0(%rip)`, then the address. The address also serves
+     * as the function's entry in a global offset table. */
     char *stub_of(const std::string &name)
     {
         auto known = stub_places_.find(name);
@@ -172,7 +172,7 @@ class Loader
     }
 
     File file_;
-    std::vector<std::size_t> places_; /* of the sections; SIZE_MAX: not in memory */
+    std::vector<std::size_t> places_; /* of the sections; SIZE_MAX: not loaded */
     std::map<std::string, char *> stub_places_;
     std::size_t size_ = 0, stubs_ = 0, symbols_ = 0;
     char *memory_ = nullptr;

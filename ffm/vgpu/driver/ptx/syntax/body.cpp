@@ -12,9 +12,9 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr std::size_t most_variables = std::size_t{1} << 18; /* of a function; compilers make far fewer */
+constexpr std::size_t most_variables = std::size_t{1} << 18; /* in a function; compilers declare far fewer */
 
-/* Without overflow: the smallest number stays what it is. */
+/* Without overflow: the negative of the smallest number is that number. */
 std::int64_t negative_of(std::int64_t value)
 {
     return static_cast<std::int64_t>(-static_cast<std::uint64_t>(value));
@@ -22,7 +22,7 @@ std::int64_t negative_of(std::int64_t value)
 
 struct Scope {
     int parent;
-    std::map<std::string, std::string> names; /* as written to what is unique in the function */
+    std::map<std::string, std::string> names; /* from the name in the text to one that is unique in the function */
 };
 
 class BodyReader
@@ -90,7 +90,8 @@ class BodyReader
         return false;
     }
 
-    /* Special registers have dots too, and others have none in their names: what follows selects parts of them. */
+    /* Only special registers have dots in their names. After any other register, a dot introduces the parts that are
+     * selected. */
     void resolve(Operand &operand, int scope) const
     {
         std::size_t dot = operand.name.find('.');
@@ -116,7 +117,7 @@ class BodyReader
         } else if (words_.peek(1) == ":") {
             read_label();
         } else if (word[0] == '.') {
-            if (word != ".pragma") /* advice to the compiler */
+            if (word != ".pragma") /* only a hint */
                 function_.unsupported = word;
             while (!words_.at_end() && !words_.accept(";"))
                 words_.next();
@@ -187,7 +188,7 @@ class BodyReader
             if (words_.peek() == "=")
                 read_initializer(words_, variable);
             if (space == Space::global || space == Space::constant || space == Space::shared) {
-                name = function_.name + "." + name; /* one for all calls */
+                name = function_.name + "." + name; /* all calls share it */
                 scopes_[static_cast<std::size_t>(scope_)].names[variable.name] = name;
                 variable.name = name;
                 module_.variables.push_back(variable);
@@ -221,7 +222,7 @@ class BodyReader
         add(instruction);
     }
 
-    /* `{a, b}`, `(a, b)`, or the rest of `[name, {x, y}]`, up to `end`. */
+    /* Reads up to `end`: `{a, b}`, `(a, b)`, or the rest of `[name, {x, y}]`. */
     Operand read_list(const std::string &end)
     {
         Operand list;
@@ -243,7 +244,7 @@ class BodyReader
         else if (address.form != Operand::Form::name)
             fail("an address that is neither a name nor a number");
         address.form = Operand::Form::address;
-        while (words_.accept(",")) /* the coordinates of a texture */
+        while (words_.accept(",")) /* a texture's coordinates */
             address.members.push_back(read_operand());
         words_.expect("]");
         return address;
@@ -313,7 +314,7 @@ class BodyReader
     Module &module_;
     std::vector<Scope> scopes_;
     std::vector<int> scope_of_instruction_;
-    std::map<std::string, int> scope_of_targets_; /* by the list's label; its labels may come behind it */
+    std::map<std::string, int> scope_of_targets_; /* by the list's label; the labels it names may come later */
     int scope_ = 0;
 };
 

@@ -1,4 +1,4 @@
-/* Everything outside of function bodies. */
+/* Everything outside function bodies. */
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr std::size_t size_of_handle = 8; /* .texref, .samplerref, .surfref */
     throw Error("line " + std::to_string(words.line()) + ": " + cause);
 }
 
-/* `[2][4]`: the product; 0 for `[]`. */
+/* The product of the extents in `[2][4]`; 0 for `[]`. */
 std::size_t read_extents(Lexer &words)
 {
     std::size_t count = 1;
@@ -35,7 +35,7 @@ std::size_t read_extents(Lexer &words)
     return count;
 }
 
-/* `( .param .u64 name, … )`, also empty. */
+/* Reads `( .param .u64 name, … )`, which may be empty. */
 void read_parameters(Lexer &words, std::vector<Variable> &parameters)
 {
     words.expect("(");
@@ -55,7 +55,7 @@ void skip_statement(Lexer &words)
         words.next();
 }
 
-/* `.maxntid 256, 1, 1`; those that are left out are 1. */
+/* Reads three extents, as in `.maxntid 256, 1, 1`. Missing ones are 1. */
 void read_extent_triple(Lexer &words, std::uint32_t extents[3])
 {
     for (int axis = 0; axis < 3; ++axis) {
@@ -65,7 +65,7 @@ void read_extent_triple(Lexer &words, std::uint32_t extents[3])
     }
 }
 
-/* What a compiler may heed, and what changes nothing else. */
+/* Directives that a compiler may follow, but that do not change what the code does. */
 bool is_advice(const std::string &word)
 {
     static const std::set<std::string> *known = new std::set<std::string>{
@@ -73,7 +73,7 @@ bool is_advice(const std::string &word)
     return known->count(word) > 0;
 }
 
-/* What lies between a function's parameters and its body. */
+/* Reads the directives between a function's parameters and its body. */
 void read_attributes(Lexer &words, Function &function)
 {
     while (words.peek() != "{" && words.peek() != ";" && !words.at_end()) {
@@ -84,7 +84,7 @@ void read_attributes(Lexer &words, Function &function)
             function.maximum_threads = extents[0] * extents[1] * extents[2];
         } else if (word == ".reqntid") {
             read_extent_triple(words, function.required_threads);
-        } else if (word == ".pragma") { /* advice to the compiler */
+        } else if (word == ".pragma") { /* only a hint */
             skip_statement(words);
         } else if (word[0] == '.' && !is_advice(word)) {
             function.unsupported = word;
@@ -112,12 +112,12 @@ void read_function(Lexer &words, Module &module, bool entry, bool weak)
     function.defined = true;
     read_body(words, function, module);
     if (earlier != module.functions.end() && earlier->second.defined)
-        return; /* of weak ones the first counts */
+        return; /* the first of several weak definitions counts */
     module.order.push_back(function.name);
     module.functions[function.name] = std::move(function);
 }
 
-/* The bytes or numbers of one `{ … }` level; `place` is the next offset. */
+/* Reads one `{ … }` level of bytes or numbers. `place` is the offset of the next one. */
 void read_values(Lexer &words, Variable &variable, std::size_t &place);
 
 void read_value(Lexer &words, Variable &variable, std::size_t &place)
@@ -127,7 +127,7 @@ void read_value(Lexer &words, Variable &variable, std::size_t &place)
     place += size;
     bool negative = words.accept("-");
     std::string word = words.next();
-    if (words.peek() == "(") { /* generic(name), or 0xFF00(name): a byte of the address */
+    if (words.peek() == "(") { /* generic(name), or 0xFF00(name) for one byte of the address */
         words.next();
         value.generic = word == "generic";
         if (!value.generic) {
@@ -236,7 +236,7 @@ Variable read_variable(Lexer &words, Space space)
             variable.type = bits_type(8 * size_of_handle);
         } else if (type_of(word.substr(1)).kind != Kind::none) {
             variable.type = type_of(word.substr(1));
-        } /* else .ptr and its space: a remark about a pointer */
+        } /* the rest is .ptr and its space, which only describe a pointer */
     }
     if (variable.type.kind == Kind::none)
         fail(words, "a declaration without a type");
@@ -284,7 +284,7 @@ Module parse(const std::string &text)
                 words.next();
         } else if (word == ".pragma" || word == ".alias") {
             skip_statement(words);
-        } /* else a word of the head, of debugging, or of linking */
+        } /* the rest belongs to the file's head, to debugging or to linking */
         if (word != ".visible" && word != ".weak" && word != ".common")
             external = false;
         weak = word == ".weak";

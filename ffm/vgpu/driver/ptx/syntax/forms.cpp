@@ -11,15 +11,15 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Forms of some instructions: modifiers that they may have together, and how many operands at most; a list in braces
- * or brackets is one, and the policy that `.L2::cache_hint` takes does not count. */
+/* A form of some instructions: the modifiers that it may have together, and the most operands. A list in braces or
+ * brackets is one operand. The policy of `.L2::cache_hint` does not count as one. */
 struct Forms {
     const char *opcodes;
     std::size_t operands;
     const char *modifiers;
 };
 
-/* What several have, by a name that stands among the modifiers. */
+/* Modifiers that several forms share. The name stands for them among a form's modifiers. */
 struct Group {
     const char *name;
     const char *modifiers;
@@ -182,7 +182,7 @@ std::vector<std::string> words_of(const std::string &text)
     return words;
 }
 
-/* Sorted, and with groups resolved. */
+/* A form's modifiers, sorted, with groups replaced by their members. */
 std::vector<std::string> modifiers_of(const Forms &forms)
 {
     std::vector<std::string> modifiers;
@@ -220,7 +220,7 @@ std::string unknown_part(const Instruction &instruction)
     if (!forms)
         return instruction.words.front();
     std::size_t policies = instruction.has("L2::cache_hint") ? 1 : 0;
-    /* Of the form that has most of what is written. */
+    /* If no form fits, the one that fits furthest says what is unknown. */
     std::string part;
     std::size_t most = 0;
     for (const Known &known : *forms) {

@@ -12,7 +12,7 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr int deepest = 1000; /* open brackets, each of which the parser follows by calling itself */
+constexpr int deepest = 1000; /* open brackets; the parser recurses for each */
 
 bool in_word(const std::string &text, std::size_t place)
 {
@@ -20,8 +20,8 @@ bool in_word(const std::string &text, std::size_t place)
     return std::isalnum(sign) || (sign != '\0' && std::strchr("_$%.", sign)) || sign >= 0x80;
 }
 
-/* Where the word that begins at `place` ends; `::` joins the parts of a modifier. Directives need no blank between
- * them (`.reg.b16`), as the parts of an instruction's name have none. */
+/* Where the word that starts at `place` ends. `::` joins the parts of a modifier. Two directives need no space
+ * between them (`.reg.b16`), so a directive ends at the next dot. The parts of an instruction's name stay together. */
 std::size_t end_of_word(const std::string &text, std::size_t place)
 {
     const bool directive = text[place] == '.';

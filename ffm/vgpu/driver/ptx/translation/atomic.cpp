@@ -1,13 +1,13 @@
 /* atom, red and fences (PTX ISA, "Parallel Synchronization and Communication Instructions").
  *
- * All scopes are the whole machine here. Threads of a block share one thread of the processor and lose it only where
- * they wait, so that atomics on shared memory need no locked instruction. */
+ * Here every scope is the whole machine. The threads of a block share one host thread and lose it only when they
+ * wait, so atomics on shared memory need no locked instructions. */
 #include "emitter.h"
 
 namespace vgpu::ptx
 {
 
-/* Replaces what lies at `pointer` by `next` of it; yields what lay there. */
+/* Atomically replaces the value at `pointer` by `next` of it. Yields the value before. */
 std::string Emitter::compare_loop(Type kind, const std::string &pointer,
                                   const std::function<std::string(const std::string &)> &next)
 {
@@ -29,7 +29,7 @@ std::string Emitter::compare_loop(Type kind, const std::string &pointer,
     return before;
 }
 
-/* The same where no other thread of the processor comes to. */
+/* The same where no other host thread has access. */
 std::string Emitter::replace_alone(Type kind, const std::string &pointer,
                                    const std::function<std::string(const std::string &)> &next)
 {
@@ -39,7 +39,7 @@ std::string Emitter::replace_alone(Type kind, const std::string &pointer,
     return before;
 }
 
-/* What an integer becomes. */
+/* The new value of an integer: what the operation makes of the value before and the one given. */
 std::string Emitter::combined(const std::string &name, Type kind, const std::string &before, const std::string &given)
 {
     std::string in = kind.integer();
@@ -52,7 +52,7 @@ std::string Emitter::combined(const std::string &name, Type kind, const std::str
         std::string over = operation("icmp uge " + in + " " + before + ", " + given);
         return operation("select i1 " + over + ", " + in + " 0, " + in + " " + more);
     }
-    if (name == "dec") { /* less than 0 is more than any */
+    if (name == "dec") { /* below 0 it wraps around, and is larger than any bound */
         std::string less = operation("sub " + in + " " + before + ", 1");
         std::string over = operation("icmp uge " + in + " " + less + ", " + given);
         return operation("select i1 " + over + ", " + in + " " + given + ", " + in + " " + less);
@@ -60,7 +60,7 @@ std::string Emitter::combined(const std::string &name, Type kind, const std::str
     return operation(name + " " + in + " " + before + ", " + given);
 }
 
-/* One value's atomic operation; yields what was there, as an integer. */
+/* The atomic operation on one value. Yields the value before, as an integer. */
 std::string Emitter::exchange(const Instruction &instruction, Type kind, const std::string &pointer,
                               const Operand &operand)
 {
@@ -117,7 +117,7 @@ std::string Emitter::swap_if_equal(const Instruction &instruction, Type kind, co
                      ", 0");
 }
 
-/* Of a vector, each element's operation is atomic, and the whole is not: so the ISA says. */
+/* The elements of a vector are atomic one by one, but the vector as a whole is not, as the ISA says. */
 void Emitter::atomic(const Instruction &instruction)
 {
     Type kind = type(instruction);

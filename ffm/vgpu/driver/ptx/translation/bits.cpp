@@ -1,4 +1,4 @@
-/* Logic, shifts and fields of bits (PTX ISA, "Logic and Shift Instructions"), and moves. */
+/* Logic, shifts and bit fields (PTX ISA, "Logic and Shift Instructions"), and moves. */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -14,7 +14,7 @@ std::string number(std::int64_t value)
 
 } // namespace
 
-/* and, or, xor, not, cnot; also of predicates */
+/* and, or, xor, not, cnot, which also work on predicates */
 void Emitter::logic(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -29,8 +29,8 @@ void Emitter::logic(const Instruction &instruction)
     write(operand(instruction, 0), kind, result);
 }
 
-/* lop3: the union of the terms whose bit is set in the table. With `.or` and `.and` a predicate tells whether any is
- * set, joined with another predicate. */
+/* lop3: the union of the terms whose bits are set in the table. With `.or` or `.and`, a predicate tells whether the
+ * result is not zero, combined with another predicate. */
 void Emitter::lookup(const Instruction &instruction)
 {
     std::string inputs[3], inverse[3];
@@ -57,7 +57,7 @@ void Emitter::lookup(const Instruction &instruction)
                                                  operation("icmp ne i32 " + result + ", 0")));
 }
 
-/* Amounts of the type's width and more shift everything out. */
+/* Shifting by the type's width or more shifts everything out. */
 std::string Emitter::shifted(const std::string &op, Type kind, const std::string &value, const std::string &amount)
 {
     std::string in = kind.integer() + " ";
@@ -80,7 +80,7 @@ void Emitter::shift(const Instruction &instruction)
     write(operand(instruction, 0), kind, shifted(op, kind, value, amount));
 }
 
-/* shf: 32 bits of a shifted 64 */
+/* shf: 32 bits of a shifted pair of registers */
 void Emitter::funnel_shift(const Instruction &instruction)
 {
     std::string low = read(operand(instruction, 1), bits_type(32));
@@ -100,7 +100,7 @@ void Emitter::funnel_shift(const Instruction &instruction)
     write(operand(instruction, 0), bits_type(32), extend(moved, 64, 32, false));
 }
 
-/* prmt: each byte of the result is one of eight bytes, or copies of its highest bit */
+/* prmt: each byte of the result is one of eight bytes, or copies of that byte's highest bit */
 void Emitter::permute(const Instruction &instruction)
 {
     std::string low = read(operand(instruction, 1), bits_type(32));
@@ -161,7 +161,7 @@ void Emitter::count(const Instruction &instruction)
     write(operand(instruction, 0), bits_type(32), extend(result, kind.bits, 32, false));
 }
 
-/* bfind: the place of the highest bit that is not a copy of the sign; all ones where there is none */
+/* bfind: the place of the highest bit that is not a copy of the sign; all ones if there is none */
 void Emitter::find(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -188,7 +188,7 @@ void Emitter::field_extract(const Instruction &instruction)
     std::string low = shifted(sign ? "ashr" : "lshr", kind, value, first);
     std::string ones = shifted("shl", unsign, "-1", length);
     std::string field = operation("and " + in + low + ", " + operation("xor " + in + ones + ", -1"));
-    if (sign) { /* the field's highest bit, or the value's where the field ends behind it */
+    if (sign) { /* extends the field's highest bit, or the value's if the field reaches beyond it */
         std::string last = operation("sub i32 " + operation("add i32 " + first + ", " + length) + ", 1");
         std::string at = intrinsic("umin", "i32", {last, number(kind.bits - 1)});
         std::string moved = operation("lshr " + in + value + ", " + extend(at, 32, kind.bits, false));
@@ -215,7 +215,7 @@ void Emitter::field_insert(const Instruction &instruction)
     write(operand(instruction, 0), kind, operation("or " + in + inserted + ", " + kept));
 }
 
-/* bmsk: `b` ones from bit `a` on; szext: the low `b` bits, extended */
+/* bmsk: `b` ones from bit `a` on; szext: the low `b` bits, extended to the whole register */
 void Emitter::mask(const Instruction &instruction)
 {
     bool wraps = instruction.has("wrap");
@@ -241,7 +241,7 @@ void Emitter::nth_bit(const Instruction &instruction)
     write(operand(instruction, 0), bits_type(32), call("i32", "vgpu_nth_bit", arguments));
 }
 
-/* mov: also packs registers into a wider one, and unpacks it */
+/* mov, which also packs registers into a wider one and unpacks it */
 void Emitter::move(const Instruction &instruction)
 {
     Type kind = type(instruction);

@@ -6,7 +6,7 @@
 namespace vgpu::ptx
 {
 
-/* `how` as PTX names it, to an i1. */
+/* Compares two values. `how` is PTX's name for the comparison. Yields an i1. */
 std::string Emitter::compare(const Instruction &instruction, const std::string &how, Type kind, const Values &values)
 {
     static const std::map<std::string, std::string> *real = new std::map<std::string, std::string>{
@@ -34,7 +34,7 @@ std::string Emitter::compare(const Instruction &instruction, const std::string &
     return operation("icmp " + sign + found->second + " " + kind.integer() + " " + values[0] + ", " + values[1]);
 }
 
-/* The comparison joined with the predicate that `.and`, `.or` or `.xor` takes. */
+/* The comparison, combined with another predicate if `.and`, `.or` or `.xor` says so. */
 std::string Emitter::combined(const Instruction &instruction, std::size_t how, std::string compared, bool &joins)
 {
     joins = how < instruction.words.size() &&
@@ -71,7 +71,7 @@ void Emitter::set_predicate(const Instruction &instruction)
         write_predicate(target.second, combined(instruction, 2, negate_predicate(compared), joins));
 }
 
-/* set: ones, or 1.0, where the comparison holds */
+/* set: all ones, or 1.0, if the comparison holds */
 void Emitter::set_value(const Instruction &instruction)
 {
     Type kind = type(instruction), result = type(instruction, 1);
@@ -105,7 +105,7 @@ void Emitter::select(const Instruction &instruction)
     write(operand(instruction, 0), kind, operation("select i1 " + which + ", " + in + first + ", " + in + second));
 }
 
-/* slct: the first where the third is not negative */
+/* slct: the first value if the third is not negative, otherwise the second */
 void Emitter::select_by_sign(const Instruction &instruction)
 {
     Type kind = type(instruction, 1), tested = type(instruction);
@@ -121,7 +121,7 @@ void Emitter::test_property(const Instruction &instruction)
 {
     static const std::map<std::string, int> *classes =
         new std::map<std::string, int>{{"finite", 0x1f8}, {"infinite", 0x204}, {"number", 0x3fc}, {"notanumber", 0x3},
-                                       {"normal", 0x108}, {"subnormal", 0x90}}; /* bits of LLVM's is.fpclass */
+                                       {"normal", 0x108}, {"subnormal", 0x90}}; /* masks of LLVM's is.fpclass */
     Type kind = type(instruction);
     auto found = classes->find(instruction.words[1]);
     if (found == classes->end())
@@ -134,7 +134,7 @@ void Emitter::test_property(const Instruction &instruction)
     write_predicate(operand(instruction, 0).name, holds);
 }
 
-/* isspacep. Constant memory lies in global memory here, so that nothing tells which of the two an address is in. */
+/* isspacep. Here constant memory lies in global memory, so an address does not tell which of the two it is in. */
 void Emitter::is_space(const Instruction &instruction)
 {
     if (instruction.words[1] == "const")

@@ -1,4 +1,4 @@
-/* Branches, calls, barriers and ends (PTX ISA, "Control Flow Instructions", "bar"). */
+/* Branches, calls, barriers and exits (PTX ISA, "Control Flow Instructions", "bar"). */
 #include <algorithm>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* As fault.h numbers the causes. */
+/* The causes have the same numbers in fault.h. */
 constexpr int cause_trap = 3;
 
 std::string pointer_to(const std::string &name)
@@ -51,7 +51,7 @@ void Emitter::branch_to(const Instruction &instruction)
     jump(label);
 }
 
-/* brx.idx: undefined for an index behind the list, and the first target here. */
+/* brx.idx: an index beyond the list is undefined in PTX. Here it goes to the first target. */
 void Emitter::branch_by_index(const Instruction &instruction)
 {
     auto found = function_.branch_targets.find(operand(instruction, 1).name);
@@ -66,7 +66,7 @@ void Emitter::branch_by_index(const Instruction &instruction)
     open_ = false;
 }
 
-/* The functions that NVIDIA's driver provides: printf, assert, malloc, free. */
+/* The functions that NVIDIA's driver provides to kernels: printf, assert, malloc and free. */
 bool Emitter::call_system(const Instruction &instruction, const std::string &name, const Operand *results,
                           const Operand *arguments)
 {
@@ -96,7 +96,7 @@ bool Emitter::call_system(const Instruction &instruction, const std::string &nam
     return true;
 }
 
-/* call (results), name, (arguments): all are handed over by address. */
+/* call (results), name, (arguments): results and arguments are passed by address. */
 void Emitter::call_function(const Instruction &instruction)
 {
     const Operand *results = nullptr, *arguments = nullptr, *target = nullptr;
@@ -119,7 +119,7 @@ void Emitter::call_function(const Instruction &instruction)
         return;
     }
     std::size_t taken[] = {SIZE_MAX, SIZE_MAX};
-    if (!indirect) { /* C knows no types of functions: a caller may expect a result that the function does not give */
+    if (!indirect) { /* function types are not checked in C: a caller may expect a missing result */
         taken[0] = called->second.results.size();
         taken[1] = called->second.parameters.size();
         if (taken[0] > (results ? results->members.size() : 0) ||
@@ -175,10 +175,10 @@ void Emitter::trap(const Instruction &instruction)
     open_ = false;
 }
 
-/* bar, barrier: of a block's threads, of some of them, or of a warp's */
+/* bar, barrier: waits of a whole block, of some of its threads, or of a warp */
 void Emitter::barrier(const Instruction &instruction)
 {
-    if (instruction.has("cluster")) { /* a cluster of one block */
+    if (instruction.has("cluster")) { /* a cluster has one block */
         if (instruction.has("arrive"))
             return;
         wait("vgpu_barrier", ", i32 0, i32 0, i32 0, i32 0");
@@ -212,7 +212,7 @@ void Emitter::sleep(const Instruction &instruction)
     wait("vgpu_sleep", ", i32 " + time);
 }
 
-/* alloca: bytes of the thread's own stack, on which each thread of such a kernel runs. */
+/* alloca: memory on the thread's own stack. Every thread of such a kernel runs on one of its own. */
 void Emitter::allocate_local(const Instruction &instruction)
 {
     std::string size = read(operand(instruction, 1), bits_type(64));

@@ -28,7 +28,7 @@ const char *rounding_function(int direction)
 
 } // namespace
 
-/* f16 and bf16 as f32; others as they are. */
+/* f16 and bf16 become f32. Other types stay as they are. */
 std::string Emitter::widened(Type from, const std::string &value)
 {
     if (from.kind == Kind::brain)
@@ -36,8 +36,8 @@ std::string Emitter::widened(Type from, const std::string &value)
     return from.bits == 16 ? operation("fpext half " + value + " to float") : value;
 }
 
-/* Values that the integer cannot hold become its nearest; those that are no number become 0, or the highest bit alone
- * where one side has 64 bits. */
+/* Values that the integer cannot hold become the nearest that it can. NaN becomes 0, or only the highest bit if
+ * either side has 64 bits. */
 std::string Emitter::real_to_integer(const Instruction &instruction, Type to, Type from, const std::string &value)
 {
     std::string wide = widened(from, value), in = from.bits == 64 ? "double" : "float";
@@ -58,7 +58,7 @@ std::string Emitter::integer_to_real(const Instruction &instruction, Type to, Ty
 {
     bool sign = from.kind == Kind::sign;
     int mode = rounding_direction(instruction);
-    if (to.bits == 16) { /* by way of f64, which is exact up to 53 bits, and odd rounding beyond */
+    if (to.bits == 16) { /* through f64: exact up to 53 bits, and rounded to odd beyond */
         std::string wide = extend(value, from.bits, 64, sign);
         std::string exact = call("double", "vgpu_integer_f64", "i32 4, i64 " + wide + ", i32 " + std::to_string(sign));
         std::string brain = std::to_string(to.kind == Kind::brain);
@@ -114,7 +114,7 @@ std::string Emitter::integer_to_integer(const Instruction &instruction, Type to,
     bool sign = from.kind == Kind::sign;
     if (!instruction.has("sat"))
         return extend(value, from.bits, to.bits, sign);
-    /* Compared with one bit more than both have, so that either sign fits. */
+    /* Compared with one bit more than both types have, so that values of either sign fit. */
     int bits = std::max(from.bits, to.bits) + 1;
     bool to_sign = to.kind == Kind::sign;
     std::string in = "i" + std::to_string(bits), wide = extend(value, from.bits, bits, sign);
@@ -126,12 +126,13 @@ std::string Emitter::integer_to_integer(const Instruction &instruction, Type to,
     return extend(wide, bits, to.bits, false);
 }
 
-/* Two numbers of 8 bits from two operands of f32, or from one packed one; the first is the higher. */
+/* Makes two 8-bit numbers from two f32 operands, or from one packed operand. The first operand becomes the higher
+ * one. */
 void Emitter::convert_to_8(const Instruction &instruction)
 {
     Type from = type(instruction), lane = {from.kind, from.bits, 1};
     std::string parts[2];
-    for (int index = 0; index < 2; ++index) { /* the lower first */
+    for (int index = 0; index < 2; ++index) { /* the lower one first */
         std::string value;
         if (from.lanes == 1) {
             value = read(operand(instruction, static_cast<std::size_t>(2 - index)), from);
@@ -202,7 +203,7 @@ void Emitter::convert(const Instruction &instruction)
     write(operand(instruction, 0), to, to.is_float() ? finish_real(instruction, to, result) : result);
 }
 
-/* cvt.pack.sat: two numbers, made narrower, below what the third holds */
+/* cvt.pack.sat: narrows and packs two numbers. The low bits of a third operand go above them. */
 void Emitter::pack(const Instruction &instruction)
 {
     const std::string &word = instruction.words.size() > 3 ? instruction.words[3] : instruction.words[0];

@@ -18,7 +18,7 @@ bool Emitter::is_coroutine() const
     return unit_.schedule == Schedule::coroutines && function_.entry;
 }
 
-/* The frame's address is stored back: LLVM drops what is written to a frame that nobody else knows. */
+/* The frame's address is stored back, because LLVM drops writes to a frame whose address nobody else has. */
 void Emitter::emit_coroutine_begin()
 {
     text_ += R"IR(  %thread.id = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)
@@ -52,7 +52,7 @@ thread.suspended:
 )IR";
 }
 
-/* A fiber comes back from the call when its turn has come; a coroutine suspends itself if it is told to. */
+/* A fiber returns from the call when it is its turn again. A coroutine suspends itself if the call says so. */
 void Emitter::wait(const std::string &name, const std::string &arguments)
 {
     if (is_region())

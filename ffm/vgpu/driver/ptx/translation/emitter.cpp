@@ -1,4 +1,4 @@
-/* What all families of instructions use: lines, values, registers. */
+/* What all families of instructions share: lines, values and registers. */
 #include "emitter.h"
 
 #include "indirect.h"
@@ -25,7 +25,7 @@ int width_of(const std::string &type)
 
 void Emitter::line(const std::string &text)
 {
-    if (!open_) /* nothing leads here, but LLVM wants a label */
+    if (!open_) /* unreachable, but LLVM requires a label */
         begin(fresh_label());
     text_ += "  " + text + "\n";
 }
@@ -46,7 +46,7 @@ std::string Emitter::call(const std::string &type, const std::string &name, cons
     return "";
 }
 
-/* One of LLVM's own functions, of which all arguments are of one type. */
+/* Calls one of LLVM's own functions whose arguments are all of the same type. */
 std::string Emitter::intrinsic(const std::string &name, const std::string &type, const Values &arguments)
 {
     std::string given, types;
@@ -84,7 +84,7 @@ void Emitter::branch(const std::string &condition, const std::string &yes, const
     open_ = false;
 }
 
-/* Between types of registers and values: the bits stay, cut off or filled with zeros. */
+/* Converts between types of registers and of values. The bits stay; they are cut off or filled with zeros. */
 std::string Emitter::cast(const std::string &value, const std::string &from, const std::string &to)
 {
     if (from == to)
@@ -126,7 +126,7 @@ std::string Emitter::constant(const Operand &operand, Type type)
             __builtin_memcpy(&bits, &number, sizeof bits);
         }
     }
-    if (operand.negated) /* of a number that is written as bits */
+    if (operand.negated) /* of a floating-point number that is written as bits */
         bits ^= std::uint64_t{1} << (operand.real_bits - 1);
     if (type.kind == Kind::predicate)
         return bits ? "true" : "false";
@@ -137,7 +137,7 @@ std::string Emitter::constant(const Operand &operand, Type type)
     return cast(std::to_string(bits), type.integer(), type.llvm());
 }
 
-/* A symbol's address: in its own state space, for shared variables, else where the processor finds it. */
+/* A symbol's address. Shared variables have one in their own state space, others where they lie in this process. */
 std::string Emitter::address_of(const std::string &name)
 {
     auto shared = unit_.shared_place.find(name);
@@ -187,7 +187,7 @@ std::string Emitter::read(const Operand &operand, Type type)
     return cast(value, slot, type.llvm());
 }
 
-/* Into a wider register: with the sign for signed types. */
+/* Writes to a register that may be wider. Signed types are sign-extended. */
 void Emitter::write(const Operand &operand, Type type, const std::string &value)
 {
     if (operand.form == Operand::Form::discarded)
@@ -233,7 +233,7 @@ const Operand &Emitter::operand(const Instruction &instruction, std::size_t inde
     return instruction.operands[index];
 }
 
-/* The last type among the modifiers, or the one before that. */
+/* The last type among the modifiers, or the one `from_end` places before it. */
 Type Emitter::type(const Instruction &instruction, std::size_t from_end) const
 {
     for (std::size_t index = instruction.words.size(); index-- > 1;) {
@@ -249,7 +249,7 @@ void Emitter::unsupported(const Instruction &instruction, const std::string &det
     throw Error("'" + instruction.text() + "' is not implemented" + (detail.empty() ? "" : ": " + detail));
 }
 
-/* Applies what works on one value to each lane of a packed one. */
+/* Applies an operation on single values to each lane of packed ones. */
 std::string Emitter::lanes(Type type, const std::vector<std::string> &values,
                            const std::function<std::string(Type, const Values &)> &scalar)
 {

@@ -1,6 +1,6 @@
-/* Exchanges of whole warps one after the other, as in a sum over a warp. Where all 32 lanes come to the first of them,
- * each exchange is one permutation of what all lanes give, and what the lanes compute up to the next one is a loop over
- * them that LLVM turns into vectors. Lanes that come apart go the way of every other wait. */
+/* Sequences of exchanges in a whole warp, as in a sum over a warp. If all 32 lanes reach the first exchange
+ * together, each exchange is one permutation of the lanes' values. What the lanes compute between two exchanges is a
+ * loop over the lanes, which LLVM vectorizes. Lanes that do not arrive together are handled as in any other wait. */
 #include <algorithm>
 
 #include "../execution/block.h"
@@ -16,7 +16,7 @@ namespace
 constexpr std::uint32_t whole_warp = ~std::uint32_t{0};
 const std::string given = "%whole.given", got = "%whole.got"; /* a word for each lane */
 
-/* For each lane, the one whose value it gets, and in `inside` whether there is such a one. */
+/* Which lane each lane gets its value from. A bit in `inside` says whether that lane exists. */
 struct Permutation {
     int source[warp_size];
     std::uint32_t inside = 0;
@@ -54,7 +54,7 @@ template <typename Value> std::string constants(const std::string &type, Value v
     return text + ">";
 }
 
-/* Instructions that are the same for every lane: of registers only, and without branches. */
+/* Instructions that do the same for each lane: they use only registers and do not branch. */
 bool is_alike(const Instruction &instruction)
 {
     static const std::set<std::string> *names =
@@ -77,7 +77,8 @@ bool Emitter::has_only_registers(const Operand &operand) const
                        [this](const Operand &member) { return has_only_registers(member); });
 }
 
-/* Whether the place has an exchange within whole warps that moves all lanes' values in the same, known way. */
+/* Whether the exchange at `place` involves whole warps, and moves the lanes' values in the same, known way each
+ * time. */
 bool Emitter::is_whole_exchange(std::size_t place) const
 {
     const Instruction &instruction = function_.body[place];
@@ -134,7 +135,7 @@ void Emitter::emit_exchange_slots()
             line(words + " = alloca [32 x i32], align 128");
 }
 
-/* A lane comes to an exchange: counts those that are at the first of several. */
+/* A lane reaches an exchange. Counts the lanes at the first exchange of a sequence. */
 void Emitter::count_exchange()
 {
     point_at_[place_] = points_.size() - 1;
@@ -144,7 +145,7 @@ void Emitter::count_exchange()
     line("store i32 " + operation("add i32 " + operation("load i32, ptr " + slot) + ", 1") + ", ptr " + slot);
 }
 
-/* Once no lane of those that were to run is left. */
+/* Runs the sequences of exchanges, once none of the lanes that were to run is left. */
 void Emitter::emit_exchanges()
 {
     for (std::size_t first : first_exchanges_) {
@@ -178,7 +179,7 @@ void Emitter::emit_permutation(std::size_t place)
     line("store <32 x i32> " + after + ", ptr " + got + ", align 128");
 }
 
-/* What all lanes do from one exchange to the next. */
+/* Emits what all lanes do between one exchange and the next. */
 void Emitter::emit_between(std::size_t place, std::size_t next)
 {
     std::string name = std::to_string(place), lane = "%whole.lane." + name, more = "%whole.more." + name;
@@ -214,7 +215,7 @@ void Emitter::emit_between(std::size_t place, std::size_t next)
     begin("whole.left." + name);
 }
 
-/* Behind the last one, the lanes go on each by itself. */
+/* After the last exchange, each lane continues by itself. */
 void Emitter::emit_last_exchange(std::size_t place)
 {
     std::size_t point = point_at_.at(place);
@@ -231,7 +232,7 @@ void Emitter::emit_last_exchange(std::size_t place)
     jump("lane.next");
 }
 
-/* The loops are as long as a warp is wide, so that one turn with vectors does it all. */
+/* The loops are as wide as a warp, so that one turn with vectors does all the work. */
 std::string Emitter::loop_facts() const
 {
     if (loops_.empty())

@@ -1,4 +1,4 @@
-/* A function as a whole, and the unit that it belongs to. */
+/* Translates whole functions, and the unit that they belong to. */
 #include <algorithm>
 
 #include "../syntax/forms.h"
@@ -12,7 +12,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Runs all threads of the block one after the other. */
+/* An entry that runs all threads of the block one after the other. */
 std::string loop_entry(const std::string &body)
 {
     return R"IR(
@@ -114,7 +114,7 @@ std::string Emitter::signature() const
     return parameters;
 }
 
-/* Registers and local variables. */
+/* Emits the slots for registers and local variables. */
 void Emitter::emit_slots()
 {
     for (const Variable &variable : function_.variables) {

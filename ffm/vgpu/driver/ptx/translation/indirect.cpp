@@ -9,7 +9,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* No allocation and no variable lies there. */
+/* No allocation or variable lies at these addresses. */
 constexpr std::uint64_t first_address = std::uint64_t{1} << 56;
 
 } // namespace

@@ -32,7 +32,7 @@ void Emitter::add(const Instruction &instruction)
     write(operand(instruction, 0), kind, result);
 }
 
-/* The product's part that `.lo`, `.hi` or `.wide` names, and its type. */
+/* The part of the product that `.lo`, `.hi` or `.wide` names, and its type. */
 std::string Emitter::product(const Instruction &instruction, Type kind, Type &result)
 {
     std::string first = read(operand(instruction, 1), kind), second = read(operand(instruction, 2), kind);
@@ -70,7 +70,8 @@ void Emitter::multiply(const Instruction &instruction)
     write(operand(instruction, 0), result, value);
 }
 
-/* Division by zero yields all ones here, and its rest the dividend; it is not defined, but must not fault. */
+/* PTX leaves division by zero undefined, but it must not fault here: the quotient is all ones, and the remainder the
+ * dividend. */
 void Emitter::divide(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -80,7 +81,7 @@ void Emitter::divide(const Instruction &instruction)
     std::string dividend = read(operand(instruction, 1), kind), divisor = read(operand(instruction, 2), kind);
     std::string zero = operation("icmp eq " + of(kind) + divisor + ", 0");
     std::string bad = zero;
-    if (sign) { /* the most negative number by -1 */
+    if (sign) { /* the smallest number divided by -1 overflows */
         std::string minus = operation("icmp eq " + of(kind) + divisor + ", -1");
         bad = operation("or i1 " + zero + ", " + minus);
     }
@@ -126,9 +127,9 @@ void Emitter::one_operand(const Instruction &instruction)
     write(operand(instruction, 0), kind, negative);
 }
 
-/* add.cc, addc, sub.cc, subc: computed with twice the width. The ISA calls what a subtraction leaves a borrow, but
- * keeps it in the carry flag as GPUs do, the other way round: nvcc's division of 128-bit integers asks by `addc`
- * whether a `subc.cc` did without one. */
+/* add.cc, addc, sub.cc and subc, computed with twice the width. The ISA speaks of a borrow after a subtraction. GPUs
+ * keep its inverse in the carry flag, and so does this code: nvcc's division of 128-bit integers uses `addc` to find
+ * out whether `subc.cc` did not borrow. */
 void Emitter::carry(const Instruction &instruction)
 {
     Type kind = type(instruction), wide = {kind.kind, 2 * kind.bits, 1};
@@ -170,7 +171,7 @@ void Emitter::multiply_carry(const Instruction &instruction)
     write(operand(instruction, 0), kind, extend(value, wide.bits, kind.bits, false));
 }
 
-/* mul24 and mad24: the low or the high 32 of the product's 48 bits. */
+/* mul24 and mad24: the low or the high 32 bits of a 48-bit product. */
 void Emitter::multiply_24(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -204,7 +205,7 @@ void Emitter::difference(const Instruction &instruction)
     write(operand(instruction, 0), kind, operation("add " + of(kind) + distance + ", " + added));
 }
 
-/* dp4a: four products of bytes; dp2a: two of 16 bits by bytes. */
+/* dp4a: four products of bytes. dp2a: two products of a 16-bit number and a byte. */
 void Emitter::dot_product(const Instruction &instruction)
 {
     bool four = instruction.words.front() == "dp4a";

@@ -1,10 +1,12 @@
-/* mbarrier: barriers that are objects in shared memory (PTX ISA, "mbarrier").
+/* mbarrier: barrier objects in shared memory (PTX ISA, "mbarrier").
  *
- * The ISA leaves the layout open. Here the lowest 20 bits count the pending arrivals, the next 20 those that each phase
- * expects, the next 21 the bytes that copies still have to bring (negative where they came before they were expected),
- * and the highest 3 the phases. What an arrival yields is the object as it was before, so that waiting for its phase
- * means that the phases differ: only the current phase and the one before may be waited for. Threads of a block share
- * one thread of the processor: no access is atomic. */
+ * The ISA does not define the layout. Here the lowest 20 bits count the arrivals that are pending, and the next 20
+ * those that each phase expects. The next 21 count the bytes that copies have yet to deliver; they are negative if
+ * bytes arrive before they are expected. The highest 3 count the phases.
+ *
+ * An arrival yields the object as it was before. A wait for that phase ends when the phases differ, since only the
+ * current phase and the one before it may be waited for. The threads of a block share one host thread, so no access
+ * needs to be atomic. */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -19,7 +21,7 @@ constexpr std::int64_t bytes_place = 2 * count_bits;
 constexpr std::int64_t phase_place = 61;
 constexpr std::uint64_t bytes_mask = (std::uint64_t{1} << phase_place) - (std::uint64_t{1} << bytes_place);
 
-/* As LLVM's assembly language writes a word of 64 bits. */
+/* A 64-bit word as LLVM's assembly language writes it. */
 std::string word(std::uint64_t value)
 {
     return std::to_string(static_cast<std::int64_t>(value));
@@ -27,7 +29,7 @@ std::string word(std::uint64_t value)
 
 } // namespace
 
-/* Stores what the object becomes; the next phase begins where neither arrivals nor bytes are missing. */
+/* Stores the object's new value. The next phase starts when no arrivals and no bytes are missing. */
 void Emitter::settle(const std::string &object, const std::string &counted)
 {
     std::string missing = operation("and i64 " + counted + ", " + word(count_mask | bytes_mask));
@@ -40,7 +42,8 @@ void Emitter::settle(const std::string &object, const std::string &counted)
     line("store volatile i64 " + after + ", ptr " + object);
 }
 
-/* Counts `arrivals` (an i64), which with `drops` are expected in no later phase either; yields the object as it was. */
+/* Counts `arrivals` (an i64). With `drops`, later phases do not expect them either. Yields the object as it was
+ * before. */
 std::string Emitter::arrive_at(const std::string &object, const std::string &arrivals, bool drops)
 {
     std::string before = operation("load volatile i64, ptr " + object);
@@ -51,18 +54,18 @@ std::string Emitter::arrive_at(const std::string &object, const std::string &arr
     return before;
 }
 
-/* Has the current phase wait for `bytes` more, an i32, or for fewer. */
+/* Makes the current phase wait for `bytes` (an i32) more, or fewer. */
 void Emitter::count_bytes(const std::string &object, const std::string &bytes, bool fewer)
 {
     std::string before = operation("load volatile i64, ptr " + object);
     std::string change = operation("shl i64 " + extend(bytes, 32, 64, false) + ", " + word(bytes_place));
     std::string changed = operation(std::string(fewer ? "sub" : "add") + " i64 " + before + ", " + change);
     std::string differs = operation("and i64 " + operation("xor i64 " + before + ", " + changed) + ", " +
-                                    word(bytes_mask)); /* but not what is carried from there */
+                                    word(bytes_mask)); /* drops what carries out of the field */
     settle(object, operation("xor i64 " + before + ", " + differs));
 }
 
-/* Whether the phase is over that is given by an arrival's state, or by whether its number is odd; an i1. */
+/* Whether a phase is over, as an i1. The phase is given by an arrival's state, or by its parity. */
 std::string Emitter::phase_is_over(const std::string &object, const std::string &given, bool by_parity)
 {
     const std::string place = std::to_string(phase_place);
@@ -81,7 +84,7 @@ void Emitter::wait_at_object(const Instruction &instruction)
     std::string given = extend(read(operand(instruction, 2), kind), kind.bits, 64, false);
     if (instruction.words[1] == "test_wait") {
         spin();
-    } else { /* may suspend the thread for some time, which is one turn of the others here */
+    } else { /* PTX may suspend the thread for a while; here it gives the others one turn */
         std::string turn = fresh_label(), done = fresh_label();
         branch(phase_is_over(object, given, by_parity), done, turn);
         begin(turn);
@@ -125,8 +128,8 @@ void Emitter::barrier_object(const Instruction &instruction)
         write(operand(instruction, 0), whole, before);
 }
 
-/* cp.async.mbarrier.arrive: an arrival once the thread's copies are done, which they are. Without `.noinc` it is
- * expected in addition to the others, so that it changes nothing. */
+/* cp.async.mbarrier.arrive: arrives when the thread's copies are done, and here they always are. Without `.noinc`,
+ * the object expects one more arrival for it, so that nothing changes. */
 void Emitter::arrive_after_copies(const Instruction &instruction)
 {
     if (instruction.has("noinc"))

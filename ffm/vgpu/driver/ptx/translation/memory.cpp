@@ -1,4 +1,4 @@
-/* Loads and stores (PTX ISA, "Data Movement and Conversion Instructions"). Every address is checked (`prelude.cpp`). */
+/* Loads and stores (PTX ISA, "Data Movement and Conversion Instructions"). Each address is checked (`prelude.cpp`). */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -12,7 +12,7 @@ int logarithm(int bytes)
     return bytes <= 1 ? 0 : 31 - __builtin_clz(static_cast<unsigned>(bytes));
 }
 
-/* How LLVM is to order the access; empty for ordinary ones. */
+/* The memory ordering that LLVM is told; empty for ordinary accesses. */
 std::string ordering(const Instruction &instruction, bool load)
 {
     if (instruction.has("acquire") || instruction.has("release"))
@@ -28,7 +28,7 @@ int vector_length(const Instruction &instruction)
     return instruction.has("v8") ? 8 : instruction.has("v4") ? 4 : instruction.has("v2") ? 2 : 1;
 }
 
-/* What a modifier names. A cluster is one block here, so that its shared memory is the block's own. */
+/* The state space of a modifier. A cluster is one block here, so its shared memory is the block's own. */
 Space Emitter::space_of(const std::string &word)
 {
     static const std::map<std::string, Space> *spaces = new std::map<std::string, Space>{{"global", Space::global},
@@ -40,7 +40,7 @@ Space Emitter::space_of(const std::string &word)
     return found == spaces->end() ? Space::none : found->second;
 }
 
-/* The state space that is written as a modifier; none: generic. */
+/* The state space among the modifiers; generic if there is none. */
 Space Emitter::space(const Instruction &instruction) const
 {
     for (const std::string &word : instruction.words)
@@ -58,7 +58,7 @@ std::string Emitter::unchecked_address(const Operand &operand)
         whole.form = Operand::Form::name;
         Type kind = {Kind::unsign, found->second->type.bits, 1};
         std::string start = read(whole, kind);
-        if (operand.value != 0) /* an address of 32 bits wraps around there */
+        if (operand.value != 0) /* a 32-bit address wraps around */
             start = operation("add " + kind.integer() + " " + start + ", " + std::to_string(operand.value));
         return cast(start, kind.integer(), "i64");
     } else if (!operand.name.empty()) {
@@ -69,7 +69,7 @@ std::string Emitter::unchecked_address(const Operand &operand)
     return operation("add i64 " + base + ", " + std::to_string(operand.value));
 }
 
-/* Of a kernel's or a function's parameter, or of what is handed to a called function. */
+/* The address of a kernel's or function's parameter, or of a call's argument. */
 std::string Emitter::parameter_pointer(const Operand &operand)
 {
     auto found = variables_.find(operand.name);
@@ -82,8 +82,8 @@ std::string Emitter::parameter_pointer(const Operand &operand)
     return operation("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset));
 }
 
-/* Into a local variable, where it is known that it lies inside and is aligned: LLVM then keeps the variable in
- * registers if it can. Empty where it is not known. */
+/* A pointer into a local variable, if the access is known to lie inside and to be aligned; otherwise empty. LLVM can
+ * then keep the variable in registers. */
 std::string Emitter::local_pointer(const Operand &operand, int bytes)
 {
     auto found = local_places_.find(operand.name);
@@ -177,7 +177,7 @@ void Emitter::store(const Instruction &instruction)
 /* Hints to caches. */
 void Emitter::nothing(const Instruction &) {}
 
-/* cp.async copies at once, so that there is nothing to wait for. */
+/* cp.async copies at once, so there is nothing to wait for. */
 void Emitter::copy_async(const Instruction &instruction)
 {
     if (instruction.words.size() < 2 || instruction.words[1] != "async")
@@ -193,7 +193,7 @@ void Emitter::copy_async(const Instruction &instruction)
         unsupported(instruction, "the size of the copy");
     std::string to = pointer(operand(instruction, 0), Space::shared, size), kept = std::to_string(size);
     bool has_policy = instruction.has("L2::cache_hint");
-    if (instruction.operands.size() > (has_policy ? 4 : 3)) { /* fewer bytes, and zeros behind them */
+    if (instruction.operands.size() > (has_policy ? 4 : 3)) { /* fewer bytes, followed by zeros */
         const Operand &fewer = operand(instruction, 3);
         auto named = variables_.find(fewer.name);
         if (named != variables_.end() && named->second->type.kind == Kind::predicate)
@@ -215,7 +215,7 @@ void Emitter::copy_async(const Instruction &instruction)
     line("call void @llvm.memcpy.p0.p0.i64(ptr " + to + ", ptr " + from + ", i64 " + kept + ", i1 false)");
 }
 
-/* cp.async.bulk copies at once too, units of 16 bytes; a barrier object is told of the bytes. */
+/* cp.async.bulk also copies at once, in units of 16 bytes. A barrier object learns how many bytes have arrived. */
 void Emitter::copy_bulk(const Instruction &instruction)
 {
     if (instruction.has("commit_group") || instruction.has("wait_group"))

@@ -1,4 +1,4 @@
-/* Inline parts of translated code, and the declarations of the driver's functions that it calls. */
+/* The inline parts of translated code, and declarations of the driver's functions that it calls. */
 #include "unit.h"
 
 namespace vgpu::ptx

@@ -1,8 +1,8 @@
 /* Floating-point arithmetic (PTX ISA, "Floating Point Instructions", "Half Precision Floating-Point Instructions").
  *
- * Sums, products and quotients of 16-bit numbers are computed in single precision and rounded once more, which gives
- * the correctly rounded result (24 >= 2 * 11 + 2 bits); fused products of them need the driver's help. What PTX calls
- * approximate is computed as precisely as the C library does. */
+ * Sums, products and quotients of 16-bit numbers are computed in single precision and rounded once more. The result
+ * is rounded correctly, because 24 >= 2 * 11 + 2 bits. Fused multiply-add of such numbers needs the driver's help.
+ * Operations that PTX calls approximate are as precise as the C library's. */
 #include <utility>
 
 #include "emitter.h"
@@ -13,7 +13,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* As mathematics.cpp numbers them. */
+/* mathematics.cpp uses the same numbers. */
 const std::map<std::string, int> &operation_numbers()
 {
     static const std::map<std::string, int> *numbers =
@@ -29,7 +29,7 @@ std::string Emitter::flushed(const Instruction &instruction, Type kind, const st
     return flushes ? call("float", "flush_f32", "float " + value) : value;
 }
 
-/* The same for f16, where it is an option of arithmetic alone. */
+/* The same for f16, where only arithmetic has the option. */
 std::string Emitter::flushed_half(const Instruction &instruction, Type kind, const std::string &value)
 {
     if (kind.kind != Kind::real || kind.bits != 16 || !instruction.has("ftz"))
@@ -40,7 +40,7 @@ std::string Emitter::flushed_half(const Instruction &instruction, Type kind, con
                      value);
 }
 
-/* From 0 to 1, and 0 of what is no number. */
+/* Clamps to 0 to 1. NaN becomes 0. */
 std::string Emitter::saturated(Type kind, const std::string &value)
 {
     if (kind.bits == 16) {
@@ -57,7 +57,7 @@ std::string Emitter::finish_real(const Instruction &instruction, Type kind, cons
     return instruction.has("sat") && kind.bits == 32 ? saturated(kind, result) : result;
 }
 
-/* On values of f32 or f64; a missing third value of an operation is not used. */
+/* An operation on f32 or f64. `values` holds as many as the operation takes. */
 std::string Emitter::real_operation(const Instruction &instruction, const std::string &name, Type kind,
                                     const Values &values)
 {
@@ -80,8 +80,8 @@ std::string Emitter::real_operation(const Instruction &instruction, const std::s
     return operation("f" + name + " " + in + " " + values[0] + ", " + values[1]);
 }
 
-/* A sum, difference, product or both of f32, not rounded to the nearest: `directed_f32` takes all for a product and a
- * sum. */
+/* A sum, difference, product or fused multiply-add of f32 with directed rounding. `directed_f32` treats each as a
+ * fused multiply-add. */
 std::string Emitter::directed(const std::string &name, int direction, const Values &values)
 {
     Values given = values, fused = values;
@@ -100,7 +100,7 @@ std::string Emitter::directed(const std::string &name, int direction, const Valu
     return call("float", "directed_f32", arguments);
 }
 
-/* -0 is less than +0, and a number goes before what is none, unless `.NaN` says otherwise. */
+/* -0 is less than +0. A number is preferred to NaN, except with `.NaN`. */
 std::string Emitter::real_extremum(const Instruction &instruction, const std::string &name, Type kind,
                                    const Values &values)
 {
@@ -126,7 +126,7 @@ std::string Emitter::real_extremum(const Instruction &instruction, const std::st
     return sign.empty() ? result : intrinsic("copysign", in, {result, sign});
 }
 
-/* On values of f16 or bf16. */
+/* An operation on f16 or bf16. */
 std::string Emitter::narrow_operation(const Instruction &instruction, const std::string &name, Type kind,
                                       const Values &values)
 {
@@ -158,7 +158,7 @@ std::string Emitter::narrow_operation(const Instruction &instruction, const std:
     return brain ? call("i16", "narrow_bf16", "float " + wide) : operation("fptrunc float " + wide + " to half");
 }
 
-/* Of two or three operands. */
+/* Arithmetic with two or three operands. */
 void Emitter::real_arithmetic(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -180,7 +180,7 @@ void Emitter::real_arithmetic(const Instruction &instruction)
     write(operand(instruction, 0), kind, finish_real(instruction, kind, result));
 }
 
-/* abs, neg, sqrt and rcp; the approximate ones are as precise. */
+/* abs, neg, sqrt and rcp. The approximate forms are as precise as the others. */
 void Emitter::real_one_operand(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -201,7 +201,7 @@ void Emitter::real_one_operand(const Instruction &instruction)
     write(operand(instruction, 0), kind, gross(instruction, kind, finish_real(instruction, kind, result)));
 }
 
-/* What rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 yield: the higher 32 bits alone, and no subnormal numbers. */
+/* What rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 yield: only the higher 32 bits, and no subnormal numbers. */
 std::string Emitter::gross(const Instruction &instruction, Type kind, const std::string &value)
 {
     if (kind.bits != 64 || !instruction.has("approx") || !instruction.has("ftz"))
@@ -234,7 +234,7 @@ void Emitter::approximate(const Instruction &instruction)
     write(operand(instruction, 0), kind, gross(instruction, kind, finish_real(instruction, kind, result)));
 }
 
-/* The second operand with the first one's sign. */
+/* copysign: the second operand with the sign of the first. */
 void Emitter::copy_sign(const Instruction &instruction)
 {
     Type kind = type(instruction);

@@ -12,7 +12,7 @@ namespace vgpu::ptx
 namespace
 {
 
-const char *const lane_left = "lane.left"; /* the label where a lane that waits goes */
+const char *const lane_left = "lane.left"; /* where a lane that waits goes */
 
 Wait wait_of(const std::string &name)
 {
@@ -30,7 +30,7 @@ Wait wait_of(const std::string &name)
     return waits->at(name);
 }
 
-/* The parts of ", i32 %a, i32 5". */
+/* Splits ", i32 %a, i32 5" into its parts. */
 std::vector<std::string> parts_of(const std::string &arguments)
 {
     std::vector<std::string> parts;
@@ -68,7 +68,8 @@ bool Emitter::is_region() const
     return unit_.schedule == Schedule::regions && function_.entry;
 }
 
-/* Compilers put numbers into registers; where lanes wait with them, they are known before. */
+/* Compilers put constants into registers. If a lane waits with such a register as an argument, its value is known in
+ * advance. */
 void Emitter::find_constants()
 {
     std::set<std::string> written;
@@ -94,7 +95,8 @@ void Emitter::find_constants()
     }
 }
 
-/* The widest first, so that each array is aligned; then each lane's local variables. */
+/* Lays out the frame: an array for each register, the widest first so that all are aligned, then the local variables
+ * of each lane. */
 void Emitter::lay_out_frame()
 {
     auto exchanges = unit_.exchanges.find(&function_);
@@ -168,7 +170,7 @@ lane.next:
     begin("lane.begin");
 }
 
-/* The choice of the place to go on at comes last, as all of them are known then. */
+/* The switch to the place where a lane continues comes last, because only then are all places known. */
 void Emitter::emit_region_end()
 {
     begin(region_over);
@@ -188,7 +190,7 @@ void Emitter::emit_region_end()
     open_ = false;
 }
 
-/* An element of the member of the warp's record. */
+/* The current lane's element of a member of the warp's record. */
 std::string Emitter::lane_place(const std::string &member)
 {
     return operation("getelementptr %Warp, ptr %warp, i32 0, " + member + ", i64 " + lane_index_);
@@ -237,7 +239,7 @@ void Emitter::wait_in_region(const std::string &name, const std::string &argumen
     emit_region_kept(kept.needed, false);
 }
 
-/* What may be part of a loop that waits for another thread gives that a turn now and then. */
+/* Code that may wait for another thread in a loop gives the others a turn now and then. */
 void Emitter::spin_in_region()
 {
     std::string waits = fresh_label(), goes_on = fresh_label();
@@ -250,8 +252,8 @@ void Emitter::spin_in_region()
     begin(goes_on);
 }
 
-/* In a loop whose accesses lie far apart: every eighth turn, the warp's other lanes use the lines of the cache that
- * this one fetched. */
+/* A turn of a loop whose accesses lie far apart. After every eighth turn, the warp's other lanes run, and use the
+ * cache lines that this one fetched. */
 void Emitter::stride()
 {
     std::string waits = fresh_label(), goes_on = fresh_label();

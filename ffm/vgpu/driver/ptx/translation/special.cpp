@@ -7,7 +7,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* The member of Block that holds the register's three parts; -1 for others. */
+/* The member of Block that holds the register's three parts; -1 for other registers. */
 int block_member(const std::string &stem)
 {
     if (stem == "%ntid")
@@ -19,7 +19,7 @@ int block_member(const std::string &stem)
 
 } // namespace
 
-/* The number of a thread in its warp, or the mask of those that compare so with it; an i32. */
+/* As an i32: the number of a thread in its warp, or the mask of the lanes that compare with it as the name says. */
 std::string Emitter::lane_register(const std::string &name, const std::string &lane)
 {
     if (name == "%laneid")
@@ -32,7 +32,7 @@ std::string Emitter::lane_register(const std::string &name, const std::string &l
     return how == "eq" ? own : how == "lt" ? below : up_to;
 }
 
-/* An i64, whatever the register's width is. */
+/* The register's value as an i64, whatever its width. */
 std::string Emitter::special(const std::string &name)
 {
     auto wide = [this](const std::string &value) { return operation("zext i32 " + value + " to i64"); };
@@ -68,7 +68,7 @@ std::string Emitter::special(const std::string &name)
         return "132";
     if (name == "%gridid")
         return wide(field(13, -1, "i32"));
-    if (name == "%envreg1" || name == "%envreg2") { /* the halves of the address of a cooperative grid's workspace */
+    if (name == "%envreg1" || name == "%envreg2") { /* the halves of a cooperative grid's workspace address */
         std::string address = field(14, -1, "i64");
         return name == "%envreg1" ? operation("lshr i64 " + address + ", 32")
                                   : operation("and i64 " + address + ", 4294967295");

@@ -1,5 +1,5 @@
-/* Fetches from textures, loads from surfaces and stores to them (PTX ISA, "Texture Instructions" and "Surface
- * Instructions"). Levels of mipmaps, gathering and formatted stores are absent. */
+/* Texture fetches, surface loads and surface stores (PTX ISA, "Texture Instructions" and "Surface Instructions").
+ * Not supported are mipmap levels, gathering and formatted stores. */
 #include "../execution/image_axes.h"
 #include "emitter.h"
 
@@ -9,11 +9,11 @@ namespace vgpu::ptx
 namespace
 {
 
-/* Axes and layers as an instruction names them: `2d`, `a2d`, `acube`; no axes for others. */
+/* The axes and layers that a modifier names: `2d`, `a2d`, `acube`. Other words have no axes. */
 struct Geometry {
     int dimensions = 0;
     bool layered = false;
-    bool cube = false; /* a direction chooses face and place */
+    bool cube = false; /* a direction selects the face and the place */
 };
 
 Geometry geometry_of(const std::string &word)
@@ -29,7 +29,7 @@ Geometry geometry_of(const std::string &word)
 
 } // namespace
 
-/* Arguments of the driver's functions: the object, the axes' count, the coordinates, the layer. */
+/* The arguments of the driver's functions: the object, the number of axes, the coordinates and the layer. */
 std::string Emitter::image_arguments(const Instruction &instruction, const Operand &image, Type coordinate)
 {
     Geometry geometry = geometry_of(instruction.words.at(instruction.words[0] == "tex" ? 1 : 2));
@@ -80,7 +80,7 @@ void Emitter::access_surface(const Instruction &instruction)
                             (outside == "trap"    ? "0"
                              : outside == "clamp" ? "1"
                                                   : "2");
-    /* Outside of the surface, zeros are loaded from `%image`, and what is stored there is lost. */
+    /* Outside the surface, loads read zeros from `%image`, and stores to it are lost. */
     line("store i128 0, ptr %image");
     std::string base = call("ptr", "vgpu_surface_texel", arguments + ", ptr %image");
     for (std::size_t index = 0; index < values.size(); ++index) {

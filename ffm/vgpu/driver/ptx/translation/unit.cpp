@@ -18,7 +18,7 @@ std::size_t rounded_up(std::size_t place, std::size_t alignment)
     return (place + alignment - 1) / alignment * alignment;
 }
 
-/* The names that an instruction's operands mention. */
+/* Adds the names in an instruction's operands. */
 void add_names(const Operand &operand, std::set<std::string> &names)
 {
     if (!operand.name.empty())
@@ -27,7 +27,7 @@ void add_names(const Operand &operand, std::set<std::string> &names)
         add_names(member, names);
 }
 
-/* Whether a loop with the instruction may wait for what another thread does. */
+/* Whether a loop with this instruction may wait for something that another thread does. */
 bool may_spin(const Instruction &instruction)
 {
     if (instruction.words.empty())
@@ -40,7 +40,7 @@ bool may_spin(const Instruction &instruction)
            (instruction.has("volatile") || instruction.has("acquire") || instruction.has("relaxed"));
 }
 
-/* For each instruction, whether it lies in a loop: between a label and a branch back to it. */
+/* For each instruction, whether it is in a loop, between a label and a branch back to it. */
 std::vector<bool> in_loops(const Function &function)
 {
     std::map<std::string, std::size_t> labels;
@@ -59,7 +59,7 @@ std::vector<bool> in_loops(const Function &function)
     return inside;
 }
 
-/* The registers that any instruction uses; that an atomic operation yields one is no use. */
+/* The registers that any instruction reads. The result of an atomic operation does not count. */
 std::set<std::string> used_registers(const Function &function)
 {
     std::set<std::string> used;
@@ -73,8 +73,8 @@ std::set<std::string> used_registers(const Function &function)
     return used;
 }
 
-/* The places where the thread may wait for what another one does to memory: it can only in a loop that looks at what it
- * found. A called function may be part of its caller's loop. */
+/* The places where a thread may wait until another one changes memory. That needs a loop that reads the result. A
+ * called function counts as well, because its caller may have the loop. */
 std::set<std::size_t> spins(const Function &function)
 {
     std::set<std::size_t> found;
@@ -96,7 +96,7 @@ std::set<std::size_t> spins(const Function &function)
     return found;
 }
 
-/* Depth first, so that what is called comes before what calls it. */
+/* Depth first, so that functions come before those that call them. */
 void reach(const Module &module, const Function &function, std::set<std::string> &seen, Unit &unit)
 {
     seen.insert(function.name);
@@ -140,7 +140,7 @@ bool calls_addresses(const Unit &unit)
     });
 }
 
-/* Threads wait at these in the middle of what the instruction does. */
+/* Threads wait at barrier objects in the middle of an instruction. */
 bool is_barrier_object(const Instruction &instruction)
 {
     return !instruction.words.empty() && instruction.words.front() == "mbarrier";
@@ -149,7 +149,7 @@ bool is_barrier_object(const Instruction &instruction)
 Schedule schedule_of(const Unit &unit)
 {
     if (unit.calls_addresses)
-        return Schedule::fibers; /* whom it calls is not known */
+        return Schedule::fibers; /* the called function is not known */
     bool waits_inside = false, waits_outside = false;
     for (const Function *function : unit.functions) {
         bool meets = unit.exchanges.count(function) > 0 || unit.spins.count(function) > 0;
@@ -160,7 +160,7 @@ Schedule schedule_of(const Unit &unit)
             (function->entry ? waits_inside : waits_outside) |= waits(instruction);
             const std::string word = instruction.words.empty() ? "" : instruction.words.front();
             if ((word == "exit" && !function->entry) || word == "alloca")
-                return Schedule::fibers; /* ends its thread from within a call, or needs a stack of its own */
+                return Schedule::fibers; /* it ends its thread inside a call, or needs a stack of its own */
         }
     }
     if (waits_outside)

@@ -1,4 +1,4 @@
-/* Instructions on parts of registers (PTX ISA, "Video Instructions"): one part, or 2 or 4 side by side. */
+/* Instructions on parts of registers (PTX ISA, "Video Instructions"): on one part, or on 2 or 4 at once. */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -7,7 +7,7 @@ namespace vgpu::ptx
 namespace
 {
 
-constexpr int wide_bits = 128; /* no intermediate result needs more */
+constexpr int wide_bits = 128; /* enough for every intermediate result */
 
 std::vector<Type> types_of(const Instruction &instruction)
 {
@@ -18,7 +18,7 @@ std::vector<Type> types_of(const Instruction &instruction)
     return types;
 }
 
-/* Bits of the part that a selector of a scalar instruction names, and where it begins. */
+/* The width of the part that a scalar instruction's selector names, and where it starts. */
 int part_bits(const std::string &selector)
 {
     return selector.empty() ? 32 : selector[0] == 'b' ? 8 : 16;
@@ -39,7 +39,7 @@ const char *secondary(const Instruction &instruction)
 
 } // namespace
 
-/* A part of a register, or all of it, as a wide number. */
+/* A part of a register, or the whole register, extended to `wide_bits`. */
 std::string Emitter::video_part(const Operand &operand, Type kind)
 {
     std::string value = read(operand, bits_type(32));
@@ -56,7 +56,7 @@ std::string Emitter::video_clamped(const std::string &value, bool sign, int bits
     return intrinsic("smin", "i128", {cut, std::to_string(largest)});
 }
 
-/* Of two wide numbers, the result before it is cut off or saturated. */
+/* The result for two wide numbers, before it is cut off or saturated. */
 std::string Emitter::video_result(const Instruction &instruction, const std::string &a, const std::string &b)
 {
     std::string name = instruction.words.front();
@@ -64,7 +64,7 @@ std::string Emitter::video_result(const Instruction &instruction, const std::str
         name.pop_back();
     if (name == "vadd" || name == "vsub")
         return operation(name.substr(1) + " i128 " + a + ", " + b);
-    if (name == "vavrg") { /* halves are rounded upwards, unless the sum is negative */
+    if (name == "vavrg") { /* halves are rounded up if the sum is not negative */
         std::string sum = operation("add i128 " + a + ", " + b);
         std::string odd = extend(operation("icmp sge i128 " + sum + ", 0"), 1, wide_bits, false);
         return operation("ashr i128 " + operation("add i128 " + sum + ", " + odd) + ", 1");
@@ -85,7 +85,8 @@ std::string Emitter::video_result(const Instruction &instruction, const std::str
     return intrinsic("smax", "i128", {difference, operation("sub i128 0, " + difference)});
 }
 
-/* What follows an operation of one part: joined with the operand `third`, or put in place of a part of it. */
+/* The second step of an operation on one part: the result is combined with the operand `third`, or replaces a part
+ * of it. */
 void Emitter::video_finish(const Instruction &instruction, Type kind, const std::string &value, std::size_t third)
 {
     const Operand &target = operand(instruction, 0);
@@ -111,7 +112,7 @@ void Emitter::video_finish(const Instruction &instruction, Type kind, const std:
 void Emitter::video_scalar(const Instruction &instruction)
 {
     std::vector<Type> types = types_of(instruction);
-    bool compares = instruction.words.front() == "vset"; /* its types are those of the operands only */
+    bool compares = instruction.words.front() == "vset"; /* its types are only those of the operands */
     if (types.size() != (compares ? 2 : 3))
         unsupported(instruction);
     Type result = compares ? type_of("u32") : types.front();
@@ -122,7 +123,7 @@ void Emitter::video_scalar(const Instruction &instruction)
     video_finish(instruction, result, value, 3);
 }
 
-/* vmad: with an operand that is negated, or one more (`.po`) */
+/* vmad, whose operands may be negated; `.po` adds one. */
 void Emitter::video_multiply(const Instruction &instruction)
 {
     std::vector<Type> types = types_of(instruction);
@@ -152,7 +153,7 @@ void Emitter::video_multiply(const Instruction &instruction)
     write(operand(instruction, 0), bits_type(32), extend(sum, wide_bits, 32, false));
 }
 
-/* One of the parts of two registers: those of `b` count on from those of `a`. */
+/* One part of two registers. The parts of `b` are numbered after those of `a`. */
 std::string Emitter::video_lane(const Operand &a, const Operand &b, int source, int width, Type kind)
 {
     int count = 32 / width;
@@ -162,8 +163,8 @@ std::string Emitter::video_lane(const Operand &a, const Operand &b, int source, 
     return extend(extend(value, 32, width, false), width, wide_bits, kind.kind == Kind::sign);
 }
 
-/* The instructions of 2 or 4 parts. A selector names the part for each lane, the highest first; that of the target
- * names the lanes that are computed, while others are the third operand's. */
+/* Instructions on 2 or 4 parts. An operand's selector names the part for each lane, the highest lane first. The
+ * target's selector names the lanes to compute. The other lanes come from the third operand. */
 void Emitter::video_lanes(const Instruction &instruction)
 {
     int count = instruction.words.front().back() - '0', width = 32 / count;

@@ -1,4 +1,5 @@
-/* What a warp's threads do together (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask"). */
+/* What the threads of a warp do together (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync",
+ * "activemask"). */
 #include "emitter.h"
 
 namespace vgpu::ptx
@@ -7,7 +8,7 @@ namespace vgpu::ptx
 namespace
 {
 
-/* The first word among `names` that the instruction has, by its place there. */
+/* The index of the first of `names` that the instruction has. */
 int which(const Instruction &instruction, const std::vector<const char *> &names)
 {
     for (std::size_t index = 0; index < names.size(); ++index)
@@ -65,7 +66,7 @@ void Emitter::match(const Instruction &instruction)
         write_predicate(target.second, operation("icmp ne i64 " + operation("lshr i64 " + result + ", 32") + ", 0"));
 }
 
-/* redux.sync; the operation's number says the sign too. */
+/* redux.sync. Signed operations have numbers of their own. */
 void Emitter::reduce(const Instruction &instruction)
 {
     Type kind = type(instruction);
@@ -90,7 +91,7 @@ void Emitter::elect(const Instruction &instruction)
 {
     std::string mask = read(operand(instruction, 1), bits_type(32));
     wait("vgpu_warp_barrier", ", i32 " + mask);
-    mask = read(operand(instruction, 1), bits_type(32)); /* again: what was known before the wait is gone */
+    mask = read(operand(instruction, 1), bits_type(32)); /* read again, since a wait invalidates values */
     declared_->insert("declare i32 @llvm.cttz.i32(i32, i1)");
     std::string lowest = call("i32", "llvm.cttz.i32", "i32 " + mask + ", i1 false");
     std::string own = cast(special("%laneid"), "i64", "i32");

@@ -2,7 +2,7 @@
  * place of FFTW. Each call uploads, computes, and downloads.
  *
  * libvfft.so returns when the result is there. libvfft_async.so only enqueues the work on the default stream; its
- * arrays must be page-locked, and the caller waits before it touches them.
+ * arrays must be pinned, and the caller waits before it touches them.
  */
 #ifndef VFFT_H
 #define VFFT_H
