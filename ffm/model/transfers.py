@@ -29,11 +29,23 @@ class Repetition(IntEnum):
     """Only a portion of the run was measured, and what it may repeat lies outside of it."""
     REPEAT_UNSEEN = 6
     """The same bytes went to the same destination before, but what it held was not looked at."""
+    NO_OP_FROM_ELSEWHERE = 7
+    """The destination already holds exactly these bytes, but what was sent there last lay elsewhere on the host."""
+    REPEAT_FROM_ELSEWHERE = 8
+    """The same bytes went to the same destination before, but always from elsewhere on the host; or, if what it held
+    was not looked at, what was sent there last was.
+    """
 
 
 Integers = NDArray[Any]
 
-REPEATED = (Repetition.NO_OP, Repetition.REPEAT, Repetition.REPEAT_UNSEEN)
+REPEATED = (
+    Repetition.NO_OP,
+    Repetition.REPEAT,
+    Repetition.REPEAT_UNSEEN,
+    Repetition.NO_OP_FROM_ELSEWHERE,
+    Repetition.REPEAT_FROM_ELSEWHERE,
+)
 """Those whose bytes went to the same destination before."""
 
 PARTIAL_SHARE = 0.1
@@ -48,6 +60,8 @@ class Contents:
     """Nanoseconds."""
     download: NDArray[np.bool_]
     """From the device; the others go to the device."""
+    source: NDArray[np.uint64]
+    """Where the bytes come from; 0 if unknown."""
     destination: NDArray[np.uint64]
     shape: NDArray[np.int64]
     """Equal for the same rows at the destination: number, width and distance."""
@@ -94,18 +108,20 @@ class Repetitions:
 def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     """Classify copies by what they repeat. O((n + p) log (n + p)).
 
-    Equal bytes of downloads are meaningful only if nothing can have written the source in between; otherwise the CPU
-    fetched them to find out whether they had changed.
+    Equal bytes of downloads are meaningful only if they come from the same place and nothing can have written it in
+    between; otherwise the CPU fetched them to find out what they are. The program knows what it uploads. But data that
+    lie elsewhere on the host may be others, which are equal only in this run.
     """
     count = len(contents.bytes)
     rows = np.arange(count)
     content, first_content = numbered(contents.hash_low, contents.hash_high, contents.bytes)
-    placed, first_placed = numbered(content, contents.download, contents.destination, contents.shape)
+    down = contents.download
+    place = (down, contents.destination, contents.shape, np.where(down, contents.source, 0))
+    placed, first_placed = numbered(content, *place)
     same_place = first_placed[placed]
     previous = previous_of(placed, len(first_placed))
     again = same_place < rows
     unwritten = contents.last_write < contents.time[previous]
-    down = contents.download
     again &= ~down | unwritten
 
     directed, first_directed = numbered(content, down)
@@ -120,9 +136,19 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
         (contents.last_write > contents.time[previous]) | (contents.allocation != contents.allocation[previous])
     )
     unseen = again & ~contents.destination_known & ~overwritten
+    others_last, others = _from_elsewhere(contents, placed, place)
     kind = np.select(
-        [no_op, unseen, again, elsewhere, partial],
-        [Repetition.NO_OP, Repetition.REPEAT_UNSEEN, Repetition.REPEAT, Repetition.COPY, Repetition.PARTIAL],
+        [no_op & others_last, no_op, again & others, unseen & others_last, unseen, again, elsewhere, partial],
+        [
+            Repetition.NO_OP_FROM_ELSEWHERE,
+            Repetition.NO_OP,
+            Repetition.REPEAT_FROM_ELSEWHERE,
+            Repetition.REPEAT_FROM_ELSEWHERE,
+            Repetition.REPEAT_UNSEEN,
+            Repetition.REPEAT,
+            Repetition.COPY,
+            Repetition.PARTIAL,
+        ],
         Repetition.NEEDED,
     ).astype(np.uint8)
     first = np.select(
@@ -132,6 +158,20 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     )
     first[kind == Repetition.NEEDED] = -1
     return Repetitions(kind=kind, first=first)
+
+
+def _from_elsewhere(
+    contents: Contents, placed: NDArray[np.int64], place: tuple[NDArray[Any], ...]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which uploads come from elsewhere on the host than the last one to their place, and which come from
+    elsewhere than each earlier one of the same bytes to their place (`placed`).
+    """
+    rows, source, up = np.arange(len(placed)), contents.source, ~contents.download
+    number, first = numbered(*place)
+    last = previous_of(number, len(first))
+    others_last = up & (last < rows) & (source != source[last])
+    others = up & (first_of(placed, source) == rows)
+    return others_last, others
 
 
 def _shares(contents: Contents, parts: Parts) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

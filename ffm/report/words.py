@@ -41,6 +41,10 @@ WORDS = {
     Because.REPEAT_UNSEEN: "the same bytes went to the same place before; ffm looked at what that place still held in "
     "some of the calls, but not in these: if nothing writes it in between, remove them, otherwise keep the buffer and "
     "its content",
+    Because.NO_OP_FROM_ELSEWHERE: "the destination already holds exactly these bytes, but they come from another place "
+    "in host memory than those sent there before: they may be other data that were equal in this run",
+    Because.REPEAT_FROM_ELSEWHERE: "the same bytes went to the same place before, but from another place in host "
+    "memory: they may be other data that were equal in this run",
     Because.COPY: "the same bytes were transferred to or from another place before: a copy on the device, or one "
     "shared buffer, would suffice",
     Because.PARTIAL: "blocks of 64 KiB of it went to the same places before: send only what changed",

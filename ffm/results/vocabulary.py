@@ -47,6 +47,8 @@ class Because(StrEnum):
     NO_OP = auto()
     REPEAT = auto()
     REPEAT_UNSEEN = auto()
+    NO_OP_FROM_ELSEWHERE = auto()
+    REPEAT_FROM_ELSEWHERE = auto()
     COPY = auto()
     PARTIAL = auto()
 
@@ -55,6 +57,10 @@ class Because(StrEnum):
     DATA_NOT_USED = auto()
     EQUAL_HASH = auto()
     NEW_HASH = auto()
+
+
+FROM_ELSEWHERE = (Because.NO_OP_FROM_ELSEWHERE, Because.REPEAT_FROM_ELSEWHERE)
+"""Of uploads that repeat bytes, but perhaps not data."""
 
 
 class OrdinaryCause(StrEnum):

@@ -16,6 +16,9 @@ one or more variants, `read, write required`; without variants it applies to all
     not judged                                        at the edges of what was measured of a run, for both
     needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
 
+`no-op by equal bytes (of NAME)` and `repeat by equal bytes (of NAME)` are uploads from another place of the host than
+those that they repeat.
+
 `A or B` accepts either if the definitions leave it open; `A and B` are the verdicts of different occurrences of one
 call. `required (undecidable)` is the only safe verdict although removing the wait does no harm: it is not proved.
 `absent` is a call that the variant does not reach. NAME is the name of another WAIT, or that after another `needed`. A
@@ -33,7 +36,10 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 NOT_JUDGED = "not judged"
 SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced", NOT_JUDGED)
-TRANSFER_KINDS = ("needed", "no-op", "repeat", "copy", "partial", NOT_JUDGED)
+EQUAL = " by equal bytes"
+"""Follows the kind of uploads that come from another place of the host than those that they repeat."""
+
+TRANSFER_KINDS = ("needed", f"no-op{EQUAL}", "no-op", f"repeat{EQUAL}", "repeat", "copy", "partial", NOT_JUDGED)
 
 _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
 _LIKE = re.compile(r"^// like: (\w+)$", re.MULTILINE)

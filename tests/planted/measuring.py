@@ -14,12 +14,13 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
+from ffm.results.vocabulary import FROM_ELSEWHERE
 from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
 from tests.agreement import disagreements
 from tests.planted.building import SECONDS, Programs
-from tests.planted.labels import NOT_JUDGED, SYNCHRONIZATION_KINDS, Case, Expected, Label
+from tests.planted.labels import EQUAL, NOT_JUDGED, SYNCHRONIZATION_KINDS, Case, Expected, Label
 from tests.quick_law import below_proof
 
 BEFORE_WATCHING = ("baseline", "tracing")
@@ -155,7 +156,7 @@ def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
             verdicts = [verdict for site in at_line for verdict in getattr(site, sort)]
             label = getattr(line, sort) if line is not None else None
             found = frozenset(
-                Expected(verdict.kind, _partner(case, verdict, label, line_of_stack)) for verdict in verdicts
+                Expected(_kind(verdict), _partner(case, verdict, label, line_of_stack)) for verdict in verdicts
             )
             if sort == "transfer":
                 # Needed operations are not listed, so occurrences without a verdict are needed.
@@ -172,6 +173,10 @@ def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
                 found=found,
                 reason="; ".join(sorted({WORDS[verdict.because] for verdict in verdicts})),
             )
+
+
+def _kind(verdict: Verdict) -> str:
+    return verdict.kind + (EQUAL if verdict.because in FROM_ELSEWHERE else "")
 
 
 def _tells(found: frozenset[Expected]) -> bool:

@@ -155,6 +155,14 @@ def test_what_a_package_does_for_a_repeated_transfer_is_saved_too(framework: Fra
     assert not said or f"What {framework.name if framework else ''} itself does" in advice
 
 
+@pytest.mark.parametrize("counts", [{"no_op": 9}, {"repeat": 9}, {"unseen": 9}, {"no_op": 8, "changed": 1}])
+def test_equal_bytes_from_elsewhere_are_not_taken_for_the_same_data(counts: dict[str, int]) -> None:
+    repeated = counts.get("no_op", 9)
+    advice = told(replace(TRANSFER, from_elsewhere=7, **counts))
+    assert advice.startswith("First check whether these are the same data") and f"7 of {repeated} calls" in advice
+    assert "const" not in advice
+
+
 @pytest.mark.parametrize("counts", [{"no_op": 8}, {"repeat": 8}])
 def test_an_upload_that_once_brought_other_bytes_stays(counts: dict[str, int]) -> None:
     advice = told(replace(TRANSFER, changed=1, **counts))

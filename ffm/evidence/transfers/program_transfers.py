@@ -35,8 +35,10 @@ REMOVABLE = (
     Repetition.OUTSIDE_PORTION,
     Repetition.PARTIAL,
     Repetition.COPY,
+    Repetition.REPEAT_FROM_ELSEWHERE,
     Repetition.REPEAT,
     Repetition.REPEAT_UNSEEN,
+    Repetition.NO_OP_FROM_ELSEWHERE,
     Repetition.NO_OP,
 )
 """From what must stay to what can be removed: a transfer of several copies is classified by the least removable."""
@@ -103,6 +105,7 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
     contents = Contents(
         time=time,
         download=download,
+        source=_sources(columns, rows),
         destination=recorded["destination"],
         shape=recorded["shape"].astype(np.int64),
         bytes=recorded["bytes"].astype(np.int64),
@@ -117,6 +120,14 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         ),
     )
     return contents, rows, recorded
+
+
+def _sources(columns: Columns, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return where the copies of such operations come from; 0 for those of a batch, whose places are unknown."""
+    source = columns["source"][rows].astype(np.uint64)
+    batch = np.flatnonzero(rows[1:] == rows[:-1])  # an operation's copies follow each other
+    source[batch] = source[batch + 1] = 0
+    return source
 
 
 def _unmeasured_before(recording: Recording, time: NDArray[np.int64]) -> NDArray[np.int64]:

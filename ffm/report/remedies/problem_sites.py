@@ -13,7 +13,7 @@ from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
-from ffm.results.vocabulary import Because
+from ffm.results.vocabulary import FROM_ELSEWHERE, Because
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
@@ -44,6 +44,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
         unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
         mostly = unnecessary * 2 > site.count
         unseen = sum(verdict.occurrences for verdict in verdicts if verdict.because is Because.REPEAT_UNSEEN)
+        from_elsewhere = sum(verdict.occurrences for verdict in verdicts if verdict.because in FROM_ELSEWHERE)
         found.append(
             ProblemSite(
                 site=index,
@@ -56,6 +57,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 no_op=occurrences.get("no-op", 0),
                 repeat=occurrences.get("repeat", 0) - unseen,
                 unseen=unseen,
+                from_elsewhere=from_elsewhere,
                 changed=_changed(index, site),
                 elsewhere=occurrences.get("copy", 0),
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),

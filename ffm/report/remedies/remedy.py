@@ -91,6 +91,8 @@ class ProblemSite:
     """Whether the call copies from the device."""
     unseen: int = 0
     """Transfers of bytes that went to the same place before, whose content was not looked at."""
+    from_elsewhere: int = 0
+    """Of all that are repeated, those of bytes that lie elsewhere in host memory than those sent there before."""
     elsewhere: int = 0
     """Transfers of bytes that had been transferred to or from another place before."""
     download: PartialDownload | None = None

@@ -148,7 +148,14 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
             f"{UNPROVED_UPLOAD} Nor that no kernel then writes the buffer: if one may, keep the data in a second "
             "buffer, and copy from there on the device.",
         ]
-    if problem.framework is None and not problem.changed and not problem.downloads:
+    if problem.from_elsewhere:
+        steps.insert(
+            0,
+            f"First check whether these are the same data: in {problem.from_elsewhere:,} of {problem.repeated:,} "
+            "calls, they lie elsewhere in host memory than those sent there before, and may have been equal only in "
+            "this run, as zeros are. If they are others, keep the call.",
+        )
+    elif problem.framework is None and not problem.changed and not problem.downloads:
         steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
     if problem.framework is not None and problem.framework.name:
         steps.append(

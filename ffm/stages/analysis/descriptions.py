@@ -27,8 +27,10 @@ from ffm.symbols.buffer_names import BufferNames
 
 VERDICTS = {
     Repetition.NO_OP: "no-op",
+    Repetition.NO_OP_FROM_ELSEWHERE: "no-op",
     Repetition.REPEAT: "repeat",
     Repetition.REPEAT_UNSEEN: "repeat",
+    Repetition.REPEAT_FROM_ELSEWHERE: "repeat",
     Repetition.COPY: "copy",
     Repetition.PARTIAL: "partial",
     Repetition.OUTSIDE_PORTION: "not judged",

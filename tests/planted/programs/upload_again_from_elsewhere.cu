@@ -1,4 +1,4 @@
-// The same bytes come from another place of the host: what counts is what is sent and where it goes.
+// The same bytes come from another place of the host: sending them again changes nothing, but they may be other data.
 // variants: same, other
 #include "planted.h"
 
@@ -12,7 +12,7 @@ void program()
     int *copy = pageable_integers(count, variant("same") ? 5 : 6);
     int *result = pinned_integers(count);
     UPLOAD_ASYNC(device, source, bytes); // transfer: needed (first)
-    UPLOAD_ASYNC(device, copy, bytes);   // transfer: same no-op (of first), other needed
+    UPLOAD_ASYNC(device, copy, bytes);   // transfer: same no-op by equal bytes (of first), other needed
     add_slowly(device, device, count);
     DOWNLOAD_ASYNC(result, device, bytes);
     WAIT(last, cudaStreamSynchronize(nullptr)); // sync: required

@@ -1,4 +1,4 @@
-// Each iteration of a loop sends an array that never changes, or one that does.
+// Each iteration of a loop sends another array, all of which hold the same, or each something else.
 // variants: same, changing
 #include "planted.h"
 
@@ -15,7 +15,7 @@ void program()
     for (int turn = 0; turn < turns; ++turn)
         sources[turn] = pinned_integers(count, variant("same") ? 5 : 5 + turn);
     for (int turn = 0; turn < turns; ++turn) {
-        UPLOAD_ASYNC(device, sources[turn], bytes); // transfer: same needed and no-op, changing needed
+        UPLOAD_ASYNC(device, sources[turn], bytes); // transfer: same needed and no-op by equal bytes, changing needed
         add_slowly(used, device, count);
     }
     DOWNLOAD_ASYNC(result, used, bytes);
