@@ -19,6 +19,8 @@ from typing import Any
 PACKAGES = ("frida", "numpy", "pyarrow")
 TOLERATED_CORES = 0.1
 """If others use more than this, times are not comparable: even the caches are shared."""
+PRIORITY = 20
+"""The real-time priority of measured programs. At a lower one, others' measurements would take processor time away."""
 
 
 @dataclass(slots=True)
@@ -120,13 +122,13 @@ def commit() -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Start programs at real-time priority, if that is permitted; at that of the caller, if it has such priority."""
+    """Start programs at real-time priority, if that is permitted. A caller's own priority stays if high enough."""
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    if policy in (os.SCHED_FIFO, os.SCHED_RR):
+    if policy in (os.SCHED_FIFO, os.SCHED_RR) and parameters.sched_priority >= PRIORITY:
         yield
         return
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except PermissionError:
         yield
         return
