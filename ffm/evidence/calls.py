@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.catalogue import DriverFunction, Kind, load_catalogue
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import looked_up, parts
 from ffm.results.columnar.columns import Columns
@@ -31,6 +31,17 @@ def done_calls(columns: Columns, chosen: Callable[[DriverFunction], bool]) -> ND
     rows = np.flatnonzero(calls_where(columns["function"], chosen))
     done: NDArray[np.int64] = rows[columns["result"][rows] == 0]
     return done
+
+
+def are_launches(functions: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which recorded functions launch kernels, graphs or host functions. None of them waits for results."""
+    return calls_where(functions, lambda function: function.kind in (Kind.LAUNCH, Kind.HOST_FUNCTION))
+
+
+def waiting(columns: Columns) -> NDArray[np.bool_]:
+    """Return which operations waited for the GPU's work, or may have."""
+    waits: NDArray[np.bool_] = columns["waits"] > 0
+    return waits & ~are_launches(columns["function"]) if waits.any() else waits
 
 
 def functions_called(functions: NDArray[np.integer]) -> list[int]:

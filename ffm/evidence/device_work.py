@@ -9,7 +9,7 @@ from ffm.driver.catalogue import ABSENT, Awaits, DriverFunction, Effect, load_ca
 from ffm.driver.catalogue import Direction as DriverDirection
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.evidence.calls import calls_where
+from ffm.evidence.calls import calls_where, waiting
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY, polled_until_done
@@ -129,7 +129,7 @@ def _end_polling(columns: Columns, thread: NDArray[np.int32], action: NDArray[np
     work, whatever its own calls take.
     """
     queries = calls_where(columns["function"], lambda function: function.kind is DriverKind.QUERY)
-    polled = np.flatnonzero(polled_until_done({**columns, "thread": thread}, queries, columns["waits"] > 0))
+    polled = np.flatnonzero(polled_until_done({**columns, "thread": thread}, queries, waiting(columns)))
     of_event = calls_where(columns["function"][polled], lambda function: function.awaits is Awaits.EVENT)
     action[polled] = np.where(of_event, Action.WAIT_EVENT, Action.WAIT_STREAM)
 
@@ -150,6 +150,8 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
         elif function.kind in _COPIES and waits:
             sets = function.kind is DriverKind.SET
             table[function.index] = Action.SET_AND_WAIT if sets else Action.ENQUEUE_AND_WAIT
+        elif function.kind in (DriverKind.LAUNCH, DriverKind.HOST_FUNCTION) and waits:
+            table[function.index] = Action.LOAD_AND_ENQUEUE
         elif function.kind in (*_COPIES, DriverKind.LAUNCH, DriverKind.HOST_FUNCTION):
             table[function.index] = Action.ENQUEUE
     return table

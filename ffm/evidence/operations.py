@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
-from ffm.evidence.calls import calls_where
+from ffm.evidence.calls import are_launches, calls_where
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import calls_before, is_limited
 from ffm.evidence.threads.driver_threads import of_driver_threads
@@ -130,7 +130,7 @@ def operation_columns(recordings: list[Recording], stacks: StackTable) -> Column
         processes = [{name: np.empty(0, COLUMNS.get(name, np.int32)) for name in names}]
     columns = {name: _joined([part[name] for part in processes]) for name in names}
     columns["kind"] = kinds_of(columns["function"])
-    columns = _without_set_up(columns)
+    columns = _without_own_waits(columns)
     if not limited:
         columns["occurrence"] = occurrences(columns["process"], columns["thread"], columns["stack"])
     return columns
@@ -157,18 +157,22 @@ def _in_order(columns: Columns, left_out: NDArray[np.bool_]) -> Columns:
     return {name: column[order] for name, column in columns.items()}
 
 
-def _without_set_up(columns: Columns) -> Columns:
-    """Return the columns without the waits inside calls that enter a context: these wait for its set-up.
+def _without_own_waits(columns: Columns) -> Columns:
+    """Return the columns without the waits that calls make for what they need themselves.
 
-    What makes one waits for that, too, and is not recorded (`context_makers` in `ffm/stages/tracing.py`).
+    Those that enter a context wait for its set-up. What makes one waits for that, too, and is not recorded
+    (`context_makers` in `ffm/stages/tracing.py`). Launches wait for their kernel's code to be loaded, or for room in
+    the queue: that is part of the call. `waits` still counts these, since loading may wait for the GPU's work.
     """
     enters = calls_where(columns["function"], lambda function: function.effect is Effect.ENTER_CONTEXT)
     enters &= columns["waits"] > 0
-    if not enters.any():
+    launches = are_launches(columns["function"]) & (columns["wait"] > 0)
+    if not enters.any() and not launches.any():
         return columns
     return {
         **columns,
-        **{name: np.where(enters, columns[name].dtype.type(0), columns[name]) for name in ("wait", "waits")},
+        "wait": np.where(enters | launches, columns["wait"].dtype.type(0), columns["wait"]),
+        "waits": np.where(enters, columns["waits"].dtype.type(0), columns["waits"]),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
-from ffm.evidence.calls import calls_where, done_calls, functions_called
+from ffm.evidence.calls import calls_where, done_calls, functions_called, waiting
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, streams_of
 from ffm.instrument.recording.layout import constant
@@ -41,7 +41,7 @@ class _Calls:
         self.on_stream = self.of(function for function in catalogue.functions if function.stream >= 0)
         self.waiting_frees = self.of(f for f in catalogue.of_kind(Kind.FREE) if f.memory in FREES_THAT_WAIT)
         self.copies = self.kind[Kind.TRANSFER] | self.kind[Kind.SET]
-        self.waited = columns["waits"] > 0
+        self.waited = waiting(columns)
         self.done = columns["result"] == 0
 
     def of(self, chosen: Iterable[DriverFunction]) -> NDArray[np.bool_]:
@@ -80,14 +80,15 @@ def operations_of(columns: Columns) -> Operations:
 
 
 def _scopes(columns: Columns, calls: _Calls) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return what each operation waits for, and which get a verdict: all except queries."""
+    """Return what each operation waits for, and which get a verdict: all except queries. What launches
+    wait for is part of their call.
+    """
     waited, kind = calls.waited, calls.kind
     scope = np.full(len(waited), Scope.NONE, np.uint8)
     scope[waited] = Scope.UNKNOWN
     scope[waited & calls.copies] = Scope.STREAM
     to_host = calls.flagged("FFM_OPERATION_HOST_DESTINATION")
     scope[waited & calls.copies & calls.asynchronous & ~to_host] = Scope.STAGING
-    scope[waited & (kind[Kind.LAUNCH] | kind[Kind.HOST_FUNCTION])] = Scope.STAGING
     scope[waited & (kind[Kind.FREE] | kind[Kind.MODULE] | kind[Kind.CONTEXT])] = Scope.CONTEXT
     scope[columns["function"] == constant("FFM_FUNCTION_PRIVATE")] = Scope.PRIVATE
     explicit = kind[Kind.SYNCHRONIZATION] & calls.done

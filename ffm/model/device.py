@@ -49,6 +49,10 @@ class Action(IntEnum):
     """Loads device code. It did not wait; but it may, for all work of the process (CUDA Programming Guide, "Lazy
     Loading": loading "may require context synchronization").
     """
+    LOAD_AND_ENQUEUE = 12
+    """A launch that waited, although none waits for results: for its kernel's code to be loaded, or for room in the
+    queue. Then it puts its work on a stream.
+    """
 
 
 _WAITS_FIRST = (
@@ -62,6 +66,7 @@ _WAITS_FIRST = (
 
 ENQUEUES = np.zeros(max(Action) + 1, np.bool_)
 ENQUEUES[[Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.SET_AND_WAIT]] = True
+ENQUEUES[Action.LOAD_AND_ENQUEUE] = True
 """Whether each `Action` puts work on the GPU."""
 
 

@@ -94,7 +94,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         later = repaired and bool(call.problem & MISPLACED)
         own = 0 if without_call else call.own
         began, waited = now, 0
-        if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
+        if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
             work(own)
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
@@ -115,7 +115,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         elif target > now and not without_wait:
             waited = target - now
             now = target
-        if call.action not in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT):
+        if call.action not in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
             work(own)
         if call.action == Action.WAIT_AND_ENQUEUE and not (repaired and call.problem & TRANSFER):
             enqueue(call)

@@ -35,6 +35,7 @@ from ffm.model.gpu_times.stream_ends import forget_unnamed, last_on, latest, str
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
+    LOAD_AND_ENQUEUE,
     RECORD_EVENT,
     SET_AND_WAIT,
     STREAM_WAIT_EVENT,
@@ -109,7 +110,7 @@ def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[
         ready[row] = latest_of(state, trace, process)
         latency[row] = -1 - wait[row]
         waited += wait[row]
-        if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+        if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
             enqueue(state, trace, rules.pause, gpu, row, start[row] + duration[row] - wait[row])
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(state, trace, gpu, row)

@@ -16,6 +16,7 @@ from ffm.model.gpu_times.simulated_gpu import Trace, gpu_of, is_legacy, waited_g
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
+    LOAD_AND_ENQUEUE,
     RECORD_EVENT,
     SET_AND_WAIT,
     STREAM_WAIT_EVENT,
@@ -112,7 +113,7 @@ def find_segments(
         room[row] = -1
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT)
-        if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+        if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
             add_pending(trace, pending, row, start[row] + duration[row] - wait[row])
         elif does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(trace, pending, row)
@@ -141,7 +142,7 @@ def nothing_pending(trace: Trace) -> Pending:
     gpus, rows = int(trace.first_gpu[len(trace.legacy)]), len(trace.thread)
     first = np.zeros(gpus + 1, np.int64)
     for row in range(rows):
-        if trace.action[row] in (ENQUEUE, ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE):
+        if trace.action[row] in (ENQUEUE, ENQUEUE_AND_WAIT, SET_AND_WAIT, WAIT_AND_ENQUEUE, LOAD_AND_ENQUEUE):
             first[1 + gpu_of(trace, process_of(trace, row), trace.stream[row])] += 1
     for gpu in range(gpus):
         first[gpu + 1] += first[gpu]

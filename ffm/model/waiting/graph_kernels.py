@@ -16,6 +16,7 @@ from ffm.model.compiled import index, inner
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
+    LOAD_AND_ENQUEUE,
     RECORD_EVENT,
     SET_AND_WAIT,
     STREAM_WAIT_EVENT,
@@ -184,7 +185,7 @@ def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, 
         does = calls.action[row] if calls.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         lane, event = calls.stream[row], calls.event[row]
         enqueues = lane >= 0 and calls.gpu[row] > 0
-        if enqueues and does in (ENQUEUE, ENQUEUE_AND_WAIT):
+        if enqueues and does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
             put_work(calls, places, links, row, calls.start[row] + calls.duration[row] - calls.wait[row])
         if does == RECORD_EVENT and event >= 0:
             target = place_before(calls, places, row, does)

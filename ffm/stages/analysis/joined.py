@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.evidence.calls import waiting
 from ffm.evidence.matching.alignment import IDENTITY, Alignment, align, rows_of, translation
 from ffm.evidence.matching.alignment_kernels import put, put_found, put_times
 from ffm.evidence.matching.changing_threads import CALLED, chosen_by_chance, in_turn, rows_by_turn
@@ -75,7 +76,7 @@ def join(columns: Columns, tracing: Tracing, memory: Memory, sync_use: SyncUse, 
     for table in tables:
         table["stack"] = looked_up(traced_stack, table["stack"])
     traced = align(tables, columns)
-    waits = columns["waits"] > 0
+    waits = waiting(columns)
     reason = np.zeros(count, np.uint8)
     keep = np.full(count, -1, np.int32)
     rows = rows_of_waits(traced, synchronizations, waits)
@@ -172,12 +173,12 @@ def matching(columns: Columns, joined: Joined, timeline: Timeline) -> Matching:
     those where chance decides which operations are problems.
     """
     time, unmatched = columns["duration"], joined.unmatched
-    waiting = (columns["waits"] > 0) & ~joined.left_out
+    waited = waiting(columns) & ~joined.left_out
     operations = np.bincount(columns["stack"][unmatched])
     most = np.argsort(-operations, kind="stable")[:MOST_UNMATCHED].tolist()
-    chance = chosen_by_chance(columns, waiting, timeline.problem != 0)
+    chance = chosen_by_chance(columns, waited, timeline.problem != 0)
     return Matching(
-        matched_s=float(time[waiting & ~unmatched].sum()) / 1e9,
+        matched_s=float(time[waited & ~unmatched].sum()) / 1e9,
         unmatched_s=float(time[unmatched].sum()) / 1e9,
         unmatched=[UnmatchedSite(site=site, operations=int(operations[site])) for site in most if operations[site]],
         by_chance=[

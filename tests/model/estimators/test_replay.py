@@ -299,6 +299,10 @@ def load(own: int, gap: int = 0) -> Call:
     return Call(Action.LOAD, Kind.OTHER, own=own, gap=gap)
 
 
+def load_and_launch(own: int, gpu: int) -> Call:
+    return Call(Action.LOAD_AND_ENQUEUE, Kind.LAUNCH, own=own, gpu=gpu)
+
+
 @pytest.mark.parametrize(("calls", "likely", "most"), [
     # Without the first wait, the kernel would run on while code is loaded, if that does not wait for it.
     ([launch(10), wait(), load(4), launch(5), wait(problem=Problem.NONE)], 0, 4),
@@ -308,6 +312,9 @@ def load(own: int, gap: int = 0) -> Call:
     ([launch(3), wait(gap=2), launch(10), load(4), wait(problem=Problem.NONE)], 2, 2),
     # Nothing is left to wait for.
     ([launch(2), wait(gap=3), load(4), launch(5), wait(problem=Problem.NONE)], 2, 2),
+    # A launch that loads its kernel's code is a call of the CPU, which may wait for the GPU as well.
+    ([launch(10), wait(), load_and_launch(4, 5), wait(problem=Problem.NONE)], 0, 4),
+    ([launch(10), wait(gap=3), load_and_launch(4, 5), wait(problem=Problem.NONE)], 3, 7),
 ])  # fmt: skip
 def test_loading_code_overlaps_with_no_more_work_than_it_did(calls: list[Call], likely: int, most: int) -> None:
     found = exact(seconds(calls)).selected(np.ones(len(calls), bool))
@@ -318,8 +325,11 @@ def test_loading_code_overlaps_with_no_more_work_than_it_did(calls: list[Call], 
 @settings(max_examples=examples(100), deadline=None)
 def test_calls_that_may_wait_as_they_load_code_save_no_more(calls: list[Call], data: st.DataObject) -> None:
     fixed = np.array([data.draw(st.booleans()) for _ in calls], bool)
-    loading = [dataclasses.replace(call, action=Action.LOAD) if call.kind is Kind.OTHER and call.event < 0 else call
-               for call in calls]  # fmt: skip
+    loads = {Kind.OTHER: Action.LOAD, Kind.LAUNCH: Action.LOAD_AND_ENQUEUE}
+    loading = [
+        dataclasses.replace(call, action=loads[call.kind]) if call.kind in loads and call.event < 0 else call
+        for call in calls
+    ]
     found, otherwise = exact(loading).selected(fixed), exact(calls).selected(fixed)
     assert 0 <= found.likely_s <= otherwise.likely_s
     assert found.high_s == otherwise.high_s

@@ -25,6 +25,7 @@ from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
     FREE,
     LOAD,
+    LOAD_AND_ENQUEUE,
     MISPLACED_SYNCHRONIZATION,
     RECORD_EVENT,
     SET_AND_WAIT,
@@ -156,7 +157,9 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
     """Simulate a call; return when it is over."""
     does = trace.action[row] if trace.action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
     now = begun
-    if does in (ENQUEUE, ENQUEUE_AND_WAIT):
+    if does in (LOAD, LOAD_AND_ENQUEUE) and manner.loads_wait:
+        now = begin_of_load(state, trace, times, row, now)
+    if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
         now += change.own
         if not change.no_work:
             enqueue(state, trace, times, row, now)
@@ -165,9 +168,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
         if does != ENQUEUE_AND_WAIT:
             now += change.own
     else:
-        if does == LOAD and manner.loads_wait:
-            now = begin_of_load(state, trace, times, row, now)
-        if does != ENQUEUE:
+        if does not in (ENQUEUE, LOAD_AND_ENQUEUE):
             now += change.own
         if not change.no_wait:
             now += int(trace.wait[row])

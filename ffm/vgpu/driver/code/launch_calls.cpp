@@ -171,6 +171,18 @@ std::function<void()> work_of(Context *context, Kernel &kernel, const LaunchShap
     };
 }
 
+/* Loads the kernel's code at its first launch, as a driver does that loads lazily. That waits for all work of the
+ * context (CUDA Programming Guide, "Lazy Loading": it "may require context synchronization"). */
+void load(Context &context, Kernel &kernel)
+{
+    double cost = configuration().call_load_kernel;
+    if (cost > 0)
+        std::call_once(kernel.loaded, [&] {
+            CallCost loading(microseconds(cost));
+            wait_for_context(context);
+        });
+}
+
 } // namespace
 
 CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *const *arguments)
@@ -224,6 +236,7 @@ CUresult vgpu::launch(Stream &stream, Kernel &kernel, const LaunchShape &shape, 
     CallCost cost(microseconds(configuration().call_launch));
     if (stream.capture)
         return capture(stream, KernelNode(kernel, shape, arguments));
+    load(*stream.context, kernel);
     stream.context->printed.show();
     submit(stream, launch_operation(stream.context, kernel, shape, arguments));
     return CUDA_SUCCESS;

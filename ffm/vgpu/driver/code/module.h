@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,7 @@ struct Kernel {
     const KernelEntry *entry;
     RunTimeEstimate run_time;
     std::map<int, int> attributes; /* those that were set */
+    std::once_flag loaded;         /* by its first launch, if kernels are loaded lazily */
 };
 
 /* A variable of device code; zero at first, or what the code says where that runs. */

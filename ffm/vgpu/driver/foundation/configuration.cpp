@@ -69,6 +69,7 @@ const Number numbers[] = {
     {"call.allocate_pool", &Configuration::call_allocate_pool, 0},
     {"call.free_pool", &Configuration::call_free_pool, 0},
     {"call.create_context", &Configuration::call_create_context, 0},
+    {"call.load_kernel", &Configuration::call_load_kernel, 0},
     {"call.compile", &Configuration::call_compile, 0},
     {"log.refused", &Configuration::log_refused, 0},
 };

@@ -82,6 +82,7 @@ struct Configuration {
     double call_free_pool = 0.8;
     double call_create_context = 1000;
     double call_compile = 20'000;
+    double call_load_kernel = 0; /* if it is not 0, a kernel is loaded by its first launch, which waits for the GPU */
 
     double log_refused = 0; /* whether requests for missing features are reported on standard error; 0 or 1 */
 
