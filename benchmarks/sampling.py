@@ -23,6 +23,7 @@ from accuracy import interval_of_median, run_stage
 from building import build
 from machine import description, watch_others
 
+from ffm.instrument.modes import Mode
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Tracing
 from ffm.results.folder.paths import ResultsFolder
@@ -36,18 +37,18 @@ SAMPLES = {"flag": (), "als": ("40",)}
 PIECES = {"pieces-4": ("75", "4"), "pieces-40": ("75", "40")}
 """Arguments of `programs/pieces.c`."""
 LIMIT_S = 120.0
-FLAG = tracing.SAMPLES
+OBSERVED = tracing.OBSERVED
 
 
 def processor_s(request: Request, sampled: bool, pieces: bool) -> tuple[float, float]:
     """Run stage 2; return processor seconds, of the program or of a usual one of the `pieces` that it times, and those
     that its samples stand for.
     """
-    tracing.SAMPLES = FLAG if sampled else 0
+    tracing.OBSERVED = OBSERVED if sampled else OBSERVED & ~Mode.SAMPLES
     try:
         run_stage("tracing", request)
     finally:
-        tracing.SAMPLES = FLAG
+        tracing.OBSERVED = OBSERVED
     document, _ = read_owned(Tracing, request.folder.document("tracing"))
     assert document.run is not None, "it has just been measured"
     stood_for = sum(document.sampled.nanoseconds) / 1e9

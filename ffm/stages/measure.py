@@ -17,6 +17,7 @@ from ffm.driver.analysis import identity_of
 from ffm.driver.library import read_library
 from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import ProgramError
+from ffm.instrument.modes import Mode
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.layout import constant
@@ -102,7 +103,7 @@ def measure(
     *,
     on: dict[str, str],
     functions: Sequence[str] = (),
-    mode: int = 0,
+    mode: Mode = Mode.NONE,
     plan: Path | None = None,
     own_pages: bool = False,
     trace: bool = False,

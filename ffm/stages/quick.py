@@ -30,7 +30,7 @@ from ffm.stages.analysis.notes import cut_notes, host_function_notes, stack_note
 from ffm.stages.analysis.results import write_results
 from ffm.stages.analysis.timelines import longer_by, traced_timeline
 from ffm.stages.measure import Request, measure, require_program
-from ffm.stages.tracing import LIVES, NAMES, SAMPLES, record_tracing, traced_functions, without_ties
+from ffm.stages.tracing import OBSERVED, record_tracing, traced_functions, without_ties
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
@@ -56,7 +56,7 @@ def run_quick(request: Request) -> Analysis:
             request,
             on={},
             functions=traced_functions(),
-            mode=without_ties(NAMES | LIVES | SAMPLES, request),
+            mode=without_ties(OBSERVED, request),
             ranges=True,
             portion=request.portion,
         )

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import Awaits, Effect, Kind, Memory, load_catalogue
 from ffm.evidence.matching.alignment import align, translate
 from ffm.evidence.operations import function_name, operation_columns
+from ffm.evidence.recorded_uses import recorded_accesses, recorded_uses
 from ffm.evidence.stack_table import StackTable
+from ffm.instrument.modes import Mode
 from ffm.instrument.recording.layout import constant
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table, write_table
@@ -22,7 +24,7 @@ from ffm.results.documents.measured import Memory as MemoryDocument
 from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import NO_ORDINARY, PLAN, WATCH, recorded_accesses, recorded_uses, watched_functions
+from ffm.stages.memory import watched_functions
 from ffm.stages.plan_files import write_unread, write_watch_plan
 from ffm.stages.portions import lasting, traced_portion
 from ffm.stages.tables import ACCESSES
@@ -54,13 +56,13 @@ def run_sync_use(request: Request) -> SyncUse:
     )
     # Where nothing uses what waits protect, there is nothing to watch, which would cost a signal for each system call.
     watches = bool(numbers)
-    mode = WATCH | PLAN | (0 if memory.ordinary_memory else NO_ORDINARY) if watches else 0
+    watching = Mode.WATCH | Mode.PLAN | (Mode.NONE if memory.ordinary_memory else Mode.NO_ORDINARY)
     measured = measure(
         "sync-use",
         request,
         on=memory.runs,
         functions=functions,
-        mode=mode,
+        mode=watching if watches else Mode.NONE,
         plan=plan if watches else None,
         own_pages=watches,
         portion=portion,

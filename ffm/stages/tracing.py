@@ -17,6 +17,7 @@ from ffm.evidence.threads.lock_waits import recorded_lock_waits
 from ffm.evidence.threads.processor_times import recorded_processor_times
 from ffm.evidence.threads.thread_lives import recorded_lives
 from ffm.evidence.transfers.host_memory import host_memory_columns
+from ffm.instrument.modes import Mode
 from ffm.instrument.pinning import least_pinning_s
 from ffm.instrument.probing.device import compute_capability
 from ffm.instrument.probing.latency import DriverTimes, wait_latency
@@ -50,18 +51,8 @@ TRACED_KINDS = (
 )
 """What is traced no matter what stage 1 saw: everything that enqueues, orders, waits for or frees GPU work."""
 
-
-HOST = 8
-"""The flag `FFM_MODE_HOST` of `ffm/instrument/native/collector/modes.h`."""
-
-SAMPLES = 128
-"""The flag `FFM_MODE_SAMPLES`, as there."""
-
-NAMES = 256
-"""The flag `FFM_MODE_NAMES`, as there."""
-
-LIVES = 512
-"""The flag `FFM_MODE_LIVES`, as there."""
+OBSERVED = Mode.NAMES | Mode.LIVES | Mode.SAMPLES
+"""What is recorded besides driver calls, and costs little."""
 
 NEWEST_CAPABILITY = 9999
 """A GPU newer than all: code that must be compiled even for it is PTX."""
@@ -85,11 +76,11 @@ def traced_functions(waited: Iterable[str] = ()) -> list[str]:
     return list(names)
 
 
-def without_ties(mode: int, request: Request) -> int:
+def without_ties(mode: Mode, request: Request) -> Mode:
     """Return a mode without what replaces functions of the C library, if the program is to be left running: Frida takes
     back the memory through which these are replaced when it leaves.
     """
-    return mode & ~(LIVES | HOST) if request.leave else mode
+    return mode & ~(Mode.LIVES | Mode.HOST) if request.leave else mode
 
 
 def run_tracing(request: Request) -> Tracing:
@@ -106,7 +97,7 @@ def run_tracing(request: Request) -> Tracing:
         on=baseline.runs,
         functions=traced_functions(baseline.functions),
         # Blocks of memory are recorded once, and would outlast their uses with --last.
-        mode=without_ties(NAMES | LIVES | SAMPLES | (HOST if request.last_s is None else 0), request),
+        mode=without_ties(OBSERVED | (Mode.HOST if request.last_s is None else Mode.NONE), request),
         ranges=True,
         portion=request.portion,
     )

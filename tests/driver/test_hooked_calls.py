@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from hooked_calls import check_answers
 
+from ffm.instrument.modes import Mode
 from ffm.vgpu.paths import library_folder
 
 
-@pytest.mark.parametrize("mode", [8, 19], ids=["tracing", "memory"])
+@pytest.mark.parametrize("mode", [Mode.HOST, Mode.CONTENTS | Mode.WATCH | Mode.GPU_TIMES], ids=["tracing", "memory"])
 def test_the_virtual_driver_answers_through_the_hooks_as_bare(
-    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver = library_folder() / "libcuda.so.1"
     monkeypatch.setenv("LD_LIBRARY_PATH", str(driver.parent))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.instrument.modes import Mode
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.session.instruments import PAGES, Instruments
 from ffm.instrument.session.runner import run_instrumented
-from ffm.stages.memory import WATCH
-from ffm.stages.tracing import LIVES, NAMES, SAMPLES
+from ffm.stages.tracing import OBSERVED
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -30,7 +30,7 @@ def expect_unchanged(program: Path, instruments: Instruments) -> None:
 def watching(folder: Path, trace: bool) -> Instruments:
     functions = [function.name for function in load_catalogue().of_kind(*(set(Kind) - {Kind.ENTRY}))]
     preloaded = () if trace else (PAGES,)
-    return Instruments(folder, functions, WATCH, None, wait_function, preloaded=preloaded, trace=trace)
+    return Instruments(folder, functions, Mode.WATCH, None, wait_function, preloaded=preloaded, trace=trace)
 
 
 @pytest.mark.parametrize("trace", [False, True], ids=["pages", "trace"])
@@ -64,5 +64,5 @@ def test_a_sampled_program_writes_what_it_writes_unsampled(
 ) -> None:
     expect_unchanged(
         build_program(PROGRAMS / "small_signal_stacks.cu"),
-        Instruments(tmp_path, ["cuCtxSynchronize"], NAMES | LIVES | SAMPLES, None, wait_function),
+        Instruments(tmp_path, ["cuCtxSynchronize"], OBSERVED, None, wait_function),
     )

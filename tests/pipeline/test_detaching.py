@@ -13,11 +13,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from ffm.instrument.modes import Mode
 from ffm.instrument.recording.progress import progress_of
 from ffm.instrument.recording.reader import read_recordings
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request
-from ffm.stages.tracing import HOST, LIVES, NAMES, SAMPLES, without_ties
+from ffm.stages.tracing import OBSERVED, without_ties
 from tests.conftest import Begin, Begun, Ffm
 
 PROGRAM = Path(__file__).parent / "programs" / "lives_on.cu"
@@ -126,7 +127,8 @@ def test_it_lives_on_if_ffm_is_killed(begin_ffm: Begin, program: Path, told: Tol
 @pytest.mark.parametrize("leave", [False, True])
 def test_no_function_of_the_c_library_is_replaced_in_what_lives_on(tmp_path: Path, leave: bool) -> None:
     request = Request(["program"], ResultsFolder(tmp_path), None, leave=leave)
-    assert without_ties(NAMES | SAMPLES | LIVES | HOST, request) & (LIVES | HOST) == (0 if leave else LIVES | HOST)
+    ties = Mode.LIVES | Mode.HOST
+    assert without_ties(OBSERVED | ties, request) & ties == (Mode.NONE if leave else ties)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 from ffm.instrument import library
+from ffm.instrument.modes import Mode
 from ffm.remedy.layout import PLAN, SITE, constant
 from ffm.remedy.selection import Planned, write_plan
 from ffm.stages import plan_files
-from ffm.stages.memory import PLAN as PLANNED
-from ffm.stages.memory import WATCH
 from ffm.stages.plan_files import write_unread, write_watch_plan
 
 NO_FOLDER, NOT_SOUND = -1, -2
@@ -74,7 +73,7 @@ DAMAGED_SITES: dict[str, Damage] = {
 
 def watch_status(plan: Path) -> int:
     native = ctypes.CDLL(str(library.native_library(library.COLLECTOR)))
-    return int(native.ffm_collector_open(b"/nowhere", WATCH | PLANNED, os.fsencode(plan)))
+    return int(native.ffm_collector_open(b"/nowhere", Mode.WATCH | Mode.PLAN, os.fsencode(plan)))
 
 
 def unread_status(plan: Path) -> int:
