@@ -25,13 +25,14 @@ void program()
     if (variant("pool"))
         check(cudaMallocAsync(reinterpret_cast<void **>(&pooled), bytes, first));
     int *source = variant("pool") ? pooled : made;
-    fill(source, count, 7, first);
+    for (int turn = 0; turn < (variant("under") ? 1 : 5); ++turn) // longer than the second stream, but for "under"
+        fill(source, count, 7, first);
     fill(source, count, 8, first);
     if (variant("over"))
         DOWNLOAD_ASYNC(host, source, bytes, first);
     // sync: unread, under unnecessary, read, uploads, mapped, over required, pool required (undecidable)
     WAIT(between, cudaStreamSynchronize(first));
-    for (int turn = 0; turn < (variant("under") ? 5 : 1); ++turn)
+    for (int turn = 0; turn < (variant("under") ? 5 : 3); ++turn) // longer than the first stream does from here on
         fill(own, count, 4, second);
     DOWNLOAD_ASYNC(host, variant("over") ? own : source, bytes, second);
     use_on_device(used, host, second);
