@@ -38,6 +38,8 @@ WORDS: dict[type[Note], str] = {
     "{note.asked_s:g} s, and was killed.",
     notes.HostFunctions: "Streams call host functions ({note.calls:,} were enqueued). If the program waits for one of "
     "them with its own lock, as XLA does for JAX, that is not a driver call: such waits are not observed.",
+    notes.BlockingLaunches: "The program ran with CUDA_LAUNCH_BLOCKING, so that each launch waited for its kernel. "
+    "Without it, the program waits elsewhere: unset it, and measure again.",
     notes.CutStacks: "For {note.operations:,} of {note.of:,} operations only the inner frames of the call stack are "
     "known, because it was too deep or the program has too many different ones: operations with the same inner frames "
     "count as one place.",

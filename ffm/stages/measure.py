@@ -279,6 +279,7 @@ def _describe(
         stage=stage,
         command=outcome.command,
         stdin=stdin,
+        blocking_launches=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"),
         working_directory=working_directory(),
         started=started,
         wall_s=outcome.wall_s,

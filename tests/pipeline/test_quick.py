@@ -171,3 +171,14 @@ def test_copies_that_pageable_memory_keeps_from_being_asynchronous_are_caught(
     marked = {number for number, line in enumerate(source.read_text().splitlines(), 1) if "/* staged" in line}
     assert {one["line"] for one in found} == marked
     assert all("pageable memory" in one["reason"] for one in found)
+
+
+@pytest.mark.parametrize("value", ["1", "0"])
+def test_a_run_in_which_each_launch_waited_is_called_that(
+    ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", value)
+    done = ffm("run", "--quick", build_program(PROGRAM.with_name("staged.cu")), folder=tmp_path)
+    assert done.code == 0, done.err
+    report = ffm("report", folder=tmp_path)
+    assert ("ran with CUDA_LAUNCH_BLOCKING" in report.out) == (value == "1")

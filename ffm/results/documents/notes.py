@@ -100,6 +100,10 @@ class HostFunctions(Note, frozen=True, kw_only=True, tag=True):
     calls: Count
 
 
+class BlockingLaunches(Note, frozen=True, kw_only=True, tag=True):
+    """Each launch waited for its own work, as the environment asked."""
+
+
 class CutStacks(Note, frozen=True, kw_only=True, tag=True):
     """Some operations are known by the inner frames of their stacks only."""
 
@@ -255,6 +259,7 @@ AnyNote = (
     | KilledProgram
     | OrdinaryMemory
     | HostFunctions
+    | BlockingLaunches
     | CutStacks
     | UnknownStacks
     | HeldBeside

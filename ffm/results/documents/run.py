@@ -180,6 +180,8 @@ class Run(Record, frozen=True, kw_only=True):
     """What of it was measured; None for all."""
     stdin: StandardInput | None = None
     """What the program's standard input was; None if it was empty."""
+    blocking_launches: bool = False
+    """Whether the environment told the driver to wait in each launch (`CUDA_LAUNCH_BLOCKING`)."""
 
     @property
     def sees_waits(self) -> bool:

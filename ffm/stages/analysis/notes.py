@@ -17,6 +17,7 @@ from ffm.results.documents.document import Document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.documents.notes import (
     AnyNote,
+    BlockingLaunches,
     CostlyTracing,
     CutStacks,
     FirstLockWaits,
@@ -118,6 +119,8 @@ def measurement_notes(baseline: Baseline, tracing: Tracing) -> list[AnyNote]:
 def tracing_notes(tracing: Tracing) -> list[AnyNote]:
     """Return a note for each thing that tracing could not measure as it should."""
     notes: list[AnyNote] = []
+    if tracing.run is not None and tracing.run.blocking_launches:
+        notes.append(BlockingLaunches())
     if tracing.wait_latency.unknown:
         notes.append(UnknownLatency(problem=tracing.wait_latency.unknown))
     if tracing.run is not None and tracing.run.driver is not None and not tracing.run.sees_waits:
