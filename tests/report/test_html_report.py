@@ -13,7 +13,7 @@ import pytest
 from sample_analysis import benefit, imported_analysis, sample_analysis
 
 from ffm.report.formats.html import html, write_html
-from ffm.report.formats.pictures import BARS, LABEL, MOST_ROWS, WIDTH, calls_picture, run_picture, sequence_picture
+from ffm.report.formats.pictures import BARS, MOST_ROWS, calls_picture, run_picture, sequence_picture
 from ffm.report.remedies.view import remedies_view
 from ffm.results.documents.notes import UnidentifiedModule
 
@@ -160,14 +160,14 @@ def test_bars_are_as_long_as_the_times_they_stand_for() -> None:
         {"cpu": 1000 - 4 * 30.5, "call": 4 * 10.25, "wait": 20.25, "problem": 3 * 20.25}
     )
     assert recoverable.width / BARS * 1000 == pytest.approx(12.5)
-    assert shares[0].x == recoverable.x == LABEL
+    assert shares[0].x == recoverable.x == 0.0
 
 
 def test_calls_are_summed_over_their_sites() -> None:
     lines = calls_picture(sample_analysis(), "bound").lines
     assert [line.label for line in lines] == ["cudaFree", "cudaMemcpy", "cudaDeviceSynchronize"]
     assert lines[0].value == "61.000 s, 12.500 s recoverable"
-    assert max(bar.x + bar.width for line in lines for bar in line.bars) <= WIDTH
+    assert max(bar.x + bar.width for line in lines for bar in line.bars) <= BARS
 
 
 def test_the_whole_run_and_its_calls_have_the_same_colours() -> None:
@@ -181,7 +181,7 @@ def test_a_run_of_several_threads_is_drawn_to_the_sum_of_their_calls() -> None:
     analysis = msgspec.structs.replace(sample_analysis(), wall_s=10.0)
     [line] = run_picture(analysis, "carry").lines
     assert "cpu" not in [bar.kind for bar in line.bars]
-    assert max(bar.x + bar.width for bar in line.bars) == pytest.approx(LABEL + BARS)
+    assert max(bar.x + bar.width for bar in line.bars) == pytest.approx(BARS)
 
 
 def test_a_run_without_time_draws_no_bars() -> None:

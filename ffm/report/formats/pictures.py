@@ -1,4 +1,4 @@
-"""Pictures of where a run's time goes: bars in drawing units, for an SVG of a fixed width."""
+"""Pictures of where a run's time goes: rows of bars, whose lengths are percent of the space that bars have."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site
 from ffm.results.places import place
 
-WIDTH = 960
-LABEL = 310
-"""Units reserved on the left for a row's label; the bars follow."""
-BARS = 390
-ROW = 34
-"""Height of a row: the label and two bars, one above the other."""
+BARS = 100.0
+"""Percent of the space for bars that the longest one fills."""
 SMALLEST_SHARE = 0.05
 """Percent of the run below which a call has no row: its bar would be too thin to see."""
 AT_MOST = "saves at most, if it proves unnecessary"
@@ -28,21 +24,23 @@ MOST_ROWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle. `kind` selects its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`."""
+    """A rectangle. `kind` selects its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`.
+
+    `x` and `width` are percent of the space for bars, `y` and `height` pixels in the row.
+    """
 
     x: float
-    y: float
+    y: int
     width: float
-    height: float
+    height: int
     kind: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row: a label, its bars, and their values as numbers. `y` is the text's baseline."""
+    """One row: a label, its bars, and their values as numbers."""
 
-    y: float
     label: str
     site: int | None
     bars: list[Bar]
@@ -51,9 +49,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing of `WIDTH` by `height` units. `omitted` counts the rows that were not drawn."""
+    """Rows below each other. `omitted` counts those that were not drawn."""
 
-    height: float
     lines: list[Line]
     omitted: int = 0
 
@@ -196,16 +193,16 @@ def _draw(rows: list[_Row], scale: Scale) -> Picture:
     longest = max((max(sum(s.seconds for s in row.shares), row.recoverable_s) for row in shown), default=0.0)
     unit = BARS / longest if longest > 0 else 0.0
     lines = []
-    for index, row in enumerate(shown):
-        top, x, bars = index * ROW, float(LABEL), []
+    for row in shown:
+        x, bars = 0.0, []
         for share in row.shares:
             width = share.seconds * unit
             if width > 0:
                 title = f"{share.words}: {scale.seconds(share.seconds)}"
-                bars.append(Bar(x, top + 5, width, 12, share.kind, title))
+                bars.append(Bar(x, 5, width, 12, share.kind, title))
             x += width
         if row.recoverable_s > 0:
             title = f"{row.recovered}: {scale.seconds(row.recoverable_s)}"
-            bars.append(Bar(LABEL, top + 19, row.recoverable_s * unit, 7, "recoverable", title))
-        lines.append(Line(top + 17, row.label, row.site, bars, row.value))
-    return Picture(len(shown) * ROW + 4, lines, len(rows) - len(shown))
+            bars.append(Bar(0.0, 19, row.recoverable_s * unit, 7, "recoverable", title))
+        lines.append(Line(row.label, row.site, bars, row.value))
+    return Picture(lines, len(rows) - len(shown))
