@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -41,6 +42,7 @@ LIMIT_S = 60
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
     """Run the sample and its twin in turn; print the measured saving and the estimate for all sequences."""
+    from ffm.report.numbers import percent
     from ffm.results.stored import open_results
 
     bare, fixed = [], []
@@ -52,12 +54,14 @@ def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
     document = open_results(results).document
     everything = document.everything
     estimate = 0.0 if everything is None else everything.replay_s or everything.carry_s
-    _say(
-        f"The corrected twin {twin.name} takes {after:.2f} s instead of {before:.2f} s (medians of {rounds}, in turn): "
-        f"it saves {saved:.2f} s, {saved / before:.1%} of the run.\n"
-        f"Estimated for all problems together: {estimate:.2f} s"
-        + (f", {estimate / saved:.0%} of that." if saved > 0 else ".")
-    )
+    lines = [
+        f"The corrected twin {twin.name} takes {after:.2f} s instead of {before:.2f} s (medians of {rounds} runs, in "
+        f"turn): it saves {saved:.2f} s ({percent(100 * saved / before)}).",
+        f"ffm estimated {estimate:.2f} s for all problems together"
+        + (f", {100 * estimate / saved:.0f} % of that." if saved > 0 else "."),
+    ]
+    width = shutil.get_terminal_size().columns
+    _say("\n".join(click.wrap_text(line, width) for line in lines))
 
 
 def _seconds(program: Path) -> float:
