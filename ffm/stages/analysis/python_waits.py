@@ -44,12 +44,13 @@ def fetches_of(
     The wait for them may have another before it, in the same line of the program, that it covers (`keep`): a copy to
     pageable memory waits, and so does what follows it.
     """
+    if not any(map(_python_line, stacks)):
+        return None
     watched = is_one_of(reason, (Reason.RESULT_USED, Reason.RESULT_USED_UNSEEN))
-    unwatched = reason == Reason.NOT_WATCHED
-    if unwatched.any():
-        last = _last_transfer(timeline)
-        unwatched &= ~(uploads[last] & (timeline.thread[last] == timeline.thread))
-    found, lines = _often((watched | unwatched) & (timeline.problem == 0), timeline, stacks)
+    unwatched = np.flatnonzero(reason == Reason.NOT_WATCHED)
+    fetched = watched.copy()
+    fetched[unwatched] = ~_after_upload(unwatched, _last_transfers(unwatched, timeline), uploads, timeline)
+    found, lines = _often(fetched & (timeline.problem == 0), timeline, stacks)
     if not lines:
         return None
     covered = (reason == Reason.LATER_COVERS) & np.isin(keep, list(lines))
@@ -73,12 +74,14 @@ def sends_of(
     Arguments as of `fetches_of`; `columns` are the traced operations. Waits for earlier uploads that such a wait covers
     belong to it, whichever lines make them: only without all of them does the CPU go on.
     """
+    if not any(map(_python_line, stacks)):
+        return None
     overwritten = (Reason.SOURCE_OVERWRITTEN, Reason.SOURCE_OVERWRITTEN_UNSEEN, Reason.NOT_WATCHED)
     protects = is_one_of(reason, overwritten) & (timeline.problem == 0)
     if not _often(protects, timeline, stacks)[1]:
         return None
-    last = _last_transfer(timeline)
-    after = uploads[last] & (timeline.thread[last] == timeline.thread)
+    last = _last_transfers(np.arange(len(timeline)), timeline)
+    after = _after_upload(np.arange(len(timeline)), last, uploads, timeline)
     found, lines = _often(protects & after, timeline, stacks)
     if not lines:
         return None
@@ -101,10 +104,18 @@ def _often(
     return found, lines
 
 
-def _last_transfer(timeline: Timeline) -> NDArray[np.int64]:
-    """Return for each row the last transfer up to it, itself included; the first row if there is none before."""
-    rows = np.arange(len(timeline))
-    return np.maximum.accumulate(np.where(timeline.kind == Kind.TRANSFER, rows, 0), dtype=np.int64)
+def _last_transfers(rows: NDArray[np.int64], timeline: Timeline) -> NDArray[np.int64]:
+    """Return for each of some rows the last transfer up to it, itself included; the first row if there is none."""
+    transfers = np.flatnonzero(timeline.kind == Kind.TRANSFER)
+    return np.append(transfers, 0)[np.searchsorted(transfers, rows, side="right") - 1]
+
+
+def _after_upload(
+    rows: NDArray[np.int64], last: NDArray[np.int64], uploads: NDArray[np.bool_], timeline: Timeline
+) -> NDArray[np.bool_]:
+    """Return which of some rows come after an upload of their thread, by the last transfer up to each."""
+    found: NDArray[np.bool_] = uploads[last] & (timeline.thread[last] == timeline.thread[rows])
+    return found
 
 
 def _python_line(stack: Stack) -> tuple[str, int] | None:
