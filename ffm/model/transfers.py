@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ffm.model.compiled import run
 from ffm.model.grouping import grouped, numbered
+from ffm.model.visits import row_at
 
 
 class Repetition(IntEnum):
@@ -243,28 +244,40 @@ def latest_of(
     if not len(event_group) or not len(group):
         return found
     groups = 2 + int(max(group.max(), event_group.max()))
-    events, order = (np.argsort(moments, kind="stable") for moments in (event_time, time))  # linear if they ascend
-    until = np.searchsorted(event_time[events], time[order], side="left" if before else "right")
-    run(_note_latest, len(group) + len(events), events, event_group[events], order, group[order], until, groups, found)
+    order, events = in_time(time), in_time(event_time)
+    many = len(group) + len(event_group)
+    run(_note_latest, many, order, group, time, events, event_group, event_time, before, groups, found)
     return found
 
 
+def in_time(time: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the order of moments, as `ffm.model.visits` has it: an empty column if they ascend."""
+    ascend = bool((time[1:] >= time[:-1]).all())
+    return np.empty(0, np.int64) if ascend else np.argsort(time, kind="stable")
+
+
 def _note_latest(
-    event: Integers,
-    event_group: Integers,
-    row: Integers,
+    order: Integers,
     group: Integers,
-    until: Integers,
+    time: Integers,
+    events: Integers,
+    event_group: Integers,
+    event_time: Integers,
+    before: bool,
     groups: int,
     found: Integers,
 ) -> None:
-    """Note the last event of its group for each row, of events and rows in order of time; the first `until` of the
-    events count for a row. There are so many groups, numbered from -1.
+    """Note for each row the last event of its group up to its time, or `before` that. Rows and events are visited in
+    `order` and in that of `events`. There are so many groups, numbered from -1.
     """
     latest = np.full(groups, -1, np.int64)
     passed = 0
-    for place in range(len(row)):
-        while passed < until[place]:
-            latest[event_group[passed] + 1] = event[passed]
+    for place in range(len(group)):
+        row = row_at(order, place)
+        while passed < len(event_group):
+            event = row_at(events, passed)
+            if event_time[event] > time[row] or (before and event_time[event] == time[row]):
+                break
+            latest[event_group[event] + 1] = event
             passed += 1
-        found[row[place]] = latest[group[place] + 1]
+        found[row] = latest[group[row] + 1]

@@ -81,16 +81,17 @@ def offloads(order: Columns, rows: Rows, streams: int, events: int) -> tuple[int
             all_of = 2 if action == WAIT_CONTEXT else int(stream == rows.legacy[process])  # so many kinds
             last = before[thread]
             mine = last >= 0 and free[last] and (rows.apart[rows.stream[last]] < all_of or rows.stream[last] == stream)
-            pending = of_process[:all_of, process].sum() if all_of > 0 else waiting[stream]
-            pending += int(own)
+            pending = int(own) + (waiting[stream] if all_of == 0 else 0)
+            for one in range(all_of):
+                pending += of_process[one, process]
             if rows.cause[row] >= 0 and 0 < pending == int(own) + int(mine):
                 first = last if mine else row
                 count += 1
                 lasting += rows.gpu_end[row if own else last] - rows.gpu_begin[first]
-            if all_of > 0:
-                waits[:all_of, process] += 1
-                of_process[:all_of, process] = 0
-            else:
+            for one in range(all_of):
+                waits[one, process] += 1
+                of_process[one, process] = 0
+            if all_of == 0:
                 of_process[kind, process] -= waiting[stream]
                 waiting[stream] = 0
             if mine:
