@@ -78,6 +78,10 @@ class _Blocks:
         self.time = columns["start"][self.rows]
         self.memory = _memories()[columns["function"][self.rows]]
         """Places in `MEMORIES`."""
+        self._in_memories: dict[tuple[Memory, ...], NDArray[np.int64]] = {
+            memories: np.flatnonzero(np.isin(self.memory, [MEMORIES.index(memory) for memory in memories]))
+            for memories in (HOST_MEMORIES, DEVICE_MEMORIES)
+        }
         self.site = columns["stack"][self.rows]
         self.release = np.full(len(self.rows), -1, np.int64)
         freed = self._freed(columns["destination"][self.frees], columns["start"][self.frees])
@@ -100,8 +104,10 @@ class _Blocks:
     def holding(
         self, address: NDArray[np.uint64], time: NDArray[np.int64], memories: tuple[Memory, ...]
     ) -> NDArray[np.int64]:
-        """Return the block, among those in some kinds of memory, that contained each address at a time; -1 for none."""
-        mine = np.flatnonzero(np.isin(self.memory, [MEMORIES.index(memory) for memory in memories]))
+        """Return the block, among those in `HOST_MEMORIES` or `DEVICE_MEMORIES`, that contained each address at a time;
+        -1 for none.
+        """
+        mine = self._in_memories[memories]
         found = np.full(len(address), -1, np.int64)
         if not len(mine):
             return found
