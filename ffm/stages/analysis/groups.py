@@ -67,8 +67,15 @@ def folds_of(estimates: Estimates, sites: list[Site], bound_s: NDArray[np.float6
     parts = [(call, caller, members) for call, callers in calls.items() for caller, members in callers.items()]
     whole = {call: [site for part in callers.values() for site in part] for call, callers in calls.items()}
 
+    def of_site(members: list[int]) -> Benefit | None:
+        benefit = sites[members[0]].benefit
+        return benefit if len(members) == 1 and benefit.replay_s is not None else None
+
     def benefits(groups: list[list[int]]) -> list[Benefit]:
-        return estimates.of_sites(groups, np.array([bound_s[members].sum() for members in groups]))
+        told = [of_site(members) for members in groups]  # replayed already, alone
+        asked = [members for members, benefit in zip(groups, told, strict=True) if benefit is None]
+        found = iter(estimates.of_sites(asked, np.array([bound_s[members].sum() for members in asked])))
+        return [next(found) if benefit is None else benefit for benefit in told]
 
     def group(name: str, members: list[int], benefit: Benefit, parts: list[Group]) -> Group:
         return Group(
