@@ -15,6 +15,7 @@ one or more variants, `read, write required`; without variants it applies to all
     required | misplaced | unnecessary | conditionally unnecessary (keep NAME)       for synchronizations
     not judged                                        at the edges of what was measured of a run, for both
     needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
+    unseen (of NAME)                                  for a repeat whose destination was not looked at
 
 `no-op by equal bytes (of NAME)` and `repeat by equal bytes (of NAME)` are uploads from another place of the host than
 those that they repeat.
@@ -39,7 +40,17 @@ SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required",
 EQUAL = " by equal bytes"
 """Follows the kind of uploads that come from another place of the host than those that they repeat."""
 
-TRANSFER_KINDS = ("needed", f"no-op{EQUAL}", "no-op", f"repeat{EQUAL}", "repeat", "copy", "partial", NOT_JUDGED)
+TRANSFER_KINDS = (
+    "needed",
+    f"no-op{EQUAL}",
+    "no-op",
+    f"repeat{EQUAL}",
+    "repeat",
+    "unseen",
+    "copy",
+    "partial",
+    NOT_JUDGED,
+)
 
 _VARIANTS = re.compile(r"^// variants: (.+)$", re.MULTILINE)
 _LIKE = re.compile(r"^// like: (\w+)$", re.MULTILINE)

@@ -14,7 +14,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results
-from ffm.results.vocabulary import FROM_ELSEWHERE
+from ffm.results.vocabulary import FROM_ELSEWHERE, Because
 from ffm.stages.analysis.stage import run_analysis
 from ffm.stages.measure import Request, Watch
 from ffm.stages.registry import MEASURING_STAGES
@@ -176,6 +176,9 @@ def _compare(case: Case, analysis: Analysis, watch: Watch) -> Iterator[Answer]:
 
 
 def _kind(verdict: Verdict) -> str:
+    """Return the kind that a label names."""
+    if verdict.because is Because.REPEAT_UNSEEN:
+        return "unseen"
     return verdict.kind + (EQUAL if verdict.because in FROM_ELSEWHERE else "")
 
 

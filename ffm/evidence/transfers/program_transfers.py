@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Kind
-from ffm.evidence.calls import done_calls
+from ffm.driver.catalogue import DriverFunction, Kind, Shape
+from ffm.evidence.calls import calls_where, done_calls
 from ffm.evidence.operations import are_in_order
 from ffm.evidence.program_order import access_rows
 from ffm.evidence.stretches import is_limited, stretches_of
+from ffm.evidence.transfers.overlaps import Spans, latest_overlapping
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import stretch_of
@@ -115,8 +116,12 @@ def _contents(columns: Columns, recording: Recording) -> tuple[Contents, NDArray
         destination_held=known & (recorded["destination_hash"] == recorded["hash"]).all(axis=1),
         allocation=allocation,
         defined=_defined(touching, allocation, rows, len(columns["start"])),
-        last_write=np.maximum(
-            _last_write(columns, touching, allocation, time, recorded["written"]), _unmeasured_before(recording, time)
+        last_write=np.maximum.reduce(
+            [
+                _last_launched(columns, time, recorded["written"]),
+                _last_copied(columns, rows, download, on_device, recorded["bytes"]),
+                _unmeasured_before(recording, time),
+            ]
         ),
     )
     return contents, rows, recorded
@@ -187,14 +192,8 @@ _ONLY_ORDERS = re.compile(r"cu.*(Event|Capture)")
 """Functions of the kind "order" that write no memory. What others write is not followed."""
 
 
-def _last_write(
-    columns: Columns,
-    touching: Touching,
-    allocation: NDArray[np.int64],
-    time: NDArray[np.int64],
-    written: NDArray[np.uint64],
-) -> NDArray[np.int64]:
-    """Return when work that may have written an allocation was last issued before a time.
+def _last_launched(columns: Columns, time: NDArray[np.int64], written: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return when work of the program that may have written an allocation was last issued before a time.
 
     `written` is when a kernel that leads to it was last launched, as recorded. If that is not known, any kernel counts,
     and any function of the program in the stream.
@@ -202,13 +201,61 @@ def _last_write(
     unknown = np.flatnonzero(written == constant("FFM_WRITES_UNKNOWN"))
     last = np.where(written == 0, LEAST, written.astype(np.int64))
     last[unknown] = _last_before(time[unknown], _issued(columns, Kind.LAUNCH, Kind.HOST_FUNCTION))
-    last = np.maximum(last, _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)))
-    rows, touched, writing = touching
-    rows, touched = rows[writing], touched[writing]
-    start = columns["start"][rows]
-    found = latest_of(allocation, time, touched, start, before=True)
-    last[found >= 0] = np.maximum(last[found >= 0], start[found[found >= 0]])
-    return last
+    return np.maximum(last, _last_before(time, _issued(columns, Kind.ORDER, without=_ONLY_ORDERS)))
+
+
+def _last_copied(
+    columns: Columns,
+    rows: NDArray[np.int64],
+    download: NDArray[np.bool_],
+    address: NDArray[np.uint64],
+    bytes_: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return when a copy or set last wrote any of the device memory of each copy before, or the smallest value.
+
+    `rows` are the operations of the copies, of which a batch has several.
+    """
+    writing = _of_kind(columns, Kind.TRANSFER, Kind.SET)
+    written = _spans(columns, writing, columns["destination"][writing], columns["bytes"][writing])
+    copied = _spans(columns, rows, address, bytes_, sent=~download)
+    events = Spans(
+        np.concatenate([written.begin, copied.begin[~download]]),
+        np.concatenate([written.end, copied.end[~download]]),
+        np.concatenate([written.time, copied.time[~download]]),
+    )
+    found = latest_overlapping(copied, events)
+    return np.where(found >= 0, events.time[np.maximum(found, 0)], LEAST)
+
+
+_PLACED_ELSEWHERE = np.array([2**64 - 2, 2**64 - 1], np.uint64)
+"""Where memory counts as being that is not in one piece, or is an array, if its allocation is unknown."""
+
+
+def _spans(
+    columns: Columns,
+    rows: NDArray[np.int64],
+    address: NDArray[np.uint64],
+    bytes_: NDArray[np.int64],
+    sent: NDArray[np.bool_] | None = None,
+) -> Spans:
+    """Return the device memory that copies and sets of so many bytes touch. Where they need not lie in one piece, that
+    is the whole allocation. `sent` are single uploads of what may be a batch, whose addresses are known.
+    """
+    function = columns["function"][rows]
+    whole = ~calls_where(function, lambda called: called.shape in (Shape.PLAIN, Shape.MEMSET_1D))
+    if sent is not None:
+        whole &= ~(sent & calls_where(function, lambda called: called.shape is Shape.BATCH))
+    time = columns["start"][rows]
+    begin = address.astype(np.uint64)
+    end = begin + bytes_.astype(np.uint64)
+    begin[whole], end[whole] = _PLACED_ELSEWHERE
+    inside = np.flatnonzero(whole)
+    allocation = _allocation_of(columns, address[inside], time[inside])
+    inside, allocation = inside[allocation >= 0], allocation[allocation >= 0]
+    allocated = _of_kind(columns, Kind.ALLOCATION)[allocation]
+    begin[inside] = columns["destination"][allocated]
+    end[inside] = begin[inside] + columns["bytes"][allocated].astype(np.uint64)
+    return Spans(begin, end, time)
 
 
 def _issued(columns: Columns, *kinds: Kind, without: re.Pattern[str] | None = None) -> NDArray[np.int64]:

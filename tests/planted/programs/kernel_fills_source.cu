@@ -110,7 +110,7 @@ void program()
     for (const char *call : calls) {
         std::fill_n(source, count, 0x05050505);
         fill(slow, count, 1);
-        UPLOAD_ASYNC(device, source, 4096); // transfer: needed and no-op and repeat
+        UPLOAD_ASYNC(device, source, 4096); // transfer: needed and no-op and unseen
         DOWNLOAD_ASYNC(back, device, 4096);
         // sync: source required, beside conditionally unnecessary and required (undecidable)
         WAIT(before, cudaStreamSynchronize(nullptr));

@@ -13,7 +13,7 @@ void program()
     for (int turn = 0; turn < turns(); ++turn) {
         uploaded = host[0];
         fill(busy, 1, turn);
-        // transfer: each needed, most needed and no-op, some, until needed and no-op and repeat
+        // transfer: each needed, most needed and no-op, some, until needed and no-op and unseen
         UPLOAD_ASYNC(device, host, count * sizeof(int));
         if (is("each"))
             WAIT(always, cudaStreamSynchronize(nullptr)); // sync: each required, some, most, until absent

@@ -13,7 +13,7 @@ void program()
     int *source = pinned_integers(count, 5);
     int *result = pinned_integers(count);
     for (int turn = 0; turn < turns; ++turn) {
-        UPLOAD_ASYNC(device, source, bytes); // transfer: kept needed and no-op and repeat, cleared needed and repeat
+        UPLOAD_ASYNC(device, source, bytes); // transfer: kept needed and no-op and unseen, cleared needed and repeat
         add_slowly(used, device, count);
         if (variant("cleared"))
             check(cudaMemsetAsync(device, 0, bytes));
