@@ -35,9 +35,9 @@ from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
-from ffm.model.necessity.program import Clocks, Operations, Role, Scope
+from ffm.model.necessity.program import Clocks, Operations, Role, Scope, Uses
 from ffm.model.necessity.reasons import Reason
-from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks
+from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks, uses_after_questions
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
 
@@ -72,17 +72,18 @@ def judged(
     handovers = handovers_of(recording, recording.threads, int(operations.thread.max(initial=-1)) + 1)
     wait_ends = np.sort(operations.end[operations.scope != Scope.NONE], kind="stable")  # nearly sorted, so in a pass
     clocks = clocks_of(recording, wait_ends)
+    joined = joined_uses(
+        uses.model,
+        timing_uses(part),
+        answer_uses(part, operations, recording),
+        host_function_uses(part),
+        shared_uses(part),
+        unseen_uses(part, unseen[part["stack"]]),
+        *([unseen_uses(part)] if used_by_others else []),
+    )
     necessity = needed_synchronizations(
         operations,
-        joined_uses(
-            uses.model,
-            timing_uses(part),
-            answer_uses(part, operations, recording),
-            host_function_uses(part),
-            shared_uses(part),
-            unseen_uses(part, unseen[part["stack"]]),
-            *([unseen_uses(part)] if used_by_others else []),
-        ),
+        joined,
         clocks,
         handovers,
         unwatched_memory=_may_write_unseen(part),
@@ -95,7 +96,7 @@ def judged(
         "synchronizations": _of_chosen(_synchronization_table(part, necessity), "stack", among),
         "transfers": _of_chosen(transfers, "stack", among),
         "accesses": _of_chosen(
-            _access_table(part, operations, uses, necessity, clocks), "synchronization_stack", among
+            _access_table(part, operations, uses, joined, necessity, clocks), "synchronization_stack", among
         ),
         "downloads": _of_chosen({"stack": part["stack"][followed], **used}, "stack", among),
         "gpu-times": _gpu_time_table(part, recording),
@@ -181,13 +182,20 @@ def _transfer_table(columns: Columns, recording: Recording) -> Columns:
 
 
 def _access_table(
-    columns: Columns, operations: Operations, uses: RecordedUses, necessity: Necessity, clocks: Clocks
+    columns: Columns,
+    operations: Operations,
+    uses: RecordedUses,
+    joined: Uses,
+    necessity: Necessity,
+    clocks: Clocks,
 ) -> Columns:
     """Return rows for the uses that a synchronization was credited with, which stage 4 watches again, but for those to
-    which it cannot be moved, because the program takes the time before.
+    which it cannot be moved, because the program takes the time before, or asks for what is over. `joined` are the
+    recorded uses and all others.
     """
     use = necessity.credited[:, 0]
-    credited = necessity.credited[(use < len(uses.recorded)) & np.isin(_roles(uses, use), TOUCHING)]
+    movable = (use < len(uses.recorded)) & np.isin(joined.role[use], TOUCHING)
+    credited = necessity.credited[movable & ~uses_after_questions(necessity.credited, joined)]
     use, relied = credited[~uses_after_clocks(credited, operations, uses.model, clocks)].T
     operation = uses.model.operation[use]
     return {
@@ -213,10 +221,3 @@ def _between_events(times: NDArray[np.void]) -> int:
     """Return how many nanoseconds a GPU takes from one event to the next, which is part of each time between two."""
     alone = times["nanoseconds"][times["operation"] == constant("FFM_EVENTS_ALONE")]
     return int(np.median(alone)) if len(alone) >= ENOUGH_EVENTS else 0
-
-
-def _roles(uses: RecordedUses, use: NDArray[np.int64]) -> NDArray[np.uint8]:
-    own = use < len(uses.recorded)
-    roles = np.full(len(use), Role.TIMING, np.uint8)
-    roles[own] = uses.model.role[use[own]]
-    return roles

@@ -13,6 +13,7 @@ own line above it:
 one or more variants, `read, write required`; without variants it applies to all. A verdict is
 
     required | misplaced | unnecessary | conditionally unnecessary (keep NAME)       for synchronizations
+    in place                                          for one that is required and can come no later
     not judged                                        at the edges of what was measured of a run, for both
     needed (NAME) | no-op (of NAME) | repeat (of NAME) | copy (of NAME) | partial (of NAME)    for transfers
     unseen (of NAME)                                  for a repeat whose destination was not looked at
@@ -36,7 +37,7 @@ from pathlib import Path
 PROGRAMS = Path(__file__).parent / "programs"
 
 NOT_JUDGED = "not judged"
-SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced", NOT_JUDGED)
+SYNCHRONIZATION_KINDS = ("conditionally unnecessary", "unnecessary", "required", "misplaced", "in place", NOT_JUDGED)
 EQUAL = " by equal bytes"
 """Follows the kind of uploads that come from another place of the host than those that they repeat."""
 
@@ -90,7 +91,7 @@ class Label:
     def needed(self) -> bool:
         """Whether all verdicts of all alternatives say that the operation must stay."""
         return all(
-            one.kind in ("required", "misplaced", "needed", NOT_JUDGED)
+            one.kind in ("required", "misplaced", "in place", "needed", NOT_JUDGED)
             for choice in self.alternatives
             for one in choice
         )

@@ -60,7 +60,10 @@ class Answer:
         """The finding, with `misplaced` as `required` if the label does not distinguish: on a busy machine any first
         use may come late.
         """
-        if any(one.kind == "misplaced" for choice in self.expected.alternatives for one in choice):
+        expected = {one.kind for choice in self.expected.alternatives for one in choice}
+        if "in place" in expected:
+            return frozenset(replace(one, kind="in place") if one.kind == "required" else one for one in self.found)
+        if "misplaced" in expected:
             return self.found
         return frozenset(replace(one, kind="required") if one.kind == "misplaced" else one for one in self.found)
 

@@ -153,6 +153,21 @@ def uses_after_clocks(
     return after
 
 
+ASKED = (Role.TIMING, Role.ANSWER)
+"""What the program asks the driver, which has no other answer before the work is over."""
+
+
+def uses_after_questions(credited: NDArray[np.int64], uses: Uses) -> NDArray[np.bool_]:
+    """Return which rows of `Necessity.credited` have a use before which the program asks for what the same wait is the
+    first to wait for: moved to such a use, the wait would come after the question.
+    """
+    use, relied = credited[:, 0], credited[:, 1]
+    asked = np.flatnonzero(is_one_of(uses.role[use], ASKED))
+    first = np.full(int(relied.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, relied[asked], uses.time[use[asked]])
+    return first[relied] < uses.time[use]
+
+
 def _reasons_at_first(
     operations: Operations, unwatched_memory: bool, shows: NDArray[np.bool_] | None
 ) -> NDArray[np.uint8]:

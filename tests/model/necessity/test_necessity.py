@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from ffm.model.necessity.program import (
     Action,
@@ -19,7 +20,7 @@ from ffm.model.necessity.program import (
     Uses,
 )
 from ffm.model.necessity.reasons import Reason
-from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks
+from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks, uses_after_questions
 from ffm.model.necessity.state import FIRST_ROOM
 
 LEGACY, BLOCKING, FIRST, SECOND = 0, 1, 2, 3
@@ -275,6 +276,13 @@ def test_a_use_comes_after_the_clock_that_its_thread_reads_between_the_wait_and_
     assert after(0, 30) == [False, True]
     assert after(0, 12) == after(0, 50) == [False, False]
     assert after(1, 17) == after(0, 17, Comparison.NOT_COMPARED) == [False, False]
+
+
+@pytest.mark.parametrize("role", [Role.TIMING, Role.ANSWER])
+def test_a_use_comes_after_what_the_program_asks_about_the_work_of_the_same_wait(role: Role) -> None:
+    credited = np.array([[0, 1], [1, 1], [2, 1], [3, 4]])
+    uses = used((0, 20, Role.RESULT), (0, 40, Role.RESULT), (0, 30, role), (3, 50, Role.RESULT))
+    assert uses_after_questions(credited, uses).tolist() == [False, True, False, False]
 
 
 def test_a_private_wait_is_always_needed() -> None:
