@@ -23,7 +23,7 @@ enum { REMEMBERED = 1 << 16, ARRIVING = 1 << 12 };
 
 typedef enum { NEITHER, UPLOAD, DOWNLOAD } direction;
 
-/* The last content sent to a destination. */
+/* The last content sent to a destination, or that there was a download to it. */
 typedef struct {
     uint64_t destination;
     uint32_t shape;
@@ -134,24 +134,43 @@ static bool hash_host(const ffm_box *box, part_context *parts, ffm_hash *hash)
     return whole;
 }
 
+/* The entry of a destination, which may hold another one's. Locked. NULL if there is no memory for the table. */
+static sent *remembered(uint64_t destination, uint32_t shape)
+{
+    const uint64_t mixed = (destination ^ (uint64_t)shape << 20) * 0x9E3779B97F4A7C15ULL;
+    if (contents.table == NULL)
+        contents.table = ffm_new_pages(REMEMBERED * sizeof *contents.table);
+    return contents.table == NULL ? NULL : &contents.table[mixed >> 48];
+}
+
 /* Whether these bytes were the last ones sent to the destination; if so, sets `addresses` to when their addresses were
  * noted. Records that they are the last ones now. */
 static bool sent_before(const ffm_content *content, bool *noted, uint64_t addresses)
 {
-    const uint64_t identity[2] = {content->destination, content->shape};
-    uint64_t mixed = (identity[0] ^ identity[1] << 20) * 0x9E3779B97F4A7C15ULL;
     bool same = false;
     pthread_mutex_lock(&contents.lock);
-    if (contents.table == NULL)
-        contents.table = ffm_new_pages(REMEMBERED * sizeof *contents.table);
-    if (contents.table != NULL) {
-        sent *last = &contents.table[mixed >> 48];
+    sent *last = remembered(content->destination, content->shape);
+    if (last != NULL) {
         ffm_hash hash = {content->hash[0], content->hash[1]};
         same = last->destination == content->destination && last->shape == content->shape &&
                ffm_hash_equal(&last->hash, &hash);
         *noted = *noted || (same && last->addresses == addresses);
         *last = (sent){content->destination, content->shape, hash, addresses};
     }
+    pthread_mutex_unlock(&contents.lock);
+    return same;
+}
+
+/* Whether there was a download to the destination before; only then can another one bring what it holds. Records that
+ * there is one now. */
+static bool received_before(const ffm_content *content)
+{
+    const uint32_t shape = ~content->shape; /* apart from what is sent there */
+    pthread_mutex_lock(&contents.lock);
+    sent *last = remembered(content->destination, shape);
+    const bool same = last == NULL || (last->destination == content->destination && last->shape == shape);
+    if (last != NULL)
+        *last = (sent){.destination = content->destination, .shape = shape};
     pthread_mutex_unlock(&contents.lock);
     return same;
 }
@@ -257,7 +276,8 @@ static void before_download(const ffm_function *function, const ffm_operation *o
                          .context = ffm_context_recorded(operation),
                          .site = operation->stack};
     ffm_hash there;
-    if (planned && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
+    const bool again = planned && received_before(&download.content);
+    if (again && !ffm_watch_in_flight(destination->address, ffm_box_end(destination)) &&
         ffm_look_pays(operation->stack, false) && hash_host(destination, NULL, &there)) {
         download.content.destination_hash[0] = there.low;
         download.content.destination_hash[1] = there.high;
