@@ -150,7 +150,7 @@ def rests_on(basis: Basis) -> str:
         words = f"{times} and allows for runs that differ by {saving}{always}{again}"
     if basis.pinned_bytes == 0:
         return words
-    return f"{words}, less {basis.pinning_s:.4f} s for pinning {size(basis.pinned_bytes)}"
+    return f"{words}, with {basis.pinning_s:.4f} s for pinning {size(basis.pinned_bytes)} subtracted"
 
 
 def chosen_estimator(analysis: Analysis, wanted: Estimator | None) -> Estimator:
@@ -189,11 +189,9 @@ def plural(value: int, noun: str) -> str:
 
 def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all shows") -> str:
     """Return how many rows `Scale.shows` left out, and why: replay goes by the upper end of a saving's interval."""
-    less = f"less than {percent(HIDDEN_BELOW_PERCENT)}"
+    why = f"{'it saves' if number == 1 else 'they save'} less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
     if estimator == "replay":
-        why = f"{less} beyond the {100 * VARIES:.0f} % of chance"
-    else:
-        why = f"{'it saves' if number == 1 else 'they save'} {less} of the run"
+        why += f", apart from the {100 * VARIES:.0f} % by which runs differ anyway"
     return f"{plural(number, noun)} hidden ({shown_by}): {why}"
 
 

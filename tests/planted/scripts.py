@@ -1,6 +1,6 @@
 """Random programs of launches, copies, waits and accesses over several streams and threads, as lists of steps.
 
-Streams: 0 is the legacy default stream, 1 a blocking stream, 2 and 3 are independent ones. Every buffer is page-locked
+Streams: 0 is the legacy default stream, 1 a blocking stream, 2 and 3 are independent ones. Every buffer is pinned
 host memory with its own device memory. The steps happen one after the other, each on its host thread, which hands over
 to the thread of the next step; the GPU works in parallel.
 """

@@ -68,8 +68,8 @@ def test_plurals() -> None:
         ),
         (
             Basis(measured=1.0, differs=0.1, pinned_bytes=2_500_000, pinning_s=0.0004),
-            "the GPU's times, measured by events, and allows for runs that differ by 10 % of the saving, less 0.0004 s "
-            "for pinning 2.38 MiB",
+            "the GPU's times, measured by events, and allows for runs that differ by 10 % of the saving, with 0.0004 s "
+            "for pinning 2.38 MiB subtracted",
         ),
         (
             Basis(measured=0.0, differs=1.0),

@@ -1,4 +1,4 @@
-// A kernel reads its input from page-locked memory by a texture: no parameter contains the address. After a wait the
+// A kernel reads its input from pinned memory by a texture: no parameter contains the address. After a wait the
 // CPU writes the next input there, or elsewhere.
 // variants: there, elsewhere
 #include "planted.h"
