@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ffm.driver.catalogue import Kind, load_catalogue
 from ffm.evidence.program_order import access_uses, operations_of, timing_uses
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.model.necessity.program import Action, Operations, Role, Scope
@@ -27,6 +28,13 @@ def test_each_wait_covers_what_it_names() -> None:
     )
     assert found.scope.tolist() == [Scope.NONE, Scope.CONTEXT, Scope.STREAM, Scope.EVENT]
     assert found.action.tolist() == [Action.RECORD, Action.NOTHING, Action.NOTHING, Action.NOTHING]
+
+
+def test_no_launch_waits_for_work_that_anything_could_rely_on() -> None:
+    functions = [*load_catalogue().of_kind(Kind.LAUNCH), *load_catalogue().of_kind(Kind.HOST_FUNCTION)]
+    found = order_of(*({"function": function.name, "waits": 1} for function in functions))
+    assert len(functions) > 2
+    assert not found.judged.any() and (found.scope == Scope.NONE).all()
 
 
 @pytest.mark.parametrize("recorded", ["cuCtxRecordEvent", "cuGreenCtxRecordEvent"])
