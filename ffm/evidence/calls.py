@@ -33,15 +33,24 @@ def done_calls(columns: Columns, chosen: Callable[[DriverFunction], bool]) -> ND
     return done
 
 
-def are_launches(functions: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return which recorded functions launch kernels, graphs or host functions. None of them waits for results."""
-    return calls_where(functions, lambda function: function.kind in (Kind.LAUNCH, Kind.HOST_FUNCTION))
+def only_enqueue(columns: Columns) -> NDArray[np.bool_]:
+    """Return which operations never wait for results, but only for what they need themselves: launches, and copies and
+    sets that are asynchronous and touch no host memory. The driver has kernels for these.
+    """
+    launches = calls_where(columns["function"], lambda one: one.kind in (Kind.LAUNCH, Kind.HOST_FUNCTION))
+    on_device = calls_where(columns["function"], lambda one: one.kind in _BY_KERNELS and one.asynchronous)
+    on_host = constant("FFM_OPERATION_HOST_SOURCE") | constant("FFM_OPERATION_HOST_DESTINATION")
+    enqueues: NDArray[np.bool_] = launches | (on_device & ((columns["flags"] & on_host) == 0))
+    return enqueues
+
+
+_BY_KERNELS = (Kind.TRANSFER, Kind.SET)
 
 
 def waiting(columns: Columns) -> NDArray[np.bool_]:
     """Return which operations waited for the GPU's work, or may have."""
     waits: NDArray[np.bool_] = columns["waits"] > 0
-    return waits & ~are_launches(columns["function"]) if waits.any() else waits
+    return waits & ~only_enqueue(columns) if waits.any() else waits
 
 
 def functions_called(functions: NDArray[np.integer]) -> list[int]:

@@ -9,7 +9,7 @@ from ffm.driver.catalogue import ABSENT, Awaits, DriverFunction, Effect, load_ca
 from ffm.driver.catalogue import Direction as DriverDirection
 from ffm.driver.catalogue import Kind as DriverKind
 from ffm.driver.catalogue import Memory as DriverMemory
-from ffm.evidence.calls import calls_where, waiting
+from ffm.evidence.calls import calls_where, only_enqueue, waiting
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY, polled_until_done
@@ -121,6 +121,8 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     rows = rows[~asynchronous]
     if len(rows):
         action[rows[staged_uploads(columns, rows)]] = Action.WAIT_AND_ENQUEUE
+    if waits.any():
+        action[waits & only_enqueue(columns)] = Action.LOAD_AND_ENQUEUE
     return action
 
 
@@ -150,8 +152,6 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
         elif function.kind in _COPIES and waits:
             sets = function.kind is DriverKind.SET
             table[function.index] = Action.SET_AND_WAIT if sets else Action.ENQUEUE_AND_WAIT
-        elif function.kind in (DriverKind.LAUNCH, DriverKind.HOST_FUNCTION) and waits:
-            table[function.index] = Action.LOAD_AND_ENQUEUE
         elif function.kind in (*_COPIES, DriverKind.LAUNCH, DriverKind.HOST_FUNCTION):
             table[function.index] = Action.ENQUEUE
     return table

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import Effect, load_catalogue
 from ffm.driver.catalogue import Kind as DriverKind
-from ffm.evidence.calls import are_launches, calls_where
+from ffm.evidence.calls import calls_where, only_enqueue
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import calls_before, is_limited
 from ffm.evidence.threads.driver_threads import of_driver_threads
@@ -161,17 +161,17 @@ def _without_own_waits(columns: Columns) -> Columns:
     """Return the columns without the waits that calls make for what they need themselves.
 
     Those that enter a context wait for its set-up. What makes one waits for that, too, and is not recorded
-    (`context_makers` in `ffm/stages/tracing.py`). Launches wait for their kernel's code to be loaded, or for room in
-    the queue: that is part of the call. `waits` still counts these, since loading may wait for the GPU's work.
+    (`context_makers` in `ffm/stages/tracing.py`). What only enqueues work waits for a kernel's code to be loaded, or
+    for room in the queue: that is part of the call. `waits` still counts these, since loading may wait for the GPU.
     """
     enters = calls_where(columns["function"], lambda function: function.effect is Effect.ENTER_CONTEXT)
     enters &= columns["waits"] > 0
-    launches = are_launches(columns["function"]) & (columns["wait"] > 0)
-    if not enters.any() and not launches.any():
+    loads = only_enqueue(columns) & (columns["wait"] > 0)
+    if not enters.any() and not loads.any():
         return columns
     return {
         **columns,
-        "wait": np.where(enters | launches, columns["wait"].dtype.type(0), columns["wait"]),
+        "wait": np.where(enters | loads, columns["wait"].dtype.type(0), columns["wait"]),
         "waits": np.where(enters, columns["waits"].dtype.type(0), columns["waits"]),
     }
 

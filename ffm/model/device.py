@@ -50,8 +50,8 @@ class Action(IntEnum):
     Loading": loading "may require context synchronization").
     """
     LOAD_AND_ENQUEUE = 12
-    """A launch that waited, although none waits for results: for its kernel's code to be loaded, or for room in the
-    queue. Then it puts its work on a stream.
+    """Waited, although it never waits for results: for its kernel's code to be loaded, or for room in the queue. Then
+    it puts its work on a stream: launches, and asynchronous copies and sets within the device.
     """
 
 

@@ -30,11 +30,17 @@ def test_each_wait_covers_what_it_names() -> None:
     assert found.action.tolist() == [Action.RECORD, Action.NOTHING, Action.NOTHING, Action.NOTHING]
 
 
-def test_no_launch_waits_for_work_that_anything_could_rely_on() -> None:
-    functions = [*load_catalogue().of_kind(Kind.LAUNCH), *load_catalogue().of_kind(Kind.HOST_FUNCTION)]
+def test_what_only_enqueues_work_waits_for_none_that_anything_could_rely_on() -> None:
+    kinds = (Kind.LAUNCH, Kind.HOST_FUNCTION, Kind.SET, Kind.TRANSFER)
+    functions = [one for kind in kinds for one in load_catalogue().of_kind(kind)]
     found = order_of(*({"function": function.name, "waits": 1} for function in functions))
-    assert len(functions) > 2
-    assert not found.judged.any() and (found.scope == Scope.NONE).all()
+    enqueue = [function.kind in kinds[:2] or function.asynchronous for function in functions]
+    assert (found.judged == ~np.array(enqueue)).all()
+    assert ((found.scope == Scope.NONE) == enqueue).all()
+    # What reaches host memory may wait for the copy, or for room for its bytes.
+    flags = constant("FFM_OPERATION_HOST_SOURCE")
+    uploads = order_of({"function": "cuMemcpyHtoDAsync_v2", "waits": 1, "flags": flags})
+    assert uploads.scope.tolist() == [Scope.STAGING] and uploads.judged.all()
 
 
 @pytest.mark.parametrize("recorded", ["cuCtxRecordEvent", "cuGreenCtxRecordEvent"])
