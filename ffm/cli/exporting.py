@@ -39,7 +39,7 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     one row per operation, synchronization, transfer or access. Times are nanoseconds.
 
     A speedscope file opens in https://www.speedscope.app. It shows time inside CUDA calls, time waiting for the GPU,
-    and recoverable time by each estimator, by call stack.
+    and savings by each estimator, by call stack.
 
     A Perfetto trace opens in https://ui.perfetto.dev, which keeps it on your machine. It shows each thread's CUDA calls
     with their waits, a track below it with the thread's problems, verdicts and expected benefits, what each stream did

@@ -33,8 +33,8 @@ def results(tmp_path: Path) -> Path:
         (["report"], "Folds  every call of one function"),
         (["report", "--by", "line"], "100  solve.cu:10 cudaFree"),
         (["sequence"], "Sequence 1 of solve: 2 operations, 100 times"),
-        (["sequence", "1"], "Number of sync issues: 2   Number of transfer issues: 0"),
-        (["subsequence", "2", "2"], "Time recoverable in subsequence: "),
+        (["sequence", "1"], "With a problem: 2 synchronizations, 0 transfers"),
+        (["subsequence", "2", "2"], "Saving of the subsequence: "),
         (["fold", "cudaFree"], "Fold on cudaFree of solve: 200 calls"),
         (["site", "3"], "required synchronization (100 of 100 occurrences): the CPU uses a result"),
     ],
@@ -177,7 +177,7 @@ def test_a_damaged_timeline_is_refused(ffm: CommandLine, results: Path, damage: 
 def test_diogenes_own_subsequence_is_reproduced(ffm: CommandLine) -> None:
     assert ffm("import", "diogenes", DIOGENES).status == 0
     assert "137.136 s (10.08 %" in ffm("subsequence", "10", "23", "--estimator", "bound").output
-    assert "Time recoverable: 155.785 s (11.45 % of execution time)" in ffm("sequence", "--estimator", "bound").output
+    assert "Saving: 155.785 s (11.45 % of the run)" in ffm("sequence", "--estimator", "bound").output
     report = ffm("report", "--estimator", "bound").output
     for line in ("214.026 s 15.73 %", "95.251 s  7.00 %", "4.112 s  0.30 %"):
         assert line in report

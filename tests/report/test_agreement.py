@@ -95,8 +95,8 @@ def by_remedies(analysis: Analysis, show_all: bool) -> tuple[Said, int]:
 def by_site(analysis: Analysis, number: int) -> Said:
     text = text_of(render_site(site(analysis, number, "replay"), WIDTH), WIDTH)
     row = (
-        r"Site \d+ of als: (?P<call>\w+) at (?P<place>\S+)\nTime recoverable: (?P<seconds>[\d.]+) s "
-        r"\((?P<share>[\d.]+) % of execution time\)\n.*\n +at least (?P<low>[\d.]+) s, at most (?P<high>[\d.]+) s; "
+        r"Site \d+ of als: (?P<call>\w+) at (?P<place>\S+)\nSaving: (?P<seconds>[\d.]+) s "
+        r"\((?P<share>[\d.]+) % of the run\)\n.*\n +at least (?P<low>[\d.]+) s, at most (?P<high>[\d.]+) s; "
         r"(?s:.*?)(?P<calls>[\d,]+) calls,"
     )
     return said(list(re.finditer(row, text)))

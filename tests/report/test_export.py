@@ -39,7 +39,7 @@ def test_speedscope_profiles_weigh_each_stack_in_seconds() -> None:
     frames = content["shared"]["frames"]
     profiles = {profile["name"]: profile for profile in content["profiles"]}
     assert profiles["time in CUDA calls"]["weights"] == [30.5] * 4
-    recoverable = profiles["recoverable, each site alone, by carry"]
+    recoverable = profiles["saving, each site alone, by carry"]
     assert recoverable["weights"] == [10.0, 2.5, 0.5]
     assert recoverable["endValue"] == 13.0
     first = [frames[index] for index in recoverable["samples"][0]]

@@ -103,7 +103,7 @@ def test_a_trace_that_proves_nothing_is_not_said_to_be_free_of_problems() -> Non
 
 def test_a_site_of_a_trace_is_not_said_to_recover_nothing() -> None:
     shown = text_of(render_site(site(imported_analysis(), 4)))
-    assert "recoverable" not in shown
+    assert "Saving" not in shown
     assert "with a problem" not in shown
     assert "One trace does not show whether the program needs these waits" in shown
 

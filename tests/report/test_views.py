@@ -326,7 +326,7 @@ def test_a_private_wait_and_memory_outside_of_the_driver_are_called_so() -> None
     assert "a wait in a private call of the driver" in text_of(render_site(site(analysis, 4)))
     shown = text_of(render_site(site(analysis, 1)), 200)
     assert "host memory of transfers is allocated or freed here" in shown
-    assert "recoverable" not in shown and "calls" not in shown
+    assert "Saving" not in shown and "calls" not in shown
     assert "main at main.cpp:146" in shown
 
 

@@ -66,17 +66,17 @@ def speedscope(analysis: Analysis) -> bytes:
     """Return a file for speedscope (github.com/jlfwong/speedscope, `src/lib/file-format-spec.ts`).
 
     The profiles share the same call stacks, with one sample per site, weighted in seconds: time inside CUDA calls, time
-    waiting for the GPU, and what fixing each site alone would recover by each estimator.
+    waiting for the GPU, and what fixing each site alone would save by each estimator.
     """
     weights: list[tuple[str, Callable[[Site], float]]] = [
         ("time in CUDA calls", lambda site: site.total_s),
         ("waiting for the GPU", lambda site: site.wait_s),
-        ("recoverable, each site alone, by carry", lambda site: site.benefit.carry_s),
-        ("recoverable, each site alone, by bound", lambda site: site.benefit.bound_s),
+        ("saving, each site alone, by carry", lambda site: site.benefit.carry_s),
+        ("saving, each site alone, by bound", lambda site: site.benefit.bound_s),
     ]
     if analysis.estimator == "replay":
         weights.append(
-            ("recoverable, each site alone, by replay", lambda site: site.benefit.replay_s or site.benefit.carry_s)
+            ("saving, each site alone, by replay", lambda site: site.benefit.replay_s or site.benefit.carry_s)
         )
     frames: dict[tuple[str, str, int], int] = {}
     samples = [

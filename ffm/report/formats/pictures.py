@@ -24,7 +24,7 @@ MOST_ROWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle. `kind` selects its colour: `cpu`, `call`, `wait`, `problem` or `recoverable`.
+    """A rectangle. `kind` selects its colour: `cpu`, `call`, `wait`, `problem` or `saving`.
 
     `x` and `width` are percent of the space for bars, `y` and `height` pixels in the row.
     """
@@ -69,16 +69,16 @@ class _Row:
     label: str
     site: int | None
     shares: list[Share]
-    recoverable_s: float
+    saved_s: float
     value: str
-    recovered: str = "recoverable"
+    saved: str = "could be saved"
     """What the thin bar below the others stands for."""
 
 
 def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Draw the whole run: the CPU's own work, recorded calls, waits, and what the sequences could recover of it.
+    """Draw the whole run: the CPU's own work, recorded calls, waits, and what the sequences could save of it.
 
-    If nothing is proved about a run, nothing is shown as recoverable: the most that each site saves does not add up.
+    If nothing is proved about a run, no saving is shown: the most that each site saves does not add up.
 
     Several threads can wait at the same time. If their calls add up to more than the wall time, the CPU's own work is
     left out and the bar ends at their sum.
@@ -90,18 +90,18 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
         Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
         *_call_shares(analysis.sites, proves=analysis.proves),
     ]
-    recoverable = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
+    saved = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
     if analysis.everything is not None:
-        recoverable = min(recoverable, _seconds(analysis.everything, estimator))
-    value = f"{scale.seconds(recoverable)} recoverable ({percent(scale.share(recoverable))})"
+        saved = min(saved, _seconds(analysis.everything, estimator))
+    value = f"fixing all saves {scale.seconds(saved)} ({percent(scale.share(saved))})"
     if not analysis.proves:
         several = calls > analysis.wall_s  # a share of the run would say nothing, and may exceed it
         value = f"{scale.seconds(waiting)} waiting ({'all threads' if several else percent(scale.share(waiting))})"
-    return _draw([_Row("whole run", None, shares, recoverable, value)], scale)
+    return _draw([_Row("whole run", None, shares, saved, value)], scale)
 
 
 def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Draw each CUDA call over all its sites, longest first: what it took, and what its fold could recover.
+    """Draw each CUDA call over all its sites, longest first: what it took, and what its fold could save.
 
     Calls below `SMALLEST_SHARE` of the run would be rows without a visible bar.
     """
@@ -110,14 +110,14 @@ def calls_picture(analysis: Analysis, estimator: Estimator) -> Picture:
     for site in analysis.sites:
         sites[site.call].append(site)
     total = {call: sum(site.total_s for site in made) for call, made in sites.items()}
-    recoverable = {fold.name: _seconds(fold.benefit, estimator) for fold in analysis.folds}
+    saved = {fold.name: _seconds(fold.benefit, estimator) for fold in analysis.folds}
     rows = [
         _Row(
             call,
             None,
             _call_shares(sites[call], proves=analysis.proves),
-            recoverable.get(call, 0.0),
-            _value(scale, total[call], recoverable.get(call, 0.0), "recoverable"),
+            saved.get(call, 0.0),
+            _value(scale, total[call], saved.get(call, 0.0)),
         )
         for call in sorted(total, key=lambda name: -total[name])
         if scale.share(total[call]) >= SMALLEST_SHARE
@@ -142,28 +142,28 @@ def unproved_picture(waits: list[UnprovedWaits], scale: Scale) -> Picture:
 
 
 def sequence_picture(analysis: Analysis, number: int, estimator: Estimator) -> Picture:
-    """Draw each operation of a sequence: what its site took in the run, and what fixing it alone would recover."""
+    """Draw each operation of a sequence: what its site took in the run, and what fixing it alone would save."""
     scale = Scale(analysis.wall_s)
     rows = []
     for position, operation in enumerate(analysis.sequences[number - 1].operations, 1):
         site, where = analysis.sites[operation.site], place(analysis, operation.site)
-        recoverable = _seconds(site.benefit, estimator)
+        saved = _seconds(site.benefit, estimator)
         rows.append(
             _Row(
                 f"{count(position)}. {where.call} {where.place}",
                 where.site,
                 _call_shares([site], proves=analysis.proves),
-                recoverable,
-                _value(scale, site.total_s, recoverable, "recoverable alone"),
+                saved,
+                _value(scale, site.total_s, saved, " alone"),
             )
         )
     return _draw(rows, scale)
 
 
-def _value(scale: Scale, total_s: float, recoverable_s: float, words: str) -> str:
-    recoverable = scale.seconds(recoverable_s)
-    nothing = recoverable == scale.seconds(0.0)
-    return scale.seconds(total_s) if nothing else f"{scale.seconds(total_s)}, {recoverable} {words}"
+def _value(scale: Scale, total_s: float, saved_s: float, how: str = "") -> str:
+    saved = scale.seconds(saved_s)
+    nothing = saved == scale.seconds(0.0)
+    return scale.seconds(total_s) if nothing else f"{scale.seconds(total_s)}, saves {saved}{how}"
 
 
 def _call_shares(sites: Sequence[Site], *, proves: bool) -> list[Share]:
@@ -190,7 +190,7 @@ def _seconds(benefit: Benefit, estimator: Estimator) -> float:
 def _draw(rows: list[_Row], scale: Scale) -> Picture:
     """Place the rows below each other; the longest bar fills the space for bars."""
     shown = rows[:MOST_ROWS]
-    longest = max((max(sum(s.seconds for s in row.shares), row.recoverable_s) for row in shown), default=0.0)
+    longest = max((max(sum(s.seconds for s in row.shares), row.saved_s) for row in shown), default=0.0)
     unit = BARS / longest if longest > 0 else 0.0
     lines = []
     for row in shown:
@@ -201,8 +201,8 @@ def _draw(rows: list[_Row], scale: Scale) -> Picture:
                 title = f"{share.words}: {scale.seconds(share.seconds)}"
                 bars.append(Bar(x, 5, width, 12, share.kind, title))
             x += width
-        if row.recoverable_s > 0:
-            title = f"{row.recovered}: {scale.seconds(row.recoverable_s)}"
-            bars.append(Bar(0.0, 19, row.recoverable_s * unit, 7, "recoverable", title))
+        if row.saved_s > 0:
+            title = f"{row.saved}: {scale.seconds(row.saved_s)}"
+            bars.append(Bar(0.0, 19, row.saved_s * unit, 7, "saving", title))
         lines.append(Line(row.label, row.site, bars, row.value))
     return Picture(lines, len(rows) - len(shown))

@@ -14,10 +14,10 @@ from ffm.report.terminal.layout import (
     following,
     heading,
     paragraph,
-    recoverable,
     saving_cells,
     saving_columns,
     table,
+    whole_saving,
 )
 
 
@@ -26,7 +26,7 @@ def render_best(view: BestView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         Text(f"Best parts of sequence {view.sequence} of {view.application}", style="bold"),
-        recoverable("The whole sequence", scale, view.whole, view.estimator),
+        whole_saving("The whole sequence", scale, view.whole, view.estimator),
         Text(),
     ]
     if not view.parts:

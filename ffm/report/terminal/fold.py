@@ -15,10 +15,10 @@ from ffm.report.terminal.layout import (
     following,
     heading,
     paragraph,
-    recoverable,
     saving_cells,
     saving_columns,
     table,
+    whole_saving,
 )
 
 
@@ -35,7 +35,7 @@ def render_fold(view: FoldView, width: int = 80) -> RenderableType:
     rows = [[*saved, count(calls), text] for saved, (_, calls, text) in zip(cells, lines, strict=True)]
     parts: list[RenderableType] = [
         Text(f"Fold on {view.name} of {view.application}: {plural(view.count, 'call')}", style="bold"),
-        recoverable("Time recoverable", scale, view.saving, view.estimator),
+        whole_saving("Saving", scale, view.saving, view.estimator),
         Text(),
     ]
     if rows:

@@ -205,13 +205,13 @@ def meanings(estimator: Estimator) -> list[RenderableType]:
     return lines
 
 
-def recoverable(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> RenderableType:
-    """Print `Time recoverable: 155.785 s (11.45 % of execution time)`; below it all estimators and the interval, unless
+def whole_saving(label: str, scale: Scale, saving: Saving, estimator: Estimator) -> RenderableType:
+    """Print `Saving: 155.785 s (11.45 % of the run)`; below it all estimators and the interval, unless
     all are zero.
     """
     seconds, share = scale.seconds(saving.seconds(estimator)), percent(saving.percent(estimator))
     title = Text(f"{label}: ", style="bold")
-    title.append(f"{seconds} ({share} of execution time)", style="not bold")
+    title.append(f"{seconds} ({share} of the run)", style="not bold")
     names: tuple[Estimator, ...] = ESTIMATORS if saving.replay_s is None else ("replay", *ESTIMATORS)
     shown = (*(saving.seconds(name) for name in names), saving.high_s or 0.0)
     if all(scale.seconds(value) == scale.seconds(0.0) for value in shown):

@@ -17,11 +17,11 @@ from ffm.report.terminal.layout import (
     heading,
     meanings,
     paragraph,
-    recoverable,
     run_title,
     saving_cells,
     saving_columns,
     table,
+    whole_saving,
 )
 
 
@@ -58,7 +58,7 @@ def render_lines(view: LinesView, width: int = 80) -> RenderableType:
     if view.hidden:
         parts.append(paragraph(hidden_rows(view.hidden, "line", view.estimator)))
     if view.everything is not None:
-        parts += [Text(), recoverable("All problems together", scale, view.everything, view.estimator)]
+        parts += [Text(), whole_saving("All problems together", scale, view.everything, view.estimator)]
     if view.lines:
         parts += [heading("How to read this"), *meanings(view.estimator)]
         parts.append(bullet("Each row is one line fixed alone: do not add them up."))

@@ -22,11 +22,11 @@ from ffm.report.terminal.layout import (
     heading,
     meanings,
     paragraph,
-    recoverable,
     run_title,
     saving_cells,
     saving_columns,
     table,
+    whole_saving,
 )
 from ffm.report.waiting.shares import in_one_line
 
@@ -201,7 +201,7 @@ def _together(view: Overview, scale: Scale) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if view.everything is not None:
         parts.append(Text())
-        parts.append(recoverable("All problems together", scale, view.everything, view.estimator))
+        parts.append(whole_saving("All problems together", scale, view.everything, view.estimator))
     if view.explained_percent is not None:
         parts.append(
             paragraph(

@@ -17,8 +17,8 @@ from ffm.report.terminal.layout import (
     following,
     heading,
     paragraph,
-    recoverable,
     table,
+    whole_saving,
 )
 
 USUAL, PLACE = 80, 24
@@ -34,19 +34,19 @@ def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
     times = "" if view.recurrences == 1 else f", {count(view.recurrences)} times"
     if view.part is None:
         title = f"Sequence {view.sequence} of {view.application}: {plural(len(view.operations), 'operation')}"
-        label = "Time recoverable"
+        label = "Saving"
     else:
         title = (
             f"Operations {view.part[0]} to {view.part[1]} of {view.operations_in_sequence}, "
             f"sequence {view.sequence} of {view.application}"
         )
-        label = "Time recoverable in subsequence"
+        label = "Saving of the subsequence"
     parts: list[RenderableType] = [
         Text(title + times, style="bold"),
-        recoverable(label, scale, view.saving, view.estimator),
+        whole_saving(label, scale, view.saving, view.estimator),
         Text(
-            f"Number of sync issues: {view.synchronization_issues}   "
-            f"Number of transfer issues: {view.transfer_issues}\n"
+            f"With a problem: {plural(view.synchronization_issues, 'synchronization')}, "
+            f"{plural(view.transfer_issues, 'transfer')}\n"
         ),
         _operations(view, scale, width),
     ]

@@ -10,7 +10,7 @@ from ffm.report.names import shorten
 from ffm.report.numbers import Scale, count, percent, plural, size
 from ffm.report.site import SiteView, Without
 from ffm.report.terminal.findings import finding_text
-from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, recoverable, table
+from ffm.report.terminal.layout import Column, bullet, following, heading, paragraph, table, whole_saving
 from ffm.results.places import StackFrame
 
 NEEDED = (
@@ -33,11 +33,7 @@ def render_site(view: SiteView, width: int = 80) -> RenderableType:
         return Group(title, within, outside, *_stack(view, width))
     parts: list[RenderableType] = [
         title,
-        *(
-            []
-            if view.unproved or view.not_measured
-            else [recoverable("Time recoverable", scale, view.saving, view.estimator)]
-        ),
+        *([] if view.unproved or view.not_measured else [whole_saving("Saving", scale, view.saving, view.estimator)]),
         within,
         paragraph(_called(view)),
         Text(),
