@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ffm.instrument.recording.layout import constant
+from ffm.instrument.recording.reader import read_recordings
 from ffm.model.necessity.reasons import Reason
 from ffm.results.columnar.tables import stored_table
 from ffm.results.folder.paths import ResultsFolder
 from ffm.stages.measure import Request
 from ffm.stages.memory import run_memory
 from ffm.stages.registry import MEASURING_STAGES
-from ffm.stages.tables import SYNCHRONIZATIONS
+from ffm.stages.sync_use import run_sync_use
+from ffm.stages.tables import FIRST_USES, SYNCHRONIZATIONS
 from tests.planted.building import SECONDS, Programs
 from tests.planted.labels import PROGRAMS
 
@@ -44,3 +47,16 @@ def test_few_needless_waits_are_missed_beside_busy_data(
     assert not (needless & needed).any()
     missed = int((~needless & ~needed).sum())
     assert missed <= (TURNS // 100 if variant != "most" else int(odd.sum()))
+
+
+def test_the_time_of_a_use_is_not_worth_many_steps_beside_it(programs: Programs, tmp_path: Path) -> None:
+    folder = ResultsFolder(tmp_path)
+    request = Request([str(programs.executable(PROGRAMS / "kept_in_array.cu")), "some_often"], folder, SECONDS)
+    MEASURING_STAGES["baseline"](request)
+    run_memory(request)
+    uses = stored_table(run_sync_use(request), "first_uses", FIRST_USES, folder.root)
+    (recording,) = read_recordings(folder.recordings("sync-use"))
+    presumed = (recording.accesses["flags"] & constant("FFM_ACCESS_PRESUMED")) != 0
+    assert (presumed & (recording.accesses["armed"] > 0)).any()  # had been watched
+    assert not (recording.accesses["kind"] == constant("FFM_ACCESS_UNWATCHED")).any()
+    assert len(uses["first_use"]) > 0

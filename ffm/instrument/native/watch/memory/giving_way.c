@@ -3,6 +3,7 @@
 #include "accesses.h"
 #include "arming.h"
 #include "extents.h"
+#include "watch_budget.h"
 
 enum { ONE_IN = 100 };
 
@@ -45,6 +46,24 @@ static void presume_on(uint64_t start, uint64_t end, uint64_t time)
     }
 }
 
+/* No verdict rests on it: what has a budget counts as used at an unknown time, as if it had never been watched. */
+static void leave_unseen(uint64_t start, uint64_t end)
+{
+    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
+    for (uint32_t i = 0; i < nearby.count; i++) {
+        const uint32_t place = ffm_nearby_place(&nearby, i);
+        ffm_range *range = ffm_ranges_at(place);
+        if (!ffm_range_shares_page(range, start, end))
+            continue;
+        if (range->state == FFM_RANGE_PREPARED) {
+            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
+        } else {
+            ffm_access_record_presumed(range, FFM_ACCESS_LAST);
+            ffm_ranges_remove(place);
+        }
+    }
+}
+
 /* Several pages may give way after one wait. */
 static uint64_t cost_here(void)
 {
@@ -60,6 +79,10 @@ static void give_way(uint64_t start, uint64_t end, uint64_t time)
 
 bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time)
 {
+    if (ffm_watch_budget_is_open()) {
+        leave_unseen(page->start, page->start + page->bytes);
+        return true;
+    }
     const bool several = ffm_access_others_may_wait();
     const uint64_t cost = several ? ranges_on(page) : cost_here();
     if (!urgent && missed + cost > ffm_arming_turns() / ONE_IN)
@@ -75,6 +98,8 @@ bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time)
 
 void ffm_access_make_room(uint64_t start, uint64_t end, uint64_t time)
 {
-    if (!ffm_access_others_may_wait())
+    if (ffm_watch_budget_is_open())
+        leave_unseen(start, end);
+    else if (!ffm_access_others_may_wait())
         give_way(start, end, time);
 }
