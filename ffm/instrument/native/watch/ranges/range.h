@@ -10,6 +10,11 @@
 
 enum { FFM_RANGES_PAGE = 4096 };
 
+/* A page, or some in a row. */
+typedef struct {
+    uint64_t start, bytes;
+} ffm_page;
+
 /* A range is protected from the end of a wait that may cover its work until it is touched. Until a wait is known to
  * have covered it, the next such wait protects it again. */
 typedef enum {

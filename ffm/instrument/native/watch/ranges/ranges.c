@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "calls_in_progress.h"
+#include "gathering.h"
 #include "habits.h"
 #include "intervals.h"
 #include "protection.h"
@@ -81,18 +82,11 @@ ffm_range *ffm_ranges_at(uint32_t place)
     return &watched.ranges[place];
 }
 
-/* Changes of protection that are put off: pages in a row, and some that the kernel refused. */
-static struct {
-    bool on;
-    uint64_t first, last;
-    ffm_page refused;
-} gathered;
-
 /* Those who ask without the lock must not miss a range that is on its way from one place to another, or whose pages are
  * still to be opened. Locked; not nested, but for those while protection is put off. */
 static void begin_change(void)
 {
-    if (gathered.on)
+    if (ffm_gathering())
         return;
     __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -100,7 +94,7 @@ static void begin_change(void)
 
 static void end_change(void)
 {
-    if (gathered.on)
+    if (ffm_gathering())
         return;
     __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
 }
@@ -172,41 +166,23 @@ static int64_t renew(uint64_t first, uint64_t last)
     return ffm_protection_renew(watched.ranges, &nearby, first, last);
 }
 
-static void renew_gathered(void)
-{
-    if (gathered.first < gathered.last && renew(gathered.first, gathered.last) != 0)
-        gathered.refused = (ffm_page){.start = gathered.first, .bytes = gathered.last - gathered.first};
-}
-
 /* 0, or the error with which the kernel refuses some of it. */
 static int64_t apply(uint64_t first, uint64_t last)
 {
-    if (!gathered.on)
-        return renew(first, last);
-    if (last < gathered.first || first > gathered.last) {
-        renew_gathered();
-        gathered.first = first;
-        gathered.last = last;
-    }
-    gathered.first = first < gathered.first ? first : gathered.first;
-    gathered.last = last > gathered.last ? last : gathered.last;
-    return 0;
+    return ffm_gathering_change(renew, first, last);
 }
 
 void ffm_ranges_gather(void)
 {
     begin_change();
-    gathered.on = true;
-    gathered.first = gathered.last = gathered.refused.bytes = 0;
+    ffm_gathering_begin();
 }
 
 bool ffm_ranges_gathered(ffm_page *refused)
 {
-    gathered.on = false;
-    renew_gathered();
+    const bool all = ffm_gathering_end(renew, refused);
     end_change();
-    *refused = gathered.refused;
-    return refused->bytes == 0;
+    return all;
 }
 
 static void set_state(ffm_range *range, ffm_range_state state)

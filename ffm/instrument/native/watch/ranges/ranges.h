@@ -8,11 +8,6 @@
 #include "boxes.h"
 #include "range.h"
 
-/* A page, or some in a row. */
-typedef struct {
-    uint64_t start, bytes;
-} ffm_page;
-
 /* Hold the lock around everything below. Outside signal handlers, signals are blocked: a handler of the program could
  * touch a watched page. */
 void ffm_ranges_lock(void);
