@@ -14,7 +14,7 @@ from tests.native.layers import NATIVE, includes_of
 
 SITES = range(7, 12)
 SITE, WAIT, OTHER = SITES[0], 90, 91
-TURNS = 20_000
+TURNS, FEW = 20_000, 16
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def native(library: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(library))
     loaded.ffm_habit_spares.restype = loaded.ffm_habit_is.restype = ctypes.c_bool
+    loaded.ffm_habit_page.restype = ctypes.c_uint64
     for site in SITES:
         loaded.ffm_habit_broken(site)  # what another test has left
     return loaded
@@ -138,3 +139,52 @@ def test_what_launches_of_a_site_write_to_two_blocks_has_habits_of_its_own(nativ
         for page in range(1000)
     }
     assert len(sources) == 2000
+
+
+PAGE = 0x7F00_1234_5000
+
+
+def uses_until_known(native: ctypes.CDLL, site: int, pages: Iterable[int]) -> int:
+    """Return after how many uses, each first on a page, the page of the next one is known."""
+    for uses, page in enumerate(pages):
+        if native.ffm_habit_page(site, WAIT) != 0:
+            return uses
+        native.ffm_habit_kept(site, WAIT)
+        native.ffm_habit_used_at(site, ctypes.c_uint64(page + uses))
+    raise AssertionError("never known")
+
+
+def test_the_page_that_is_used_first_each_time_becomes_known(native: ctypes.CDLL) -> None:
+    site = 20
+    assert uses_until_known(native, site, [PAGE] * 200) == FEW
+    assert native.ffm_habit_page(site, WAIT) == PAGE
+    assert native.ffm_habit_page(site, OTHER) == native.ffm_habit_page(SITE, WAIT) == 0
+
+
+def test_a_page_among_others_is_not_known(native: ctypes.CDLL) -> None:
+    others = [PAGE + (0x1000 if turn % FEW == 0 else 0) for turn in range(100)]
+    assert uses_until_known(native, 21, [*others, *[PAGE + 0x2000] * 200]) == len(others) + FEW
+
+
+def test_once_the_known_page_was_not_used_it_takes_a_habit(native: ctypes.CDLL) -> None:
+    site = 22
+    assert uses_until_known(native, site, [PAGE] * 200) == FEW
+    native.ffm_habit_broken(site)
+    assert uses_until_known(native, site, [PAGE] * 200) == 100
+
+
+@pytest.mark.parametrize("period", [17, 101, 102, 115, 150, 400])
+def test_of_the_waits_for_a_large_block_one_in_a_hundred_is_missed_at_most(native: ctypes.CDLL, period: int) -> None:
+    site, missed = 1000 + period, 0
+    for turn in range(TURNS):
+        used = turn % period != period - 1
+        spared, page = native.ffm_habit_spares(site), native.ffm_habit_page(site, WAIT)
+        native.ffm_habit_turn(WAIT)
+        if not used:
+            missed += spared or page != 0
+        if not spared and used:
+            native.ffm_habit_kept(site, WAIT)
+            native.ffm_habit_used_at(site, ctypes.c_uint64(PAGE))
+        elif not spared:
+            native.ffm_habit_broken(site)
+    assert missed <= TURNS // 100

@@ -113,17 +113,20 @@ static void touch_among_others(uint32_t place, uint32_t kind, uint64_t start, ui
 }
 
 /* Whether this use is what its habit expects. */
-static void tell_habit(ffm_range *range, uint32_t kind)
+static void tell_habit(ffm_range *range, uint32_t kind, uint64_t start)
 {
     if (range->habit == 0 || range->told)
         return;
     range->told = true;
     const ffm_thread *thread = ffm_thread_peek();
     if (kind != FFM_ACCESS_RELEASED && range->state != FFM_RANGE_PREPARED && range->covers == 1 &&
-        range->inherited == 0 && thread != NULL && thread->number == range->waiter)
+        range->inherited == 0 && thread != NULL && thread->number == range->waiter) {
         ffm_habit_kept(range->habit, range->waited_at);
-    else
+        if (range->launch)
+            ffm_habit_used_at(range->habit, start < range->start ? range->start : start);
+    } else {
         ffm_habit_broken(range->habit);
+    }
 }
 
 bool ffm_access_others_may_wait(void)
@@ -136,7 +139,11 @@ static void touch(uint32_t place, uint32_t kind, uint64_t start, uint64_t end, u
 {
     ffm_range *range = ffm_ranges_at(place);
     range->unchanged = false;
-    tell_habit(range, kind);
+    tell_habit(range, kind, start);
+    if (range->probe) {
+        ffm_ranges_remove(place);
+        return;
+    }
     if (range->state == FFM_RANGE_PREPARED) { /* the access relies on no wait */
         ffm_extents_opened(range);
         return;
@@ -213,7 +220,7 @@ void ffm_access_lost(uint32_t place, uint64_t time)
 {
     ffm_range *range = ffm_ranges_at(place);
     ffm_extents_lose(range);
-    if (!range->rest)
+    if (!range->rest && !range->probe)
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->start, time, 0);
     ffm_ranges_remove(place);
 }
@@ -278,7 +285,7 @@ bool ffm_access_first(uint64_t start, uint64_t end, bool writing)
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
-        if (!range->rest && range->state != FFM_RANGE_PREPARED && (range->touched & bit_here()) == 0 &&
+        if (!range->rest && !range->probe && range->state != FFM_RANGE_PREPARED && (range->touched & bit_here()) == 0 &&
             ffm_range_forbids(range, start, end, writing))
             return true;
     }

@@ -44,7 +44,7 @@ void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind
 /* Whether an access to [start, end) touches an armed range that forbids it. */
 bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing);
 
-/* The same, ignoring the remainders of downloads that were already touched. */
+/* The same, ignoring what counts as used already. */
 bool ffm_access_first(uint64_t start, uint64_t end, bool writing);
 
 /* Whether it was the calling thread that touched what rests. */

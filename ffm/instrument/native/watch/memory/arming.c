@@ -11,6 +11,7 @@
 #include "waiters.h"
 #include "watch_budget.h"
 
+enum { LARGE = 1 << 20 }; /* bytes, from which on closing pages takes longer than a few faults */
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
 static uint64_t waits;
@@ -117,9 +118,55 @@ static bool is_presumed(uint32_t place, bool first)
     return true;
 }
 
+/* At the end of the table, for a block that counts as used. */
+static void add_probe(const ffm_range *written, uint64_t page)
+{
+    ffm_range probe = *written;
+    const uint64_t start = page > written->start ? page : written->start;
+    const uint64_t end = page + FFM_RANGES_PAGE < written->end ? page + FFM_RANGES_PAGE : written->end;
+    probe.box = (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
+    probe.probe = true;
+    probe.unchanged = false;
+    probe.waits = ffm_arming_waits();
+    if (!ffm_ranges_add(&probe))
+        return;
+    const uint32_t place = ffm_ranges_count() - 1;
+    if (!ffm_ranges_arm(ffm_ranges_at(place)))
+        ffm_ranges_remove(place);
+}
+
+/* A large block has met its first wait, and is used on one page first each time: it counts as used, and only that page
+ * is watched. */
+static bool is_probed(uint32_t place, bool first)
+{
+    const ffm_range written = *ffm_ranges_at(place);
+    if (!first || !written.launch || written.writes_only || written.habit == 0 || written.box.width < LARGE ||
+        written.state != FFM_RANGE_PENDING || ffm_access_others_may_wait())
+        return false;
+    const uint64_t page = ffm_habit_page(written.habit, written.waited_at);
+    if (page + FFM_RANGES_PAGE <= written.start || page >= written.end)
+        return false;
+    ffm_access_presume(place);
+    supersede(written);
+    add_probe(&written, page);
+    return true;
+}
+
+/* What is used after a further wait, if at all, is not used by habit. */
+static void end_probe(uint32_t place, const ffm_cover *cover)
+{
+    const ffm_range *probe = ffm_ranges_at(place);
+    if (probe->waits != ffm_arming_waits() && ffm_covers(cover, probe->context, probe->stream, probe->issued))
+        ffm_ranges_remove(place);
+}
+
 static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *thread, uint32_t site)
 {
     ffm_range *range = ffm_ranges_at(place);
+    if (range->probe) {
+        end_probe(place, cover);
+        return;
+    }
     if (is_settled(range)) {
         ffm_unsettled_drop(place);
         return;
@@ -138,7 +185,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
             range->touched &= ~ffm_waiters_bit(thread);
         range->covers++;
     }
-    if (range->spared && is_presumed(place, first))
+    if ((range->spared && is_presumed(place, first)) || is_probed(place, first))
         return;
     if (wants_arming(range, covers, thread)) {
         if (!rests(range))

@@ -9,14 +9,20 @@ enum { ONE_IN = 100 };
 
 static uint64_t missed, missed_at; /* how many waits, and ffm_arming_waits at the last one */
 
-/* What is armed there. The remainders of downloads belong to no wait. */
+/* Whether a use of it would be recorded. */
+static bool counts(const ffm_range *range)
+{
+    return !range->rest && !range->probe;
+}
+
+/* What is armed there. */
 static uint32_t ranges_on(const ffm_page *page)
 {
     uint32_t count = 0;
     const ffm_nearby nearby = ffm_ranges_nearby(page->start, page->start + page->bytes);
     for (uint32_t i = 0; i < nearby.count; i++) {
         const ffm_range *range = ffm_ranges_at(ffm_nearby_place(&nearby, i));
-        count += !range->rest && ffm_range_shares_page(range, page->start, page->start + page->bytes);
+        count += counts(range) && ffm_range_shares_page(range, page->start, page->start + page->bytes);
     }
     return count;
 }
@@ -24,7 +30,7 @@ static uint32_t ranges_on(const ffm_page *page)
 /* A use now relies on a wait that has ended. */
 static bool can_be_presumed(const ffm_range *range)
 {
-    return range->state == FFM_RANGE_ARMED && range->covered && range->inherited == 0 && !range->rest;
+    return range->state == FFM_RANGE_ARMED && range->covered && range->inherited == 0 && counts(range);
 }
 
 static void presume_on(uint64_t start, uint64_t end, uint64_t time)

@@ -4,10 +4,14 @@
 
 /* If a hundred in a row were used in this way, at most 3 in a hundred others are not, with a confidence of 95 %. */
 enum { SOURCES = 1 << 14, WAITS = 1 << 12, HABIT = 100 };
+enum { FEW = 16, PAGE = 4096 }; /* so many uses on a page are enough to look for the next one there only */
 
 typedef struct {
     uint32_t source, wait;
     uint32_t alike; /* watched results in a row that were used in this way, counted up to what a habit takes */
+    uint32_t there; /* the last ones of them whose first use was on the same page, likewise */
+    uint64_t page;
+    bool failed; /* a result was not used there */
 } habit;
 
 typedef struct {
@@ -80,8 +84,10 @@ void ffm_habit_turn(uint32_t wait)
 void ffm_habit_kept(uint32_t source, uint32_t wait)
 {
     habit *known = &habits[source % SOURCES];
-    if (known->source != source || known->wait != wait)
+    if (known->source != source)
         *known = (habit){.source = source, .wait = wait};
+    if (known->wait != wait)
+        *known = (habit){.source = source, .wait = wait, .failed = known->failed};
     row *turns = row_of(wait);
     if (known->alike == HABIT) {
         if (turns->watched && turns->alike >= HABIT)
@@ -97,6 +103,28 @@ void ffm_habit_broken(uint32_t source)
     habit *known = known_of(source);
     if (known != NULL && known->alike == HABIT)
         *row_of(known->wait) = (row){.wait = known->wait};
-    if (known != NULL)
-        known->alike = 0;
+    if (known == NULL)
+        return;
+    known->failed = known->failed || known->there >= FEW;
+    known->alike = known->there = 0;
+}
+
+void ffm_habit_used_at(uint32_t source, uint64_t address)
+{
+    habit *known = known_of(source);
+    const uint64_t page = address & ~(uint64_t)(PAGE - 1);
+    if (known == NULL)
+        return;
+    if (known->page != page)
+        known->there = 0;
+    known->page = page;
+    known->there += known->there < HABIT;
+}
+
+uint64_t ffm_habit_page(uint32_t source, uint32_t wait)
+{
+    const habit *known = known_of(source);
+    if (known == NULL || known->wait != wait || known->there < (uint32_t)(known->failed ? HABIT : FEW))
+        return 0;
+    return known->page;
 }

@@ -11,6 +11,11 @@
  * that is not used ends the habit and the row. Each distance is as likely as another, so that no period of the program
  * goes unseen.
  *
+ * Where a watched block is large, closing and opening all its pages takes much longer than a fault. Once the results of
+ * a source were used first on the same page 16 times in a row, only that page is watched, and the result counts as used
+ * at once. If that page is then not used, a needless wait may have been missed. So from then on, it takes a hundred
+ * times in a row.
+ *
  * Under the lock of the ranges, and safe in signal handlers. */
 #ifndef FFM_HABITS_H
 #define FFM_HABITS_H
@@ -36,5 +41,11 @@ void ffm_habit_turn(uint32_t wait);
 /* A result that was watched was used in this way, or was not. */
 void ffm_habit_kept(uint32_t source, uint32_t wait);
 void ffm_habit_broken(uint32_t source);
+
+/* A result that was used in this way was used first at an address. */
+void ffm_habit_used_at(uint32_t source, uint64_t address);
+
+/* The page on which results of a source are used first after a wait, so far; 0 if that is not known. */
+uint64_t ffm_habit_page(uint32_t source, uint32_t wait);
 
 #endif

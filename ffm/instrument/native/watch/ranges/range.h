@@ -61,6 +61,7 @@ typedef struct {
     bool followed;    /* all of it is armed, or recorded as touched */
     bool spared;      /* by its habit, until its first wait */
     bool told;        /* whether the habit has been kept is known */
+    bool probe;       /* a page of a block that counts as used, to see whether its habit is kept */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */
     uint32_t kept;    /* number, plus 1, of the thread whose call overwrites it, and keeps its pages closed; or 0 */
     uint32_t granule; /* bytes that a touch opens; 0 if its extent is not watched */
