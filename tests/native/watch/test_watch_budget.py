@@ -10,7 +10,7 @@ import pytest
 
 from tests.native.layers import NATIVE, includes_of
 
-FIRST, SITE = 32, 7
+FEW, FIRST, SITE = 4, 32, 7
 HOUR = 3_600_000_000_000
 """Nanoseconds: no test takes so long that a share of it would be left."""
 
@@ -40,11 +40,17 @@ def test_without_a_budget_all_is_watched(native: ctypes.CDLL) -> None:
     assert all(native.ffm_watch_budget_allows(SITE) for _ in range(10 * FIRST))
 
 
-def test_once_it_is_used_up_the_first_of_each_source_are_watched_and_no_others(native: ctypes.CDLL) -> None:
+def test_once_it_is_used_up_a_few_of_each_source_are_watched_and_no_others(native: ctypes.CDLL) -> None:
     native.ffm_watch_budget_open(HOUR)
     native.ffm_watch_budget_spend(0, True)
     for site in (SITE, SITE + 1):
-        assert [native.ffm_watch_budget_allows(site) for _ in range(3 * FIRST)] == [True] * FIRST + [False] * 2 * FIRST
+        assert [native.ffm_watch_budget_allows(site) for _ in range(FIRST)] == [True] * FEW + [False] * (FIRST - FEW)
+
+
+def test_while_little_has_been_spent_the_first_of_each_source_are_watched(native: ctypes.CDLL) -> None:
+    native.ffm_watch_budget_open(0)
+    for site in (SITE, SITE + 1):
+        assert all(native.ffm_watch_budget_allows(site) for _ in range(FIRST))
 
 
 def test_while_it_is_not_used_up_more_than_the_first_are_watched(native: ctypes.CDLL) -> None:

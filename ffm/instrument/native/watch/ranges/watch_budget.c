@@ -2,8 +2,11 @@
 
 #include "clock.h"
 
-enum { SOURCES = 1 << 14, FIRST = 32 }; /* results of a source that are watched in any case */
-enum { SHARE = 32 };                    /* of the time since the start */
+enum { SOURCES = 1 << 14 };
+enum { FEW = 4 };                     /* results of a source that are watched in any case, */
+enum { FIRST = 32 };                  /* and so many of each until watching has taken this many nanoseconds: */
+enum { AT_FIRST = 10 * 1000 * 1000 }; /* and others only within this share of the time since the start: */
+enum { SHARE = 32 };
 
 static struct {
     bool open, used_up;
@@ -43,9 +46,11 @@ bool ffm_watch_budget_allows(uint32_t source)
         first[source % SOURCES].source = source;
         first[source % SOURCES].watched = 0;
     }
-    if (first[source % SOURCES].watched == FIRST)
+    uint32_t *watched = &first[source % SOURCES].watched;
+    const bool costly = __atomic_load_n(&budget.spent, __ATOMIC_RELAXED) > AT_FIRST;
+    if (*watched >= (uint32_t)(costly ? FEW : FIRST))
         return is_left();
-    first[source % SOURCES].watched++;
+    ++*watched;
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* A budget for seeing when results are used, where no verdict rests on it. Stage 3 has found which waits are needed;
  * stage 4 only measures how long after them the first use comes. So it watches the first results of each source (a call
- * site, or what the launches of one write to a block), and further ones only while watching has taken less than a share
- * of the run. It then goes on for a while, so that most results of a wait are watched together, or none. Others count
- * as used at an unknown time. */
+ * site, or what the launches of one write to a block), fewer once watching has taken some time, and further ones only
+ * while it has taken less than a share of the run. It then goes on for a while, so that most results of a wait are
+ * watched together, or none. Others count as used at an unknown time. */
 #ifndef FFM_WATCH_BUDGET_H
 #define FFM_WATCH_BUDGET_H
 
