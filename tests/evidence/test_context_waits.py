@@ -11,6 +11,7 @@ from ffm.results.documents.measured import Baseline
 from ffm.results.stored import open_results
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 MAKER = "cuDevicePrimaryCtxRetain"
 
@@ -24,10 +25,7 @@ def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_first_call_of_a_program_is_no_synchronization(ffm: Ffm, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", sample("gaussian"), 30)
-        assert done.code == 0, done.err
-    assert ffm("stage", "analysis", "--results", results).code == 0
+    run_stages(ffm, [sample("gaussian"), "30"], results, {"timeout": "60"})
     assert MAKER not in {call.function for call in read_owned(Baseline, results / "baseline.json")[0].waits}
     _has_no_waits_of_it(results)
 

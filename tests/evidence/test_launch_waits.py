@@ -10,6 +10,7 @@ from ffm.model.device import Action
 from ffm.results.stored import open_results
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 LAUNCH = "cuLaunchKernel"
 KERNELS = 2
@@ -23,10 +24,7 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_launch_that_loads_its_kernel_is_no_synchronization(ffm: Ffm, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", sample("gaussian"), 30)
-        assert done.code == 0, done.err
-    assert ffm("stage", "analysis", "--results", results).code == 0
+    run_stages(ffm, [sample("gaussian"), "30"], results, {"timeout": "60"})
     _has_no_waits_of_it(results)
 
 

@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 
 from ffm.results.documents.analysis import Analysis
-from tests.evidence.test_ordinary_memory import COUNT, POINTER, STORE, UNSET, analysed, registering
-from tests.native.cubins import EXIT, cubin, store
+from tests.evidence.stale_members import (
+    MACHINE_CODE_CASES,
+    PTX_CASES,
+    accept_machine_code,
+    analysed,
+    loading,
+    registering,
+)
+from tests.native.cubins import cubin
 
 ALLOCATED, DOWNLOADED = "void *host = malloc(bytes);", "cuMemcpyDtoH(host, written, bytes) == 0"
 PINNED = "void *host = nullptr;"
@@ -35,14 +42,7 @@ def verdicts_of_wait(analysis: Analysis) -> list[str]:
 
 
 @pytest.mark.parametrize("ordinary_memory", [True, False])
-@pytest.mark.parametrize(
-    ("kernel", "body", "kind"),
-    [
-        ("_Z6unreadPi5Given", "", "unnecessary"),
-        ("_Z4readPi5Given", "ld.param.u64 %rd3, [given];\n st.global.u64 [%rd1+8], %rd3;", "required"),
-        ("plain", "", "required"),  # another file may have another kernel of that name
-    ],
-)
+@pytest.mark.parametrize(("kernel", "body", "kind"), PTX_CASES)
 def test_a_member_that_no_code_of_the_kernel_reads(
     build_program: Callable[..., Path], tmp_path: Path, kernel: str, body: str, kind: str, ordinary_memory: bool
 ) -> None:
@@ -52,13 +52,7 @@ def test_a_member_that_no_code_of_the_kernel_reads(
 
 
 @pytest.mark.parametrize("ordinary_memory", [True, False])
-@pytest.mark.parametrize(
-    ("kernel", "body", "kind"),
-    [
-        ("without", [POINTER, COUNT, STORE, EXIT], "unnecessary"),
-        ("stores_there", [POINTER, UNSET, COUNT, STORE, store(6, 5), EXIT], "required"),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "body", "kind"), MACHINE_CODE_CASES)
 def test_a_member_that_machine_code_does_not_use_as_an_address(
     build_program: Callable[..., Path],
     tmp_path: Path,
@@ -69,14 +63,7 @@ def test_a_member_that_machine_code_does_not_use_as_an_address(
     ordinary_memory: bool,
 ) -> None:
     """Also where no GPU uses ordinary memory."""
-    code = tmp_path / "code.vgpu"
-    code.write_text("device.code = pass\n")
-    monkeypatch.setenv("VGPU_CONFIGURATION", str(code))
-    source = with_pinned(registering(tmp_path, kernel, ""))
-    text = source.read_text()
-    start, end = text.index("container[] = {") + len("container[] = {"), text.index("};", text.index("container[] = {"))
-    image = ", ".join(map(str, cubin(kernel, [(0, 8), (8, 16)], body)))
-    text = text[:start] + image + text[end:]
-    source.write_text(text.replace("cuModuleLoadData(&module, &wrapper)", "cuModuleLoadData(&module, container)"))
+    accept_machine_code(tmp_path, monkeypatch)
+    source = with_pinned(loading(tmp_path, kernel, cubin(kernel, [(0, 8), (8, 16)], body)))
     analysis = analysed(tmp_path, [str(build_program(source, "-l:libcuda.so.1"))], ordinary_memory)
     assert verdicts_of_wait(analysis) == [kind]

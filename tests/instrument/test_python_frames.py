@@ -30,6 +30,7 @@ from ffm.symbols.python_frames import EVALUATION
 from ffm.symbols.symbolizer import Symbolizer
 from ffm.vgpu.paths import library_folder
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 PROGRAM = Path(__file__).parent / "programs" / "python_places.py"
 TRAINING = PROGRAM.with_name("python_training.py")
@@ -192,11 +193,7 @@ def analysis(ffm: Ffm, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     pytest.importorskip("cuda.bindings.driver")
     results = tmp_path_factory.mktemp("binding") / "results"
     command = ["env", f"LD_LIBRARY_PATH={library_folder()}", sys.executable, str(TRAINING)]
-    for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", *command)
-        assert done.code == 0, done.err
-    done = ffm("stage", "analysis", "--results", results)
-    assert done.code == 0, done.err
+    run_stages(ffm, command, results, {"timeout": "60"})
     return open_results(results).document
 
 

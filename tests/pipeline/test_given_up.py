@@ -11,6 +11,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results
 from ffm.results.vocabulary import Because
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 PROGRAM = Path(__file__).parent / "programs" / "given_up.cu"
 UNKNOWN = "could not be watched by page and counts as used"
@@ -24,10 +25,7 @@ def program(build_program: Callable[[Path], Path]) -> Path:
 @pytest.fixture(scope="module")
 def results(ffm: Ffm, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("given") / "results"
-    for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", folder, "--timeout", 60, "--", program)
-        assert done.code == 0, done.err
-    analyse(ffm, folder)
+    run_stages(ffm, [program], folder, {"timeout": "60"})
     return folder
 
 

@@ -10,11 +10,7 @@ import orjson
 import pytest
 
 from tests.conftest import Ffm, Finished
-
-PROGRAM = Path(__file__).parent / "programs" / "gated.cu"
-LINES = PROGRAM.read_text().splitlines()
-BY_THREADS = next(number for number, line in enumerate(LINES, 1) if "/* by the threads */" in line)
-BY_MAIN = next(number for number, line in enumerate(LINES, 1) if "/* by main */" in line)
+from tests.pipeline.gated import BY_MAIN, BY_THREADS, PROGRAM
 
 
 @dataclass(frozen=True)

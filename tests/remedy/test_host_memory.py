@@ -13,6 +13,7 @@ import pytest
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import read_owned
 from tests.conftest import Ffm
+from tests.stage_commands import run_stages
 
 SOURCE = Path(__file__).parent / "programs" / "host_memory.cu"
 
@@ -37,13 +38,9 @@ def line_of(mark: str) -> int:
 def analysis(
     ffm: Ffm, build_program: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    working = tmp_path_factory.mktemp("host-memory")
-    for stage in ("baseline", "tracing", "memory", "sync-use"):
-        done = ffm("stage", stage, "--results", "results", "--timeout", 60, "--", build_program(SOURCE), folder=working)
-        assert done.code == 0, done.err
-    done = ffm("stage", "analysis", "--results", "results", folder=working)
-    assert done.code == 0, done.err
-    content: dict[str, Any] = msgspec.to_builtins(read_owned(Analysis, working / "results" / "analysis.json")[0])
+    results = tmp_path_factory.mktemp("host-memory") / "results"
+    run_stages(ffm, [build_program(SOURCE)], results, {"timeout": "60"})
+    content: dict[str, Any] = msgspec.to_builtins(read_owned(Analysis, results / "analysis.json")[0])
     return content
 
 
