@@ -76,20 +76,17 @@ def infer_gpu_times(
         del seen, briefest
     if np.count_nonzero(expected.gpu >= 0) == len(works.rows):  # nothing is to be guessed
         room = np.empty(0, np.int64)
-    freed()
     longest = _longest_times(timeline, work, shown, works, expected)
     del works
     slow = _slow(timeline, work, shown, longest)
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
-    freed()
     rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
     usually = [_Usually.of(work, shown, expected, guessed)]
     brief = _shortest(work, shown, expected)
     del shown, expected, guessed  # the fits take most memory, and need none of them
     freed()
     likely = _likely(timeline, work, usually.pop())
-    freed()
     fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
     return Inference(order, likely, slow, fast, usual, usual, fastest, totals)

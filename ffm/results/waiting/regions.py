@@ -24,7 +24,6 @@ from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Path
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.waiting import Region
-from ffm.results.memory.heap import give_back
 from ffm.results.waiting.cells import Cells, CellTable
 from ffm.results.waiting.run_path import RunPath
 from ffm.results.waiting.sampled import Split
@@ -112,7 +111,6 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
     """Return the regions of a run with their times. Where these are `told`, only the rows of each are found."""
     table = CellTable(analysis, run)
     cells = table.cells
-    give_back()  # numbering the cells takes many columns, and so does finding blame
     cell_path_s = cells.nanoseconds(run, run.stretches) / _NS
     shares = _Shares.of(run, cells) if told is None else _Shares.nothing(cells.count)
     cell_total_s, cell_counts = table.totals()

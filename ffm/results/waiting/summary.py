@@ -13,7 +13,6 @@ from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.waiting import GuessedWork, Occurring, Region, UsedGpu, Waiting
 from ffm.results.estimates import Estimates
-from ffm.results.memory.heap import give_back
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath
 
@@ -38,7 +37,6 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
     unaccounted_ns = run.stretches.length - sum(region.path_s for region in regions) * _NS
     del found  # its columns are as large as those that finding patterns takes
-    give_back()
     patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
     return Waiting(
         regions=regions,

@@ -123,7 +123,6 @@ def _estimated(
             written.result()
     timeline, work, replay = findings.timeline, findings.work, estimates.replay
     if folder is not None:
-        give_back()
         save_timeline(timeline, folder / TIMELINE_FILE, membership.line, work)
     if replay is None or work is None or not len(timeline):
         return _Found(analysis, membership)
@@ -151,7 +150,6 @@ def _with_likely_path(found: _Found) -> _Found:
         return found
     give_back()
     path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
-    give_back()
     agreed = agreement([places_of(path.stretches), *found.doubtful]) if found.doubtful else None
     guessed = guessed_work(waits.work, waits.inference)
     return _Found(found.analysis, found.membership, path=path, agreed=agreed, guessed=guessed, tried=waits.tried)
@@ -161,7 +159,6 @@ def _summarized(found: _Found) -> Analysis:
     """Return the analysis with what the run waited for, and its path."""
     if found.path is None:
         return found.analysis
-    give_back()
     waiting = summarize(found.analysis, found.path, found.tried)
     waiting = msgspec.structs.replace(waiting, guessed=found.guessed)
     return msgspec.structs.replace(found.analysis, path=found.path.shares(found.agreed), waiting=waiting)
