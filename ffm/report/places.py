@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ffm.report.numbers import Saving, Scale
-from ffm.report.words import COVERED_BY_ITSELF, WORDS
+from ffm.report.verdict_reasons import COVERED_BY_ITSELF, WORDS
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Verdict
 from ffm.results.places import Place, place

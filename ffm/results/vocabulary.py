@@ -1,7 +1,7 @@
 """Why a call has its verdict: the codes that results hold.
 
-All decisions compare codes. `ffm.report.words` says what they mean in words, so that a sentence can be reworded without
-changing any result.
+All decisions compare codes. `ffm.report.verdict_reasons` says what they mean in words, so that a sentence can be
+reworded without changing any result.
 """
 
 from __future__ import annotations

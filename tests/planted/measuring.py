@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ffm.instrument.session.portion import Asked
-from ffm.report.words import WORDS
+from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.folder.paths import ResultsFolder

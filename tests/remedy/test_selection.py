@@ -27,7 +27,7 @@ from ffm.remedy.selection import (
     write_plan,
 )
 from ffm.report.remedies.uncorrected import by_hand, why_not
-from ffm.report.words import WORDS
+from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import DownloadUse, Site, Verdict

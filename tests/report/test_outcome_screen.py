@@ -7,7 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.remedy.paid import Paid
+from ffm.remedy.measured_costs import Paid
 from ffm.remedy.shift import Shift
 from ffm.report.remedies.outcome import Expected, Found, Outcome, SiteCount, expected_of
 from ffm.report.terminal.outcome import lines

@@ -18,7 +18,7 @@ from ffm.remedy import reasons
 from ffm.remedy.fitness import fitness
 from ffm.remedy.selection import Remedy, plan
 from ffm.report.remedies.uncorrected import why_not
-from ffm.report.words import WORDS
+from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis
 from ffm.results.vocabulary import Because
 from tests.report.sample_analysis import sample_analysis

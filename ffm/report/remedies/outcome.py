@@ -9,7 +9,7 @@ from enum import StrEnum
 from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial
-from ffm.remedy.paid import Paid, paid
+from ffm.remedy.measured_costs import Paid, paid
 from ffm.remedy.reasons import Reason
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between

@@ -22,7 +22,7 @@ from ffm.remedy.reasons import (
     WaitsTooEarly,
 )
 from ffm.report.numbers import size
-from ffm.report.words import WORDS
+from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import Analysis
 
 NOTICEABLE_S = 0.0001

@@ -9,7 +9,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison
 from ffm.remedy.layout import Counted, Tally, Trial, constant
-from ffm.remedy.paid import Paid, paid
+from ffm.remedy.measured_costs import Paid, paid
 from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.worth import Costs
 
