@@ -189,9 +189,12 @@ def plural(value: int, noun: str) -> str:
 
 def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all shows") -> str:
     """Return how many rows `Scale.shows` left out, and why: replay goes by the upper end of a saving's interval."""
-    why = f"{'it saves' if number == 1 else 'they save'} less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
+    they = "it saves" if number == 1 else "they save"
     if estimator == "replay":
-        why += f", apart from the {100 * VARIES:.0f} % by which runs differ anyway"
+        chance = 100 * VARIES
+        why = f"{they} at most {percent(HIDDEN_BELOW_PERCENT + chance)}, and runs differ by {chance:.0f} %"
+    else:
+        why = f"{they} less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
     return f"{plural(number, noun)} hidden ({shown_by}): {why}"
 
 
