@@ -52,7 +52,7 @@ def summary(view: CompareView) -> str:
     amount = f"{scale.seconds(abs(view.saved_s))} {'less' if view.saved_s >= 0 else 'more'}"
     text = f"the run takes {amount}{share}"
     if view.interval is None:
-        return f"{text}; a single measurement of each does not show how much runs vary: --more-old, --more-new"
+        return f"{text}; one measurement of each does not show how much runs vary: add more by --more-old, --more-new"
     low, high = scale.seconds(view.interval.low_s), scale.seconds(view.interval.high_s)
     return f"{text}; it saves between {low} and {high} with {percent(100 * view.interval.confidence)} confidence"
 

@@ -182,7 +182,7 @@ def _bounds(bounds: RegionBounds, scale: Scale) -> list[RenderableType]:
     """Say what the region can save, by the waits that it causes."""
     lines = []
     if bounds.faster_s > 0:
-        lines.append(f"until whoever waits least for it waits no more: {scale.seconds(bounds.faster_s)}")
+        lines.append(f"if it is faster, until the shortest wait for it is gone: {scale.seconds(bounds.faster_s)}")
     if bounds.even_s > 0:
         lines.append(f"if the threads that wait for it took an equal share of it: {scale.seconds(bounds.even_s)}")
     if bounds.passed_on_s > 0:

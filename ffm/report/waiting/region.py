@@ -35,7 +35,7 @@ class Where:
 class RegionBounds:
     """What a region can save while everything else stays as it is, by the waits that it causes. Seconds.
 
-    `faster_s` is until whoever waits least for it waits no more, `even_s` what sharing it evenly among the threads of
+    `faster_s` is until the shortest wait for it is gone, `even_s` what sharing it evenly among the threads of
     its team saves; 0 without a team. `passed_on_s` is how much more waiting it is to blame for if blame for waiting
     goes on to what was waited for.
     """
