@@ -247,9 +247,17 @@ class ViewCommand(click.Command):
     """Module and class of what it prints: `ffm.report.overview:Overview`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether the arguments ask for JSON."""
-        ctx.meta[_JSON_REQUESTED] = not {"--json", "json", "--format=json"}.isdisjoint(args)
-        return super().parse_args(ctx, args)
+        """Note whether the arguments ask for JSON. If they are wrong, say how to name a results folder among them."""
+        words = list(args)
+        ctx.meta[_JSON_REQUESTED] = not {"--json", "json", "--format=json"}.isdisjoint(words)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            folders = [word for word in words if Path(word, ANALYSIS).is_file()]
+            if not folders or any(word.startswith("--results") for word in words):
+                raise
+            meant = f"{error.message.rstrip('.')}. Did you mean --results {folders[0]}?"
+            raise click.UsageError(meant, ctx) from error
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Add a section for each class that occurs in the JSON, or say how to see them."""

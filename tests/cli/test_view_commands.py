@@ -49,6 +49,15 @@ def test_each_screen_shows_the_newest_results(
     assert "\x1b" not in answer.output
 
 
+@pytest.mark.parametrize("words", [["report"], ["site", "3"], ["fold", "cudaFree"]])
+def test_a_results_folder_without_its_option_is_recognized(
+    ffm: CommandLine, results: Path, tmp_path: Path, words: list[str]
+) -> None:
+    folder = str(results.relative_to(tmp_path))
+    assert f"Did you mean --results {folder}?" in ffm(*words, folder).errors
+    assert "Did you mean" not in ffm(*words, "results").errors  # there are no results in it
+
+
 @pytest.mark.parametrize(
     "command",
     [
