@@ -29,6 +29,7 @@ TIMES: dict[str, float] = {
     "call.free_pool": 0.8,
     "call.create_context": 1000,
     "call.compile": 20_000,
+    "call.load_kernel": 0,
 }
 """By key of its configuration (`ffm/vgpu/README.md`): bandwidths in GB/s, latencies and times of calls in us."""
 
