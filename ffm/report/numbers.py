@@ -187,7 +187,7 @@ def plural(value: int, noun: str) -> str:
     return f"{value:,} {noun}" + ("" if value == 1 else "s")
 
 
-def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all shows") -> str:
+def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str = "--all") -> str:
     """Return how many rows `Scale.shows` left out, and why: replay goes by the upper end of a saving's interval."""
     they = "it saves" if number == 1 else "they save"
     if estimator == "replay":
@@ -195,7 +195,7 @@ def hidden_rows(number: int, noun: str, estimator: Estimator, *, shown_by: str =
         why = f"{they} at most {percent(HIDDEN_BELOW_PERCENT + chance)}, and runs differ by {chance:.0f} %"
     else:
         why = f"{they} less than {percent(HIDDEN_BELOW_PERCENT)} of the run"
-    return f"{plural(number, noun)} hidden ({shown_by}): {why}"
+    return f"{plural(number, noun)} hidden (see {shown_by}): {why}"
 
 
 def size(value: int) -> str:

@@ -56,7 +56,7 @@ def said(matches: list[re.Match[str]]) -> Said:
 
 
 def hidden(text: str) -> int:
-    return sum(int(number) for number in re.findall(r"(\d+) \w+ hidden \(--all shows\)", text))
+    return sum(int(number) for number in re.findall(r"(\d+) \w+ hidden \(see --all\)", text))
 
 
 def by_report(analysis: Analysis, show_all: bool) -> tuple[Said, int]:

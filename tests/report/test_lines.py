@@ -103,7 +103,7 @@ def test_the_screen_names_lines_calls_and_what_is_hidden(results: Results) -> No
     results.document = large
     hidden = lines(results, "replay")
     assert (hidden.lines, hidden.hidden) == ([], 2)
-    assert "2 lines hidden (--all shows): " in text_of(render_lines(hidden))
+    assert "2 lines hidden (see --all): " in text_of(render_lines(hidden))
     assert len(lines(results, "replay", show_all=True).lines) == 2
 
 

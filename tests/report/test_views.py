@@ -151,7 +151,7 @@ def test_waits_for_timing_that_cost_little_are_counted_or_where_all_do_left_out(
     some = msgspec.structs.replace(analysis, timing=[timing_wait(1.0), timing_wait(0.5, 10.9), timing_wait(0.5, 11.1)])
     none = msgspec.structs.replace(analysis, timing=[timing_wait(0.5)])
     for one, shown, hidden, more in (
-        (some, 2, 1, "1 place hidden (--all shows): it saves at most 1.10 %, and runs differ by 1 %"),
+        (some, 2, 1, "1 place hidden (see --all): it saves at most 1.10 %, and runs differ by 1 %"),
         (none, 0, 1, ""),
     ):
         view, remedies = overview(one), remedies_view(one)
@@ -176,7 +176,7 @@ def test_the_first_screen_counts_rows_where_all_are_hidden() -> None:
     small = [msgspec.structs.replace(one, benefit=benefit(1e-9, 1e-9)) for one in analysis.folds]
     view = overview(msgspec.structs.replace(analysis, folds=small))
     folds = text_of(render_first_screen(view)).partition("Folds")[2].partition("Sequences")[0]
-    assert f"{len(small)} rows hidden (--all shows): they save less than 0.10 % of the run" in folds
+    assert f"{len(small)} rows hidden (see --all): they save less than 0.10 % of the run" in folds
     assert "none" not in folds
 
 
@@ -258,9 +258,9 @@ def test_a_function_stays_in_a_fold_whose_sites_are_all_too_small_for_a_row() ->
     )
     view = fold(analysis, "cudaFree")
     assert ([(one.name, one.sites) for one in view.parts], view.hidden) == ([("doALS", [])], 2)
-    assert "2 sites hidden (--all shows)" in text_of(render_fold(view))
+    assert "2 sites hidden (see --all)" in text_of(render_fold(view))
     none = msgspec.structs.replace(analysis, folds=[msgspec.structs.replace(free, parts=[free.parts[0]])])
-    assert "1 site hidden (--all shows)" in text_of(render_fold(fold(none, "cudaFree")))
+    assert "1 site hidden (see --all)" in text_of(render_fold(fold(none, "cudaFree")))
 
 
 @pytest.mark.parametrize(

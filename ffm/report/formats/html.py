@@ -159,7 +159,7 @@ def _unbroken(value: object) -> object:
 
 def _hidden(results: str) -> Callable[[int, str, Estimator], str]:
     """Return the filter that says how many rows are hidden."""
-    return partial(hidden_rows, shown_by=f"`{command('report --all --html FILE', results)}` shows")
+    return partial(hidden_rows, shown_by=f"`{command('report --all --html FILE', results)}`")
 
 
 def _code(text: str) -> Markup:

@@ -159,7 +159,7 @@ def _unproved(view: Overview, scale: Scale, most: int) -> list[RenderableType]:
         parts.append(paragraph(f"and {len(view.unproved) - most} more"))
     if view.unproved_hidden:
         less = f"less than {percent(view.hidden_below_percent)} of the run even at most"
-        parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} hidden (--all shows) that would save {less}"))
+        parts.append(paragraph(f"{plural(view.unproved_hidden, 'site')} hidden (see --all) that would save {less}"))
     parts.append(paragraph(unproved.advice(view.origin, shown=shown)))
     return parts
 

@@ -100,7 +100,7 @@ def _regions(view: PathView, scale: Scale, width: int) -> list[RenderableType]:
     ]
     parts.append(table(columns, rows, width))
     if view.hidden:
-        parts.append(paragraph(f"{plural(view.hidden, 'region')} with less on the path hidden (--all shows)"))
+        parts.append(paragraph(f"{plural(view.hidden, 'region')} with less on the path hidden (see --all)"))
     if tried:
         parts.append(
             paragraph(
