@@ -33,7 +33,8 @@ static bool can_be_presumed(const ffm_range *range)
     return range->state == FFM_RANGE_ARMED && range->covered && range->inherited == 0 && counts(range);
 }
 
-static void presume_on(uint64_t start, uint64_t end, uint64_t time)
+/* Calls for what is watched there; a use of what is prepared relies on no wait. */
+static void give_up_on(uint64_t start, uint64_t end, uint64_t time, void (*give_up)(uint32_t place, uint64_t time))
 {
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
     for (uint32_t i = 0; i < nearby.count; i++) {
@@ -41,33 +42,32 @@ static void presume_on(uint64_t start, uint64_t end, uint64_t time)
         ffm_range *range = ffm_ranges_at(place);
         if (!ffm_range_shares_page(range, start, end))
             continue;
-        if (range->state == FFM_RANGE_PREPARED) { /* a use now relies on no wait */
+        if (range->state == FFM_RANGE_PREPARED)
             ffm_ranges_disarm(range, FFM_RANGE_PENDING);
-        } else if (can_be_presumed(range)) {
-            ffm_extents_lose(range);
-            ffm_access_presume_unwatched(place);
-        } else {
-            ffm_access_lost(place, time);
-        }
+        else
+            give_up(place, time);
+    }
+}
+
+static void presume(uint32_t place, uint64_t time)
+{
+    ffm_range *range = ffm_ranges_at(place);
+    if (can_be_presumed(range)) {
+        ffm_extents_lose(range);
+        ffm_access_presume_unwatched(place);
+    } else {
+        ffm_access_lost(place, time);
     }
 }
 
 /* No verdict rests on it: what has a budget counts as used at an unknown time, as if it had never been watched. */
-static void leave_unseen(uint64_t start, uint64_t end)
+static void leave_unseen(uint32_t place, uint64_t time)
 {
-    const ffm_nearby nearby = ffm_ranges_nearby(start, end);
-    for (uint32_t i = 0; i < nearby.count; i++) {
-        const uint32_t place = ffm_nearby_place(&nearby, i);
-        ffm_range *range = ffm_ranges_at(place);
-        if (!ffm_range_shares_page(range, start, end))
-            continue;
-        if (range->state == FFM_RANGE_PREPARED) {
-            ffm_ranges_disarm(range, FFM_RANGE_PENDING);
-        } else {
-            ffm_access_record_presumed(range, FFM_ACCESS_LAST);
-            ffm_ranges_remove(place);
-        }
-    }
+    const ffm_range *range = ffm_ranges_at(place);
+    (void)time;
+    if (counts(range))
+        ffm_access_record_presumed(range, FFM_ACCESS_LAST);
+    ffm_ranges_remove(place);
 }
 
 /* Several pages may give way after one wait. */
@@ -80,13 +80,13 @@ static void give_way(uint64_t start, uint64_t end, uint64_t time)
 {
     missed += cost_here();
     missed_at = ffm_arming_waits();
-    presume_on(start, end, time);
+    give_up_on(start, end, time, presume);
 }
 
 bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time)
 {
     if (ffm_watch_budget_is_open()) {
-        leave_unseen(page->start, page->start + page->bytes);
+        give_up_on(page->start, page->start + page->bytes, time, leave_unseen);
         return true;
     }
     const bool several = ffm_access_others_may_wait();
@@ -105,7 +105,7 @@ bool ffm_access_give_way(const ffm_page *page, bool urgent, uint64_t time)
 void ffm_access_make_room(uint64_t start, uint64_t end, uint64_t time)
 {
     if (ffm_watch_budget_is_open())
-        leave_unseen(start, end);
+        give_up_on(start, end, time, leave_unseen);
     else if (!ffm_access_others_may_wait())
         give_way(start, end, time);
 }
