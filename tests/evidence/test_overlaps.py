@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ffm.evidence.transfers.overlaps import Spans, latest_overlapping
@@ -19,6 +19,7 @@ def spans_of(rows: list[tuple[int, int, int]]) -> Spans:
 
 
 @given(SPANS, SPANS)
+@example([(1, 0, 1)], [(0, 2, 0)])  # no addresses, in the middle of some
 def test_the_latest_overlapping_event_is_the_last_with_an_address_in_common(
     rows: list[tuple[int, int, int]], events: list[tuple[int, int, int]]
 ) -> None:

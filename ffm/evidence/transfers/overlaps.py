@@ -34,7 +34,7 @@ def latest_overlapping(rows: Spans, events: Spans) -> NDArray[np.int64]:
     bounds = np.unique(np.concatenate([events.begin, events.end]))
     places = max(len(bounds) - 1, 1)
     first = np.maximum(np.searchsorted(bounds, rows.begin, side="right") - 1, 0)
-    behind = np.minimum(np.searchsorted(bounds, rows.end), places)
+    behind = np.where(rows.begin < rows.end, np.minimum(np.searchsorted(bounds, rows.end), places), 0)
     order, event = (np.argsort(spans.time, kind="stable") for spans in (rows, events))
     until = np.searchsorted(events.time[event], rows.time[order])
     latest, inside = np.full((2, 2 * places), -1, np.int64)
