@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ffm.evidence.samples import calls_around, work_meanwhile
 from ffm.instrument.recording.reader import Recording
+from ffm.model.grouping import numbered
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Sampled, SampledPlace
 from ffm.symbols.sampled_places import sampled_places
@@ -73,9 +74,11 @@ def _unseen(columns: Columns, before: Rows) -> NDArray[np.int64]:
     process, thread = columns["process"], columns["thread"]
     same = (process[1:] == process[:-1]) & (thread[1:] == thread[:-1])
     number = np.concatenate(([0], np.cumsum(~same)))
-    row = np.flatnonzero(same & np.isin(number[:-1], np.unique(number[before])))
+    sampled = np.zeros(number[-1] + 1, np.bool_)
+    sampled[number[before]] = True
+    row = np.flatnonzero(same & sampled[number[:-1]])
     gap = columns["start"][row + 1] - columns["start"][row] - columns["duration"][row]
+    pair, first = numbered(columns["stack"][row], columns["stack"][row + 1])
+    row = row[first[np.bincount(pair, weights=gap, minlength=len(first)) > WORTH_NAMING_NS]]
     nothing = np.zeros(len(row), np.int64)
-    rows = _rows(columns, row, row + 1, nothing, nothing)
-    distinct, pair = np.unique(rows, axis=0, return_inverse=True)
-    return distinct[np.bincount(pair.reshape(-1), weights=gap, minlength=len(distinct)) > WORTH_NAMING_NS]
+    return _rows(columns, row, row + 1, nothing, nothing)
