@@ -126,6 +126,14 @@ def events_of(columns: Columns, concerned: NDArray[np.bool_]) -> NDArray[np.int3
     return event
 
 
+def seen_created(columns: Columns, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the creation of the event was seen that each of these operations concerns, one each."""
+    process, handle = columns["process"][rows].astype(np.int64), columns["handle"][rows].astype(np.uint64)
+    epoch, _ = _epochs(process, handle, columns["start"][rows], _creations(columns, Kind.EVENT), columns)
+    seen: NDArray[np.bool_] = epoch > 0
+    return seen
+
+
 def _creations(columns: Columns, kind: Kind) -> NDArray[np.int64]:
     """Return the rows that created an object of this kind."""
     creates = calls_where(columns["function"], lambda function: function.kind is kind and function.result >= 0)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, load_catalogue
+from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
 from ffm.evidence.calls import calls_where, done_calls, functions_called, waiting
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
-from ffm.evidence.handles import contexts_of, events_of, streams_of
+from ffm.evidence.handles import contexts_of, events_of, seen_created, streams_of
 from ffm.instrument.recording.layout import constant
 from ffm.model.codes import is_one_of
 from ffm.model.grouping import numbered
@@ -63,7 +63,10 @@ def operations_of(columns: Columns) -> Operations:
     concerned = records | elsewhere | calls.awaits[Awaits.EVENT] | calls.effect[Effect.WAIT_EVENT]
     event = events_of(columns, concerned).astype(np.int64)
     recorded_unseen = _recorded_unseen(columns, event, records & calls.done, elsewhere & calls.done)
-    scope[(scope == Scope.EVENT) & judged & recorded_unseen] = Scope.UNKNOWN
+    of_event = (scope == Scope.EVENT) & judged
+    scope[of_event & recorded_unseen] = Scope.UNKNOWN
+    if (of_event & recorded_unseen).any():
+        scope[of_event & _unrecorded(columns, event, records | elsewhere)] = Scope.UNRECORDED
     stream, streams = streams_of(columns)
     return Operations(
         start=columns["start"],
@@ -166,6 +169,31 @@ def _recorded_unseen(
     if shares.any():
         unseen |= on_event & np.isin(columns["handle"], np.unique(columns["handle"][shares]))
     return unseen
+
+
+def _unrecorded(columns: Columns, event: NDArray[np.int64], records: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the operations on an event that surely was not recorded yet, in none of the ways that are not seen either.
+
+    It was created in this run and is not shared. All its records come later, and from the same thread, so that they
+    would come later in any run.
+    """
+    rows = np.flatnonzero(event >= 0)
+    number, start, thread = event[rows], columns["start"][rows], columns["thread"][rows].astype(np.int64)
+    last = np.iinfo(np.int64).max
+    first_record, least = (np.full(int(number.max(initial=-1)) + 1, last) for _ in range(2))
+    most = np.full(len(least), -1)
+    record = records[rows]
+    np.minimum.at(first_record, number[record], start[record])
+    np.minimum.at(least, number[record], thread[record])
+    np.maximum.at(most, number[record], thread[record])
+    own = (most[number] < 0) | ((least[number] == thread) & (most[number] == thread))
+    shares = calls_where(columns["function"], lambda function: function.effect is Effect.SHARE_EVENT)
+    alone = own & ~np.isin(columns["handle"][rows], columns["handle"][shares])
+    attributes = calls_where(columns["function"], lambda function: function.shape is Shape.LAUNCH_CONFIGURATION)
+    before = (start < first_record[number]) & (start < columns["start"][attributes].min(initial=last))
+    unrecorded = np.zeros(len(event), np.bool_)
+    unrecorded[rows] = alone & before & seen_created(columns, rows)
+    return unrecorded
 
 
 def timing_uses(columns: Columns) -> Uses:

@@ -6,6 +6,8 @@ from ffm.results.vocabulary import Because
 
 WORDS = {
     Because.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
+    Because.EVENT_NOT_RECORDED: "its event was not recorded before, so it waits for nothing; if it should wait, a "
+    "record of the event is missing",
     Because.LATER_COVERS: "what it protects is first used after a later wait for the same work, which must then stay",
     Because.RESULT_USED: "the CPU uses a result of the work that it waits for",
     Because.RESULT_USED_UNSEEN: "the CPU used a result after every wait here that was watched; these were not watched",

@@ -37,6 +37,7 @@ class Because(StrEnum):
     SHARED_MEMORY = auto()
     ANSWER = auto()
     PRINTED = auto()
+    EVENT_NOT_RECORDED = auto()
     COUNTER_TIMER = auto()
     OTHERS_STAY = auto()
     """Nothing relies on it as long as the waits that were not measured stay."""

@@ -36,7 +36,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
 from ffm.model.edges import judgeable
 from ffm.model.necessity.program import Clocks, Operations, Role, Scope, Uses
-from ffm.model.necessity.reasons import Reason
+from ffm.model.necessity.reasons import UNNECESSARY, Reason
 from ffm.model.necessity.rules import Necessity, needed_synchronizations, uses_after_clocks, uses_after_questions
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
@@ -136,7 +136,8 @@ def _within_portion(
     stays = np.ones(len(operations.start), np.bool_)
     stays[rows_of(transfers, columns)[np.isin(transfers["kind"], REPEATED)]] = False
     judged = judgeable(operations, stretches_of(recording), stays)
-    unsure = np.isin(necessity.reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS)) & ~judged
+    judged &= necessity.reason != Reason.EVENT_NOT_RECORDED  # it may have been, outside of the portion
+    unsure = np.isin(necessity.reason, UNNECESSARY) & ~judged
     return replace(
         necessity,
         reason=np.where(unsure, Reason.OUTSIDE_PORTION, necessity.reason).astype(np.uint8),

@@ -55,6 +55,38 @@ def test_an_event_that_a_whole_context_recorded_covers_more_than_its_stream(reco
     assert found.action[2] == Action.NOTHING
 
 
+CREATED = {"function": "cuEventCreate", "destination": 9}
+WAITED_FOR = {"function": "cuEventSynchronize", "handle": 9}
+RECORDED = {"function": "cuEventRecord", "handle": 9, "stream": 4096}
+
+
+@pytest.mark.parametrize("later", [[], [RECORDED]])
+def test_a_wait_for_an_event_before_its_first_record_waits_for_nothing(later: list[dict[str, Any]]) -> None:
+    found = order_of(CREATED, WAITED_FOR, *later)
+    assert found.scope[1] == Scope.UNRECORDED and found.judged[1]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [WAITED_FOR, CREATED],  # its creation was not seen
+        [CREATED, WAITED_FOR, RECORDED | {"thread": 1}],  # in another run, it may come first
+        [CREATED, {"function": "cuLaunchKernelEx", "stream": 4096}, WAITED_FOR],  # an attribute may name the event
+        [CREATED, {"function": "cuIpcGetEventHandle", "handle": 9}, WAITED_FOR],
+        [CREATED, {"function": "cuCtxRecordEvent", "handle": 9}, WAITED_FOR],
+        [CREATED, WAITED_FOR | {"result": 1}],
+    ],
+)
+def test_what_an_event_covers_that_may_have_been_recorded_is_unknown(calls: list[dict[str, Any]]) -> None:
+    found = order_of(*calls)
+    assert [Scope(scope) for scope in found.scope[found.judged].tolist()] == [Scope.UNKNOWN]
+
+
+def test_an_event_recorded_before_a_wait_is_no_unrecorded_one_afterwards() -> None:
+    found = order_of(CREATED, WAITED_FOR, RECORDED, WAITED_FOR)
+    assert [found.scope[1], found.scope[3]] == [Scope.UNRECORDED, Scope.EVENT]
+
+
 def test_work_that_the_cpu_can_hold_back_is_told_from_other_work() -> None:
     found = order_of(
         {"function": "cuLaunchKernel", "stream": 4096},

@@ -26,6 +26,8 @@ class Scope(IntEnum):
     """It waits for space for its own work, so it covers no work."""
     PRIVATE = 6
     """A private call of the driver waits, but for what is unknown."""
+    UNRECORDED = 7
+    """It names an event that was not recorded yet, so it covers no work and returns at once."""
 
 
 class Action(IntEnum):

@@ -42,9 +42,14 @@ class Reason(IntEnum):
     """As `RESULT_USED`, by a use that was not watched."""
     SOURCE_OVERWRITTEN_UNSEEN = 23
     """As `SOURCE_OVERWRITTEN`, likewise."""
+    EVENT_NOT_RECORDED = 24
+    """Its event was not recorded yet, so it waits for nothing."""
 
 
-REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, Reason.NOTHING_RELIES, Reason.LATER_COVERS}
+UNNECESSARY = (Reason.NOTHING_RELIES, Reason.LATER_COVERS, Reason.EVENT_NOT_RECORDED)
+"""The reasons of synchronizations that may be removed, perhaps only as long as another one stays."""
+
+REQUIRED = frozenset(Reason) - {Reason.NOT_A_SYNCHRONIZATION, *UNNECESSARY}
 """The reasons that make a synchronization required."""
 
 AT_UNKNOWN_TIMES = frozenset((Reason.NOT_WATCHED, Reason.HOST_FUNCTION, Reason.OUTSIDE_PORTION, Reason.PRINTED))

@@ -177,6 +177,7 @@ def _reasons_at_first(
         reason[operations.judged] = Reason.UNWATCHED_MEMORY
     reason[operations.judged & (operations.scope == Scope.PRIVATE)] = Reason.PRIVATE_CALL
     reason[operations.judged & (operations.scope == Scope.UNKNOWN)] = Reason.UNKNOWN_WAIT
+    reason[operations.judged & (operations.scope == Scope.UNRECORDED)] = Reason.EVENT_NOT_RECORDED
     if shows is not None:
         _require(reason, np.flatnonzero(shows), Reason.PRINTED)
     return reason

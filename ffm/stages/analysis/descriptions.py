@@ -102,7 +102,7 @@ def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, mis
     """Return the verdict on a reason; `partly` if not all waits were measured, which must then stay."""
     if partly and reason == Reason.NOTHING_RELIES:
         return Verdict(kind="conditionally unnecessary", because=Because.OTHERS_STAY, occurrences=occurrences)
-    if reason == Reason.NOTHING_RELIES:
+    if reason in (Reason.NOTHING_RELIES, Reason.EVENT_NOT_RECORDED):
         kind = "unnecessary"
     elif reason == Reason.LATER_COVERS:
         kind = "conditionally unnecessary"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.model.codes import is_one_of
 from ffm.model.grouping import looked_up, parts
 from ffm.model.necessity.program import Comparison
-from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, Reason
+from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, UNNECESSARY, Reason
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.model.transfers import REPEATED
 from ffm.results.columnar.columns import Columns
@@ -39,7 +39,7 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     timeline = traced_timeline(columns)
     reason, first_use, stack = joined.reason, joined.first_use, timeline.site
     problem = timeline.problem
-    unnecessary = is_one_of(reason, (Reason.NOTHING_RELIES, Reason.LATER_COVERS))
+    unnecessary = is_one_of(reason, UNNECESSARY)
     judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
     unnecessary &= looked_up(_share(unnecessary, judged, stack) > MOSTLY, stack)
     repeated = is_one_of(joined.repetition, REPEATED)
