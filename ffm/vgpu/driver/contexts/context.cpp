@@ -235,11 +235,6 @@ bool is_idle(Stream &stream)
     return true;
 }
 
-bool is_device(CUdevice device)
-{
-    return device >= 0 && device < configuration().devices;
-}
-
 Context *find_context(CUcontext handle)
 {
     std::lock_guard<std::mutex> lock(scheduler().mutex);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foundation/cuda_api.h"
+#include "foundation/devices.h"
 #include "printed.h"
 #include "scheduler.h"
 
@@ -137,9 +138,6 @@ Event *find_event(CUevent handle);
 
 /* As cuEventRecord. */
 CUresult record_event(CUevent event, CUstream stream, DefaultStream default_stream);
-
-/* Whether there is such a device. */
-bool is_device(CUdevice device);
 
 /* The device's primary context; null if it does not exist and `create` is false. */
 Context *primary_context(CUdevice device, bool create);

@@ -135,6 +135,8 @@ DRIVER_CALL(cuInit)(unsigned int flags)
         std::fprintf(stderr, "vgpu: %s\n", error.c_str());
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (!find_visible_devices())
+        return CUDA_ERROR_NO_DEVICE;
     pthread_atfork(nullptr, nullptr, refuse_in_child);
     initialised_flag = true;
     return CUDA_SUCCESS;

@@ -1,9 +1,9 @@
 /* cuDevice…: the devices. All are alike and have an H200's properties (NVIDIA H200 data sheet; compute capability
  * 9.0 in the CUDA C++ Programming Guide, "Compute Capabilities"). */
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <string>
+#include <strings.h>
 
 #include "context.h"
 #include "foundation/configuration.h"
@@ -16,12 +16,16 @@ namespace
 {
 
 constexpr int first_bus = 0x3F;
-constexpr unsigned char identity[16] = {'v', 'g', 'p', 'u', 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6};
+
+int bus(CUdevice device)
+{
+    return first_bus + number_on_machine(device);
+}
 
 std::string bus_id(CUdevice device)
 {
     char text[32];
-    std::snprintf(text, sizeof text, "0000:%02X:00.0", first_bus + device);
+    std::snprintf(text, sizeof text, "0000:%02X:00.0", bus(device));
     return text;
 }
 
@@ -120,8 +124,7 @@ CUresult uuid(CUuuid *result, CUdevice device)
         return state;
     if (!result)
         return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(result->bytes, identity, sizeof identity);
-    result->bytes[4] = static_cast<char>(device);
+    *result = uuid_of(device);
     return CUDA_SUCCESS;
 }
 
@@ -134,7 +137,7 @@ DRIVER_CALL(cuDeviceGetCount)(int *count)
         return result;
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    *count = configuration().devices;
+    *count = visible_devices();
     return CUDA_SUCCESS;
 }
 
@@ -190,7 +193,7 @@ DRIVER_CALL(cuDeviceGetAttribute)(int *value, CUdevice_attribute attribute, CUde
     auto found = attributes.find(attribute);
     *value = found != attributes.end() ? found->second : 0;
     if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
-        *value = first_bus + device;
+        *value = bus(device);
     if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         *value = static_cast<int>(configuration().multiprocessors);
     if (attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)

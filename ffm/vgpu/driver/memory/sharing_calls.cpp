@@ -25,7 +25,6 @@ struct Shared {
     std::uint32_t mark;
     pid_t process;
     int file;
-    CUdevice device;
     std::uint64_t offset, size;
 };
 static_assert(sizeof(Shared) <= sizeof(CUipcMemHandle));
@@ -92,7 +91,7 @@ DRIVER_CALL(cuIpcGetMemHandle)(CUipcMemHandle *handle, CUdeviceptr address)
         !DeviceMemory::owns(allocation.device, address))
         return CUDA_ERROR_INVALID_VALUE;
     wait_for_context(*context);
-    Shared shared = {mark, getpid(), -1, allocation.device, 0, allocation.size};
+    Shared shared = {mark, getpid(), -1, 0, allocation.size};
     std::size_t offset = 0;
     result = DeviceMemory::share(allocation.device, allocation.address, allocation.size, shared.file, offset);
     shared.offset = offset;

@@ -21,7 +21,7 @@ namespace
 constexpr std::size_t granularity = std::size_t{2} << 20;
 
 /* Memory without an address. It lives as long as a handle or a mapping refers to it. The file holds the memory, and
- * behind it the properties, for processes that import it. */
+ * behind it the properties, for processes that import it; there, the device has the machine's number. */
 struct Physical {
     int file = -1;
     std::size_t size = 0;
@@ -192,8 +192,10 @@ DRIVER_CALL(cuMemCreate)(CUmemGenericAllocationHandle *handle, size_t size, cons
     physical->size = size;
     physical->properties = *properties;
     physical->file = memfd_create("vgpu-physical", MFD_CLOEXEC);
+    CUmemAllocationProp shared = *properties;
+    shared.location.id = number_on_machine(shared.location.id);
     if (physical->file < 0 || ftruncate(physical->file, static_cast<off_t>(size)) != 0 ||
-        pwrite(physical->file, properties, sizeof *properties, static_cast<off_t>(size)) != sizeof *properties)
+        pwrite(physical->file, &shared, sizeof shared, static_cast<off_t>(size)) != sizeof shared)
         return CUDA_ERROR_OUT_OF_MEMORY;
     std::lock_guard<std::mutex> lock(memory().mutex);
     *handle = memory().next_handle++;
@@ -384,8 +386,10 @@ DRIVER_CALL(cuMemImportFromShareableHandle)(CUmemGenericAllocationHandle *handle
         return CUDA_ERROR_INVALID_VALUE;
     CUmemAllocationProp &properties = physical->properties;
     const off_t size = status.st_size - static_cast<off_t>(sizeof properties);
-    if (size <= 0 || pread(physical->file, &properties, sizeof properties, size) != sizeof properties ||
-        !valid(&properties))
+    if (size <= 0 || pread(physical->file, &properties, sizeof properties, size) != sizeof properties)
+        return CUDA_ERROR_INVALID_VALUE;
+    properties.location.id = number_in_process(properties.location.id);
+    if (!valid(&properties))
         return CUDA_ERROR_INVALID_VALUE;
     physical->size = static_cast<std::size_t>(size);
     std::lock_guard<std::mutex> lock(memory().mutex);
