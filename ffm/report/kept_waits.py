@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -11,7 +12,7 @@ from ffm.results.places import Place, place
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWaits:
+class KeptWaits(ABC):
     """A site with such waits, and what not waiting there would save."""
 
     where: Place
@@ -27,8 +28,12 @@ class KeptWaits:
         calls = analysis.sites[wait.site].count
         return cls(place(analysis, wait.site), wait.occurrences, calls, wait.saving_s, wait.low_s, wait.high_s, **more)
 
+    @abstractmethod
+    def sentence(self, scale: Scale) -> str:
+        """Return the site and what it would save in a sentence."""
+
     def sentence_saying(self, scale: Scale, why: str) -> str:
-        """Return the site and what it would save in a sentence; `why` follows the number of calls."""
+        """Return the sentence; `why` follows the number of calls."""
         saved = f"{scale.seconds(self.saving_s)} ({percent(scale.share(self.saving_s))})"
         between = f"{scale.seconds(self.low_s)} to {scale.seconds(self.high_s)}"
         return (

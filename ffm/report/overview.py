@@ -6,17 +6,12 @@ import shlex
 from dataclasses import dataclass
 
 from ffm.report.commands import command, stdin_of
+from ffm.report.costly_waits import CostlyWaits, costly_waits
 from ffm.report.downloads import Download, download, watch_notes
-from ffm.report.kept_waits import worth_telling
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.notes import sentence
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural
-from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.portion import portion_sentence
-from ffm.report.python.fetching import FetchingWaits, fetching_waits
-from ffm.report.python.sending import SendingWaits, sending_waits
-from ffm.report.sharing import SharingWaits, sharing_waits
-from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.documents.analysis import Analysis, Group, Matching
@@ -100,26 +95,8 @@ class Overview:
     """The critical path by kind of time; empty without a trace."""
     downloads: list[PartialDownload]
     """Sites that download far more than the CPU touches."""
-    timing: list[TimingWaits]
-    """Sites that wait only to measure times, or may do so."""
-    timing_hidden: int
-    """How many more of these save less than the limit."""
-    sharing: list[SharingWaits]
-    """Sites that only another process may need to wait."""
-    sharing_hidden: int
-    """How many more of these save less than the limit."""
-    ordering: list[OrderingWaits]
-    """Sites whose waits only order streams."""
-    ordering_hidden: int
-    """How many more of these save less than the limit."""
-    fetching: list[FetchingWaits]
-    """Sites at which Python code fetches values again and again."""
-    fetching_hidden: int
-    """How many more of these save less than the limit."""
-    sending: list[SendingWaits]
-    """Sites at which Python code waits for uploads again and again."""
-    sending_hidden: int
-    """How many more of these save less than the limit."""
+    costly_waits: CostlyWaits
+    """Sites with waits that are not problems but cost time."""
     unproved: list[UnprovedWaits]
     """Sites of a single trace, of which nothing is proved."""
     unproved_hidden: int
@@ -143,11 +120,6 @@ def overview(
 
     unproved = unproved_waits(analysis)
     shown = unproved if show_all else worth_proving(unproved, scale)
-    timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
-    sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
-    ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
-    fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
-    sending, sending_hidden = worth_telling(sending_waits(analysis), scale, show_all=show_all)
     folds, sequences, points = _sections(analysis, scale, estimator, results, show_all=show_all)
     return Overview(
         application=analysis.application,
@@ -166,16 +138,7 @@ def overview(
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         path=[] if analysis.path is None else shares_of(analysis.path),
         downloads=_partial_downloads(analysis),
-        timing=timing,
-        timing_hidden=timing_hidden,
-        sharing=sharing,
-        sharing_hidden=sharing_hidden,
-        ordering=ordering,
-        ordering_hidden=ordering_hidden,
-        fetching=fetching,
-        fetching_hidden=fetching_hidden,
-        sending=sending,
-        sending_hidden=sending_hidden,
+        costly_waits=costly_waits(analysis, show_all=show_all),
         unproved=shown,
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),

@@ -155,14 +155,14 @@ def test_waits_for_timing_that_cost_little_are_counted_or_where_all_do_left_out(
         (none, 0, 1, ""),
     ):
         view, remedies = overview(one), remedies_view(one)
-        assert (len(view.timing), view.timing_hidden) == (shown, hidden)
-        assert (len(remedies.timing), remedies.timing_hidden) == (shown, hidden)
+        for costly in (view.costly_waits, remedies.costly_waits):
+            assert (len(costly.timing), costly.timing_hidden) == (shown, hidden)
         for screen in (render_overview(view), render_remedies(remedies)):
             text = " ".join(text_of(screen).split())
             assert text.count("needed only for timing") == shown
             assert ("Waits for timing" in text) == bool(shown)
             assert more in text
-        assert len(overview(one, show_all=True).timing) == shown + hidden
+        assert len(overview(one, show_all=True).costly_waits.timing) == shown + hidden
 
 
 def timing_wait(saving_s: float, high_s: float | None = None) -> TimingWait:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,13 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from ffm.report import not_measured, ordering, sharing, timing, unproved
+from ffm.report import not_measured, unproved
 from ffm.report.commands import command
 from ffm.report.downloads import is_partial
 from ffm.report.fold import fold
 from ffm.report.formats import pictures
 from ffm.report.formats.pictures import Picture, calls_picture, run_picture, sequence_picture, unproved_picture
 from ffm.report.formats.timeline import TimelineData
-from ffm.report.kept_waits import KeptWaits
 from ffm.report.names import cut_middle, shorten
 from ffm.report.numbers import (
     ESTIMATOR_MEANINGS,
@@ -37,7 +36,6 @@ from ffm.report.numbers import (
     size,
 )
 from ffm.report.overview import Overview, overview
-from ffm.report.python import fetching, sending
 from ffm.report.remedies.view import RemediesView
 from ffm.report.sequence import SequenceView, sequence
 from ffm.report.site import site
@@ -113,7 +111,6 @@ def html(
     folds = [fold(analysis, row.name, estimator, show_all=show_all) for row in view.folds.rows]
     return environment.get_template("report.html.j2").render(
         scale=scale,
-        costly=_costly_waits(view),
         unproved=unproved,
         not_measured=not_measured,
         view=view,
@@ -136,17 +133,6 @@ def html(
         ],
         size=pictures,
     )
-
-
-def _costly_waits(view: Overview) -> list[tuple[str, Sequence[KeptWaits], int, str]]:
-    """Return waits that are not problems but cost time: the heading, those shown, how many are not, and the advice."""
-    return [
-        (ordering.HEADING, view.ordering, view.ordering_hidden, ordering.ADVICE),
-        (fetching.HEADING, view.fetching, view.fetching_hidden, fetching.advice(view.fetching)),
-        (sending.HEADING, view.sending, view.sending_hidden, sending.advice(view.sending)),
-        (timing.HEADING, view.timing, view.timing_hidden, timing.ADVICE),
-        (sharing.HEADING, view.sharing, view.sharing_hidden, sharing.ADVICE),
-    ]
 
 
 def _unbroken(value: object) -> object:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ffm.remedy.fitness import Fitness, fitness
-from ffm.report.kept_waits import worth_telling
+from ffm.report.costly_waits import CostlyWaits, costly_waits
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
-from ffm.report.ordering import OrderingWaits, ordering_waits
 from ffm.report.places import site_saving
-from ffm.report.python.fetching import FetchingWaits, fetching_waits
-from ffm.report.python.sending import SendingWaits, sending_waits
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import Remedy, RemedyKind
 from ffm.report.remedies.uncorrected import why_not
-from ffm.report.sharing import SharingWaits, sharing_waits
 from ffm.report.source_lines import SourceLines
-from ffm.report.timing import TimingWaits, timing_waits
 from ffm.report.unproved import NOT_FOUND, why_nothing
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
@@ -78,28 +73,10 @@ class RemediesView:
     remedies: list[RemedyView]
     hidden: int
     results: str
+    costly_waits: CostlyWaits
+    """Waits that are not problems but cost time."""
     everything: Saving | None = None
     """What fixing all problems together saves; None if the document does not say."""
-    timing: list[TimingWaits] = field(default_factory=list)
-    """Waits that are no problems, but serve only to measure times."""
-    timing_hidden: int = 0
-    """How many more of these save less than the limit."""
-    sharing: list[SharingWaits] = field(default_factory=list)
-    """Waits that are no problems, because another process may rely on them."""
-    sharing_hidden: int = 0
-    """How many more of these save less than the limit."""
-    ordering: list[OrderingWaits] = field(default_factory=list)
-    """Waits that are no problems, but only order streams, which events could do."""
-    ordering_hidden: int = 0
-    """How many more of these save less than the limit."""
-    fetching: list[FetchingWaits] = field(default_factory=list)
-    """Waits that are no problems, but for values that could stay on the GPU for longer."""
-    fetching_hidden: int = 0
-    """How many more of these save less than the limit."""
-    sending: list[SendingWaits] = field(default_factory=list)
-    """Waits that are no problems, but for uploads whose source could stay unchanged for longer."""
-    sending_hidden: int = 0
-    """How many more of these save less than the limit."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -134,11 +111,6 @@ def remedies_view(
         _remedy_view(analysis, number, remedy, saving, fitting.get(remedy.site), apart.get(remedy.site, ""), sources)
         for number, remedy, saving in shown
     ]
-    timing, timing_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
-    sharing, sharing_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
-    ordering, ordering_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
-    fetching, fetching_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
-    sending, sending_hidden = worth_telling(sending_waits(analysis), scale, show_all=show_all)
     return RemediesView(
         application=analysis.application,
         wall_s=analysis.wall_s,
@@ -146,17 +118,8 @@ def remedies_view(
         remedies=views,
         hidden=len(with_savings) - len(shown),
         results=results,
+        costly_waits=costly_waits(analysis, show_all=show_all),
         everything=None if analysis.everything is None else scale.saving(analysis.everything),
-        timing=timing,
-        timing_hidden=timing_hidden,
-        sharing=sharing,
-        sharing_hidden=sharing_hidden,
-        ordering=ordering,
-        ordering_hidden=ordering_hidden,
-        fetching=fetching,
-        fetching_hidden=fetching_hidden,
-        sending=sending,
-        sending_hidden=sending_hidden,
         nothing=why_nothing(analysis),
     )
 

@@ -39,7 +39,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     if view.hidden:
         parts.append(Text())
         parts.append(paragraph(hidden_rows(view.hidden, "place", view.estimator)))
-    parts += costly_waits(view, scale)
+    parts += costly_waits(view.costly_waits, scale)
     if view.remedies:
         first = view.remedies[0].where.site
         commands = [(command(f"site {first}", view.results), "the first one with its whole stack")]
