@@ -49,6 +49,9 @@ REPEATED = (
 )
 """Those whose bytes went to the same destination before."""
 
+FROM_ELSEWHERE = (Repetition.NO_OP_FROM_ELSEWHERE, Repetition.REPEAT_FROM_ELSEWHERE)
+"""Those of them whose bytes came from another place in host memory, so that they may be other data."""
+
 PARTIAL_SHARE = 0.1
 """A transfer is a partial repeat if at least this share of its bytes repeats."""
 

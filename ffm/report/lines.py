@@ -52,6 +52,8 @@ class LinesView:
     lines: list[Line]
     hidden: int
     everything: Saving | None
+    without_equal_bytes: Saving | None
+    """`everything` without uploads of equal bytes that may be different data; None if there are none."""
     nothing: str
     """Why there are no lines, if there are none."""
     results: str
@@ -111,7 +113,8 @@ def lines(opened: Results, estimator: Estimator = "carry", *, show_all: bool = F
         estimator=estimator,
         lines=shown,
         hidden=len(made) - len(shown),
-        everything=None if analysis.everything is None else scale.saving(analysis.everything),
+        everything=scale.known_saving(analysis.everything),
+        without_equal_bytes=scale.known_saving(analysis.without_equal_bytes),
         nothing=why_nothing(analysis),
         results=results,
     )

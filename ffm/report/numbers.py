@@ -103,6 +103,10 @@ class Scale:
         """Return whether a row with this saving is shown; the others are counted, unless all are requested."""
         return self.most_percent(saving, estimator) >= HIDDEN_BELOW_PERCENT
 
+    def known_saving(self, benefit: Benefit | None) -> Saving | None:
+        """Return `saving`, or None if the benefit is unknown."""
+        return None if benefit is None else self.saving(benefit)
+
     def saving(self, benefit: Benefit, *, at_most: bool = False) -> Saving:
         """Return a benefit with its share of the run."""
         carry, bound, replay = benefit.carry_s, benefit.bound_s, benefit.replay_s
@@ -120,16 +124,25 @@ class Scale:
         )
 
 
-def saved_together(everything: Saving | None, scale: Scale, estimator: Estimator) -> str:
+def saved_together(
+    everything: Saving | None, scale: Scale, estimator: Estimator, without_equal_bytes: Saving | None = None
+) -> str:
     """Return `Fixing everything would save 1.483 s (46.70 %), from 0.533 to 2.377 s.`, or nothing if that is unknown or
-    too little for the screens' decimals.
+    too little for the screens' decimals; a second sentence says how much of it does not rest on equal bytes alone.
     """
     if everything is None or scale.seconds(everything.seconds(estimator)) == scale.seconds(0.0):
         return ""
     text = f"Fixing everything would save {scale.describe(everything, estimator)}"
     if estimator != "replay" or everything.low_s is None or everything.high_s is None:
-        return f"{text}, by {estimator}."
-    return f"{text}, from {everything.low_s:.{scale.decimals}f} to {scale.seconds(everything.high_s)}."
+        text += f", by {estimator}."
+    else:
+        text += f", from {everything.low_s:.{scale.decimals}f} to {scale.seconds(everything.high_s)}."
+    if without_equal_bytes is None:
+        return text
+    return (
+        f"{text} Without uploads of equal bytes from different places in host memory, which may be different data: "
+        f"{scale.describe(without_equal_bytes, estimator)}."
+    )
 
 
 def rests_on(basis: Basis) -> str:

@@ -89,6 +89,8 @@ class Overview:
     matching: Unmatched | None
     everything: Saving | None
     """What fixing all problems together saves; no row, and no sum of rows, saves more."""
+    without_equal_bytes: Saving | None
+    """The same without uploads of equal bytes that may be different data; None if there are none."""
     explained_percent: float | None
     """How much of the time of the threads that called the driver stage 2 explains; None without a trace."""
     path: list[Share]
@@ -134,7 +136,8 @@ def overview(
         sequences=sequences,
         points=points,
         matching=_matching(analysis.matching),
-        everything=None if analysis.everything is None else scale.saving(analysis.everything),
+        everything=scale.known_saving(analysis.everything),
+        without_equal_bytes=scale.known_saving(analysis.without_equal_bytes),
         explained_percent=None if analysis.explained is None else 100 * analysis.explained.share,
         path=[] if analysis.path is None else shares_of(analysis.path),
         downloads=_partial_downloads(analysis),

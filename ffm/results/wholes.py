@@ -31,5 +31,21 @@ def at_least(whole: Benefit, parts: Iterable[Benefit]) -> Benefit:
     return whole
 
 
+def at_most(part: Benefit, whole: Benefit) -> Benefit:
+    """Return a part's benefit, lowered to that of the whole by each estimator, and at each end of the interval."""
+    return msgspec.structs.replace(
+        part,
+        carry_s=min(part.carry_s, whole.carry_s),
+        bound_s=min(part.bound_s, whole.bound_s),
+        replay_s=_lowered(part.replay_s, whole.replay_s),
+        low_s=_lowered(part.low_s, whole.low_s),
+        high_s=_lowered(part.high_s, whole.high_s),
+    )
+
+
 def _raised(whole: float | None, part: float | None) -> float | None:
     return whole if whole is None or part is None else max(whole, part)
+
+
+def _lowered(part: float | None, whole: float | None) -> float | None:
+    return part if whole is None or part is None else min(part, whole)

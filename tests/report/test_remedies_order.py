@@ -105,5 +105,10 @@ def test_the_saving_of_all_fixes_comes_first_everywhere(estimator: Estimator, se
         assert text_of(screen).splitlines()[1].strip() == sentence
     page = html(analysis, estimator, remedies).replace("\N{NO-BREAK SPACE}", " ")
     assert sentence in page[: page.index("Where the time goes")]
+    doubted = msgspec.structs.replace(analysis, without_equal_bytes=Benefit(carry_s=1.0, bound_s=1.0, replay_s=1.0))
+    view, remedies = overview(doubted, estimator), remedies_view(doubted, estimator)
+    for screen in (render_overview(view), render_first_screen(view), render_remedies(remedies)):
+        assert "which may be different data: 1.000 s (0.10 %)." in " ".join(text_of(screen).split())
+    assert "which may be different data: 1.000" in html(doubted, estimator, remedies).replace("\N{NO-BREAK SPACE}", " ")
     nothing = msgspec.structs.replace(analysis, everything=Benefit(carry_s=0.0, bound_s=0.0))
     assert "Fixing everything" not in text_of(render_overview(overview(nothing, "carry")))

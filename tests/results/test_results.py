@@ -106,6 +106,23 @@ def test_sites_have_places_and_totals(results: Results) -> None:
     assert results.document.sites[0].bytes == 4096
 
 
+def test_what_rests_on_equal_bytes_alone_is_told_apart() -> None:
+    findings = loop_findings()
+    uploads = findings.timeline.kind == Kind.TRANSFER
+    found = [
+        analyse(dataclasses.replace(findings, equal_bytes=equal))[0].without_equal_bytes
+        for equal in (None, uploads, findings.timeline.problem != 0)
+    ]
+    assert found[0] is None
+    kept = dataclasses.replace(
+        findings.timeline, problem=np.where(uploads, Problem.NONE, findings.timeline.problem).astype(np.uint8)
+    )
+    expected = analyse(loop_findings(kept))[0].everything
+    assert found[1] is not None and expected is not None
+    assert found[1].carry_s == pytest.approx(expected.carry_s)
+    assert found[2] is not None and found[2].carry_s == 0
+
+
 def test_site_benefits_are_those_of_its_rows_alone(results: Results) -> None:
     for index, site in enumerate(results.document.sites):
         alone = carry(results.timeline, results.timeline.site == index)

@@ -115,7 +115,7 @@ def html(
         not_measured=not_measured,
         view=view,
         proves=analysis.proves,
-        together=saved_together(view.everything, scale, estimator),
+        together=saved_together(view.everything, scale, estimator, view.without_equal_bytes),
         path_line=in_one_line(view.path),
         estimators=shown_estimators(estimator),
         shown=shown_estimators(estimator),

@@ -77,6 +77,8 @@ class RemediesView:
     """Waits that are not problems but cost time."""
     everything: Saving | None = None
     """What fixing all problems together saves; None if the document does not say."""
+    without_equal_bytes: Saving | None = None
+    """The same without uploads of equal bytes that may be different data; None if there are none."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -119,7 +121,8 @@ def remedies_view(
         hidden=len(with_savings) - len(shown),
         results=results,
         costly_waits=costly_waits(analysis, show_all=show_all),
-        everything=None if analysis.everything is None else scale.saving(analysis.everything),
+        everything=scale.known_saving(analysis.everything),
+        without_equal_bytes=scale.known_saving(analysis.without_equal_bytes),
         nothing=why_nothing(analysis),
     )
 

@@ -164,9 +164,11 @@ def run_title(application: str, scale: Scale) -> Text:
     return Text(f"{application}: {scale.seconds(scale.wall_s)} of wall time", style="bold")
 
 
-def all_fixed(everything: Saving | None, scale: Scale, estimator: Estimator) -> list[RenderableType]:
+def all_fixed(
+    everything: Saving | None, scale: Scale, estimator: Estimator, without_equal_bytes: Saving | None
+) -> list[RenderableType]:
     """Return the line that says what fixing everything would save; none if that is unknown or nothing."""
-    together = saved_together(everything, scale, estimator)
+    together = saved_together(everything, scale, estimator, without_equal_bytes)
     return [paragraph(together, style="bold")] if together else []
 
 

@@ -30,7 +30,7 @@ def render_lines(view: LinesView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     parts: list[RenderableType] = [
         run_title(view.application, scale),
-        *all_fixed(view.everything, scale, view.estimator),
+        *all_fixed(view.everything, scale, view.estimator, view.without_equal_bytes),
     ]
     if not view.lines and not view.hidden:
         return Group(*parts, paragraph(view.nothing))

@@ -139,7 +139,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
 
 def _head(view: Overview, scale: Scale) -> list[RenderableType]:
     """Show how long the run takes, and how much of that could be saved."""
-    return [run_title(view.application, scale), *all_fixed(view.everything, scale, view.estimator)]
+    fixed = all_fixed(view.everything, scale, view.estimator, view.without_equal_bytes)
+    return [run_title(view.application, scale), *fixed]
 
 
 def _path(view: Overview) -> list[RenderableType]:

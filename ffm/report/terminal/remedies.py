@@ -30,7 +30,7 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     scale = Scale(view.wall_s)
     places = plural(len(view.remedies) + view.hidden, "place")
     parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
-    parts += all_fixed(view.everything, scale, view.estimator)
+    parts += all_fixed(view.everything, scale, view.estimator, view.without_equal_bytes)
     told: dict[tuple[object, ...], int] = {}
     for remedy in view.remedies:
         parts += _remedy(remedy, _instructions(remedy, told), scale, view.estimator, view.results)

@@ -264,6 +264,10 @@ class Analysis(Document, frozen=True, kw_only=True):
     """The estimator that the views show by default."""
     everything: Benefit | None = None
     """What fixing all problems together saves. Groups overlap, so their benefits do not add up."""
+    without_equal_bytes: Benefit | None = None
+    """The same without the uploads whose bytes come from elsewhere in host memory than those that they repeat, and may
+    be other data; None if there are none.
+    """
     wait_latency: WaitLatency = NOT_MEASURED
     device_copy_byte_ns: ByteTime = 0.0
     """As in `documents.measured.Tracing`."""

@@ -100,6 +100,10 @@ class Findings:
     """For each row of the timeline, whether it is a synchronization on which only later work of other streams relies.
     None if there is none, or it is unknown.
     """
+    equal_bytes: NDArray[np.bool_] | None = None
+    """For each row of the timeline, whether it uploads bytes that repeat others, but come from elsewhere in host
+    memory, so that they may be other data. None if there is none, or it is unknown.
+    """
     fetching: Fetching | None = None
     """Where Python code fetches values again and again. None if it does nowhere, or it is unknown."""
     sending: Sending | None = None

@@ -16,7 +16,7 @@ from ffm.results.documents.notes import AnyNote, UnlistedSequences
 from ffm.results.documents.site import Site
 from ffm.results.estimates import Estimates
 from ffm.results.memory.heap import give_back
-from ffm.results.wholes import at_least
+from ffm.results.wholes import at_least, at_most
 from ffm.stages.analysis.findings import Findings
 
 LISTED_SEQUENCES = 1000
@@ -106,6 +106,14 @@ def everything_of(
     give_back()  # labelling all problems takes most memory
     benefit = estimates.of_everything(float(bound_s.sum()))
     return at_least(benefit, [*(fold.benefit for fold in folds), *(sequence.benefit for sequence in sequences)])
+
+
+def without_equal_bytes(findings: Findings, estimates: Estimates, everything: Benefit) -> Benefit | None:
+    """Return what fixing all problems saves without the uploads that may be of other data; None if there are none."""
+    if findings.equal_bytes is None:
+        return None
+    selected = (findings.timeline.problem != 0) & ~findings.equal_bytes
+    return at_most(estimates.of_rows(selected), everything)
 
 
 def sequences_of(

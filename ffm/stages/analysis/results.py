@@ -35,7 +35,7 @@ from ffm.results.variation import Variation
 from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.analysis.findings import Findings
-from ffm.stages.analysis.groups import everything_of, folds_of, points_of, sequences_of
+from ffm.stages.analysis.groups import everything_of, folds_of, points_of, sequences_of, without_equal_bytes
 from ffm.stages.analysis.kept_waits import fetching_waits, sending_waits, timing_waits, unproved_waits, waits_kept
 from ffm.stages.analysis.sequence_parts import with_parts
 from ffm.stages.analysis.sites import described_sites, places_of_sites
@@ -200,6 +200,7 @@ def _without_path(
     sequences, membership, unlisted = sequences_of(findings, estimates, number)
     sequences = with_parts(sequences, membership, estimates, len(timeline))
     folds = folds_of(estimates, sites, bound_s)
+    everything = everything_of(estimates, bound_s, folds, sequences)
     analysis = Analysis(
         runs=findings.runs,
         run=findings.run,
@@ -225,7 +226,8 @@ def _without_path(
         allocations=findings.allocations,
         pinning=findings.pinning,
         estimator="carry" if estimates.replay is None else "replay",
-        everything=everything_of(estimates, bound_s, folds, sequences),
+        everything=everything,
+        without_equal_bytes=without_equal_bytes(findings, estimates, everything),
         wait_latency=findings.wait_latency,
         device_copy_byte_ns=findings.device_copy_byte_ns,
         watch=findings.watch,

@@ -23,12 +23,14 @@ from ffm.evidence.transfers.host_memory import HOST_MEMORY, functions_of_stacks
 from ffm.evidence.transfers.pinning import memory_to_pin
 from ffm.evidence.transfers.staged_copies import sites_of_staged_copies
 from ffm.instrument.pinning import least_pinning_s
+from ffm.model.codes import is_one_of
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.necessity.reasons import Reason
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Timeline
+from ffm.model.transfers import FROM_ELSEWHERE
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import MappedColumns, stored_table
 from ffm.results.documents.analysis import Analysis, PinnedMemory, StageCost
@@ -175,6 +177,7 @@ def _traced_findings(
         timing=_unless_empty(waits_for_timing(joined.reason)),
         sharing=_unless_empty(joined.reason == Reason.SHARED_MEMORY),
         ordering=_unless_empty(only_order_streams(joined.reason, traced)),
+        equal_bytes=_unless_empty(is_one_of(joined.repetition, FROM_ELSEWHERE)),
         fetching=fetches_of(joined.reason, joined.keep, uploads, traced, named.stacks),
         sending=sends_of(joined.reason, joined.keep, uploads, traced, named.stacks, columns),
         work=work,
