@@ -191,6 +191,15 @@ def test_an_upload_whose_destination_is_written_in_between_is_replaced_by_a_copy
     assert "leave this call out" not in advice
 
 
+def test_few_bytes_need_no_upload() -> None:
+    reset, constant = told(replace(TRANSFER, repeat=9, bytes=4)), told(replace(TRANSFER, no_op=9, bytes=4))
+    assert "cudaMemsetAsync" in reset and "cannot just be left out" in reset
+    assert "device to device" not in reset and "const" not in reset
+    assert "as arguments" in constant and "leave this call out" in constant and "const," not in constant
+    assert "cudaMemsetAsync" not in told(replace(TRANSFER, repeat=9, bytes=5000))
+    assert "cudaMemsetAsync" not in told(replace(TRANSFER, repeat=9, bytes=4, framework=TORCH))
+
+
 @pytest.mark.parametrize("counts", [{"no_op": 9}, {"repeat": 9}])
 @pytest.mark.parametrize("framework", [CUPY, TORCH, PYTHON])
 def test_how_to_upload_once_is_said_in_the_words_of_the_package(framework: Framework, counts: dict[str, int]) -> None:

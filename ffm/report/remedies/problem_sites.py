@@ -68,6 +68,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 ),
                 benefit_s=site_saving(analysis, index).seconds(estimator),
                 downloads=site.download is not None,
+                bytes=site.bytes // max(site.count, 1),
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),

@@ -89,6 +89,8 @@ class ProblemSite:
     """By the estimator used for sorting."""
     downloads: bool = False
     """Whether the call copies from the device."""
+    bytes: int = 0
+    """How many bytes a call moves on average; 0 if it moves none, or that is unknown."""
     unseen: int = 0
     """Transfers of bytes that went to the same place before, whose content was not looked at."""
     from_elsewhere: int = 0

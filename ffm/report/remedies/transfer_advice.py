@@ -11,6 +11,9 @@ from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite,
 UNPROVED_UPLOAD = "Not proved: that the host data stays the same with other input."
 UNPROVED_DOWNLOAD = "Not proved: that no kernel changes the data in between with other input."
 
+FITS_ARGUMENTS = 4096
+"""The most bytes of arguments that a kernel can get on any GPU (CUDA C++ Programming Guide, "__global__")."""
+
 _VARIANT = re.compile(r"(_v\d+|_pt[ds]s|_ptsz)+$")
 _NOT_ASYNCHRONOUS = (
     "cudaMemcpyArrayToArray",
@@ -116,12 +119,20 @@ def managed_memset(problem: ProblemSite) -> Remedy:
 
 def repeated_transfer(problem: ProblemSite) -> Remedy:
     """Return the remedy for transfers of bytes that went to the same place before."""
+    small = problem.framework is None and 0 < problem.bytes <= FITS_ARGUMENTS
     if problem.changed:
         steps = _only_when_changed(problem)
     elif problem.downloads:
         steps = [
             "Download the data once and keep the host's copy: each call brought the same bytes.",
             UNPROVED_DOWNLOAD,
+        ]
+    elif problem.repeat and small:
+        steps = [
+            "Set so few bytes on the device, without an upload: with cudaMemsetAsync if all are equal, as those of a "
+            "counter that begins at 0 are, otherwise in a kernel that gets the values as arguments. Each call sent the "
+            "same bytes, but its destination was written or reallocated in between: the call cannot just be left out.",
+            UNPROVED_UPLOAD,
         ]
     elif problem.repeat:
         there = "copy from there instead (cudaMemcpyAsync, device to device)"
@@ -149,20 +160,28 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
             "buffer, and copy from there on the device.",
         ]
     if problem.from_elsewhere:
-        steps.insert(
-            0,
-            f"First check whether these are the same data: in {problem.from_elsewhere:,} of {problem.repeated:,} "
-            "calls, they lie elsewhere in host memory than those sent there before, and may have been equal only in "
-            "this run, as zeros are. If they are others, keep the call.",
+        steps.insert(0, _first_compare(problem))
+    elif problem.framework is None and not problem.changed and not problem.downloads and not (small and problem.repeat):
+        steps.append(
+            "A kernel can also get so few bytes as arguments, without an upload."
+            if small
+            else "Make the host data const, so that the compiler refuses a write that would need a new upload."
         )
-    elif problem.framework is None and not problem.changed and not problem.downloads:
-        steps.append("Make the host data const, so that the compiler refuses a write that would need a new upload.")
     if problem.framework is not None and problem.framework.name:
         steps.append(
             f"The saving is at least what is shown: it counts only the driver's calls. What {problem.framework.name} "
             "itself does for a call that is left out, such as copying the array to pinned memory first, is saved, too."
         )
     return remedy_for(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
+
+
+def _first_compare(problem: ProblemSite) -> str:
+    """Return what to look at first where equal bytes come from different places."""
+    return (
+        f"First check whether these are the same data: in {problem.from_elsewhere:,} of {problem.repeated:,} "
+        "calls, they lie elsewhere in host memory than those sent there before, and may have been equal only in "
+        "this run, as zeros are. If they are others, keep the call."
+    )
 
 
 def in_words_of(framework: Framework, step: str) -> str:
