@@ -48,20 +48,32 @@ ENOUGH_EVENTS = 8
 """So many pairs of events with nothing between them must be seen before their median counts."""
 
 
-def judged(
+def judged_processes(
+    recordings: list[Recording], columns: Columns, unseen: NDArray[np.bool_], among: NDArray[np.bool_]
+) -> list[dict[str, Columns]]:
+    """Return the rows of each table for each process of a run. Of stacks, `unseen` are those whose uses nobody watched,
+    and `among` are those that the run was limited to.
+    """
+    used = _used_by_others(recordings)
+    return [
+        _judged(process, recordings, columns, unseen, among, used_by_others=recording.process_id in used)
+        for process, recording in enumerate(recordings)
+    ]
+
+
+def _judged(
     process: int,
     recordings: list[Recording],
     columns: Columns,
     unseen: NDArray[np.bool_],
     among: NDArray[np.bool_],
+    *,
+    used_by_others: bool,
 ) -> dict[str, Columns]:
-    """Return the rows of each table for one process of a run. Of stacks, `unseen` are those whose uses nobody watched,
-    and `among` are those that the run was limited to.
-    """
+    """Return the rows of each table for one process; `used_by_others` is whether other processes use its memory."""
     recording = recordings[process]
     part = _in_order_of_time(columns, process)
     accesses = recorded_accesses(recording, recordings)
-    used_by_others = recording.process_id in _used_by_others(recordings)
     uses = recorded_uses(part, accesses, threads_of(recording))
     operations = operations_of(part)
     uses = uses.without(recycled_uses(part, operations, uses.model, uses.recorded["address"], recording))
@@ -115,8 +127,11 @@ def _in_order_of_time(columns: Columns, process: int) -> Columns:
 
 def _used_by_others(recordings: list[Recording]) -> set[int]:
     """Return the processes whose memory another one uses or may use, as far as the other one is measured too."""
-    rows = [recording.accesses[recording.accesses["kind"] == constant("FFM_ACCESS_OTHER")] for recording in recordings]
-    return set(np.concatenate(rows)["address"].tolist())
+    other = constant("FFM_ACCESS_OTHER")
+    used = set[int]()
+    for recording in recordings:
+        used.update(recording.accesses["address"][recording.accesses["kind"] == other].tolist())
+    return used
 
 
 def _of_chosen(table: Columns, stack: str, among: NDArray[np.bool_]) -> Columns:

@@ -23,7 +23,7 @@ from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.results.memory.heap import kept_memory
-from ffm.stages.judging import judged
+from ffm.stages.judging import judged_processes
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.plan_files import write_unread, write_watch_plan
 from ffm.stages.portions import lasting, traced_portion
@@ -100,9 +100,7 @@ def record_memory(measured: Measurement, request: Request, planned: Sequence[str
         among = are_chosen(request.chosen, keys)
         unseen[stacks_to_watch(columns, among)] = True  # where this run calls what the traced one did not
         unseen &= ~are_chosen(planned, keys)
-    parts = [
-        judged(process, measured.recordings, columns, unseen, among) for process in range(len(measured.recordings))
-    ]
+    parts = judged_processes(measured.recordings, columns, unseen, among)
     for name in ("synchronizations", "transfers", "accesses", "downloads", "gpu-times"):
         _write(request, f"memory-{name}", [part[name] for part in parts])
     document = Memory(
