@@ -204,7 +204,7 @@ def _reason(analysis: Analysis, site: int) -> str:
     if not analysis.proves:
         return "it waits for the GPU, and nothing proves that the program needs that, or does not"
     return "; ".join(
-        f"{finding.verdict} {finding.issue}, {finding.reason}"
+        f"{finding.verdict} {finding.subject}, {finding.reason}"
         for finding in findings(analysis, site)
         if finding.verdict not in REFUSED
     )

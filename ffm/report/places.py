@@ -15,10 +15,11 @@ from ffm.results.places import Place, place
 class Finding:
     """A verdict in words: how many occurrences it covers, its reason, and the other site that it refers to.
 
-    `keep` is the synchronization that must stay for the verdict to hold. `first` is the transfer that is repeated.
+    `subject` is what the verdict is about, `synchronization` or `transfer`. `keep` is the synchronization that must
+    stay for the verdict to hold. `first` is the transfer that is repeated.
     """
 
-    issue: str
+    subject: str
     verdict: str
     reason: str
     occurrences: int
@@ -33,12 +34,12 @@ def findings(analysis: Analysis, index: int) -> list[Finding]:
     """Return all verdicts on a site, synchronizations first."""
     site = analysis.sites[index]
 
-    def finding(issue: str, verdict: Verdict) -> Finding:
+    def finding(subject: str, verdict: Verdict) -> Finding:
         keep = None if verdict.keep is None else place(analysis, verdict.keep)
         first = None if verdict.first is None else place(analysis, verdict.first)
         itself = verdict.keep == index
         reason = COVERED_BY_ITSELF if itself else WORDS[verdict.because]
-        return Finding(issue, verdict.kind, reason, verdict.occurrences, site.count, keep, first, itself)
+        return Finding(subject, verdict.kind, reason, verdict.occurrences, site.count, keep, first, itself)
 
     return [
         *(finding("synchronization", verdict) for verdict in site.synchronization),

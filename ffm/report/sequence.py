@@ -14,11 +14,13 @@ from ffm.results.places import Place, place
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One numbered line. `alone` is what fixing only this site would save, over the whole run."""
+    """One numbered line. `problems` are `synchronization`, `transfer`, or both. `alone` is what fixing only this site
+    would save, over the whole run.
+    """
 
     number: int
     where: Place
-    issues: list[str]
+    problems: list[str]
     count: int
     alone: Saving
 
@@ -48,8 +50,8 @@ class SequenceView:
     part: tuple[int, int] | None
     recurrences: int
     saving: Saving
-    synchronization_issues: int
-    transfer_issues: int
+    synchronization_problems: int
+    transfer_problems: int
     operations: list[Operation]
     reasons: list[Reason]
     keep: list[Place]
@@ -141,8 +143,8 @@ def _view(
         part=part,
         recurrences=whole.recurrences,
         saving=Scale(analysis.wall_s).saving(benefit),
-        synchronization_issues=sum("synchronization" in operation.issues for operation in operations),
-        transfer_issues=sum("transfer" in operation.issues for operation in operations),
+        synchronization_problems=sum("synchronization" in operation.problems for operation in operations),
+        transfer_problems=sum("transfer" in operation.problems for operation in operations),
         operations=operations,
         reasons=_reasons(analysis, [(position, operation.site) for position, operation in chosen]),
         keep=kept(analysis, [operation.site for _, operation in chosen]),

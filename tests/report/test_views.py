@@ -197,14 +197,14 @@ def test_every_row_names_the_command_that_opens_it() -> None:
     assert [row.command for row in view.points.rows] == ["ffm site 1", "ffm site 2", "ffm site 3"]
 
 
-def test_a_sequence_counts_its_issues_and_names_what_must_stay() -> None:
+def test_a_sequence_counts_its_problems_and_names_what_must_stay() -> None:
     view = sequence(sample_analysis(), 1)
     assert [(op.number, op.where.call, op.where.place) for op in view.operations] == [
         (1, "cudaMemcpy", "als.cu:738"),
         (2, "cudaFree", "als.cu:760"),
         (3, "cudaFree", "als+0x1120"),
     ]
-    assert (view.synchronization_issues, view.transfer_issues) == (3, 1)
+    assert (view.synchronization_problems, view.transfer_problems) == (3, 1)
     assert view.saving.carry_s == 12.5
     assert [where.place for where in view.keep] == ["als.cu:150"]
     assert view.ends_at is not None and view.ends_at.call == "cudaDeviceSynchronize"
@@ -217,7 +217,7 @@ def test_a_subsequence_keeps_the_numbers_of_its_sequence() -> None:
     assert [operation.number for operation in view.operations] == [2, 3]
     assert (view.part, view.operations_in_sequence) == ((2, 3), 3)
     assert (view.saving.carry_s, view.saving.bound_s) == (7.0, 8.0)
-    assert (view.synchronization_issues, view.transfer_issues) == (2, 0)
+    assert (view.synchronization_problems, view.transfer_problems) == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ffm.results.places import Place
 def finding_text(finding: Finding) -> str:
     """`unnecessary synchronization (50 of 50 occurrences): reason: the one inside cudaFree als.cu:994 (site 9)`."""
     text = (
-        f"{finding.verdict} {finding.issue} ({count(finding.occurrences)} of {count(finding.of)} occurrences)"
+        f"{finding.verdict} {finding.subject} ({count(finding.occurrences)} of {count(finding.of)} occurrences)"
         f": {finding.reason}"
     )
     if finding.keep is not None and not finding.itself:

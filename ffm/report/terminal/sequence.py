@@ -24,7 +24,7 @@ from ffm.report.terminal.layout import (
 USUAL, PLACE = 80, 24
 """Columns of a terminal, and for file and line on such a one and on narrower ones."""
 
-_ISSUES = {("synchronization",): "sync", ("transfer",): "transfer", ("synchronization", "transfer"): "both"}
+_PROBLEMS = {("synchronization",): "sync", ("transfer",): "transfer", ("synchronization", "transfer"): "both"}
 """`both`: an unneeded transfer that also synchronizes."""
 
 
@@ -45,8 +45,8 @@ def render_sequence(view: SequenceView, width: int = 80) -> RenderableType:
         Text(title + times, style="bold"),
         whole_saving(label, scale, view.saving, view.estimator),
         Text(
-            f"With a problem: {plural(view.synchronization_issues, 'synchronization')}, "
-            f"{plural(view.transfer_issues, 'transfer')}\n"
+            f"With a problem: {plural(view.synchronization_problems, 'synchronization')}, "
+            f"{plural(view.transfer_problems, 'transfer')}\n"
         ),
         _operations(view, scale, width),
     ]
@@ -66,7 +66,7 @@ def _operations(view: SequenceView, scale: Scale, width: int) -> RenderableType:
         Column("#", right=True),
         Column("call", flexible=True),
         Column("place", below=True),
-        Column("issue"),
+        Column("problem"),
         Column("count", right=True),
         Column("alone", right=True),
         Column("site", right=True),
@@ -86,7 +86,7 @@ def _row(operation: Operation, view: SequenceView, scale: Scale, room: int) -> l
         f"{operation.number}.",
         operation.where.call,
         cut_middle(operation.where.place, room),
-        _ISSUES.get(tuple(sorted(operation.issues)), ", ".join(operation.issues)),
+        _PROBLEMS.get(tuple(sorted(operation.problems)), ", ".join(operation.problems)),
         count(operation.count),
         scale.seconds(operation.alone.seconds(view.estimator)),
         str(operation.where.site),
