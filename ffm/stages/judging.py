@@ -30,7 +30,7 @@ from ffm.evidence.program_order import (
 from ffm.evidence.recorded_uses import RecordedUses, recorded_accesses, recorded_uses, threads_of
 from ffm.evidence.stretches import is_limited, stretches_of
 from ffm.evidence.threads.handovers import handovers_of
-from ffm.evidence.transfers.downloads import followed_downloads, unread_downloads
+from ffm.evidence.transfers.downloads import unread_downloads, watched_to_their_end
 from ffm.evidence.transfers.program_transfers import judged_transfers
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
@@ -103,7 +103,7 @@ def _judged(
     )
     transfers = _transfer_table(part, recording)
     necessity = _within_portion(necessity, operations, recording, part, transfers)
-    followed, used = followed_downloads(part, recording)
+    followed, used = watched_to_their_end(part, recording, unread)
     return {
         "synchronizations": _of_chosen(_synchronization_table(part, necessity), "stack", among),
         "transfers": _of_chosen(transfers, "stack", among),

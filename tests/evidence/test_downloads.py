@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.evidence.transfers.downloads import download_uses, unread_downloads
+from ffm.evidence.transfers.downloads import download_uses, unread_downloads, watched_to_their_end
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.instrument.recording.reader import Recording
 from ffm.results.documents.site import DownloadUse
@@ -83,3 +83,14 @@ def test_a_download_is_unread_only_if_any_touch_of_all_of_it_would_have_been_rec
     touches["kind"] = [constant(f"FFM_ACCESS_{kind}") for kind in accesses]
     recording = cast(Recording, SimpleNamespace(extents=rows, finished=finished, stretches=[], resumptions=[]))
     assert unread_downloads(columns, recording, touches).tolist() == [False, unread]
+
+
+def test_a_download_that_the_next_one_overwrote_before_any_wait_was_watched_to_its_end() -> None:
+    columns = {"thread": np.zeros(4, np.int32), "number": np.arange(4), "bytes": np.full(4, 64)}
+    rows = np.zeros(3, record_type("ffm_extent"))
+    rows["operation"], rows["bytes"] = [1, 2, 2], [64, 64, 16]
+    rows["kind"] = [constant(f"FFM_EXTENT_{kind}") for kind in ("INTACT", "FOLLOWED", "TOUCHED")]
+    recording = cast(Recording, SimpleNamespace(extents=rows))
+    found, used = watched_to_their_end(columns, recording, np.array([False, True, False, False]))
+    assert found.tolist() == [1, 2]
+    assert (used["bytes"].tolist(), used["touched"].tolist()) == ([64, 64], [0, 16])

@@ -66,6 +66,22 @@ def followed_downloads(columns: Columns, recording: Recording) -> tuple[NDArray[
     }
 
 
+def watched_to_their_end(
+    columns: Columns, recording: Recording, unread: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Columns]:
+    """Return what `followed_downloads` does, with the other downloads of which nothing was touched in the whole run
+    (`unread_downloads`): for example because the next one overwrote them before any wait.
+    """
+    rows, used = followed_downloads(columns, recording)
+    others = np.setdiff1d(np.flatnonzero(unread), rows)
+    order = np.argsort(np.concatenate((rows, others)), kind="stable")
+    added = {"bytes": columns["bytes"][others].astype(np.int64)}
+    nothing = np.zeros(len(others), np.int64)
+    return np.concatenate((rows, others))[order], {
+        name: np.concatenate((column, added.get(name, nothing)))[order] for name, column in used.items()
+    }
+
+
 def unread_downloads(columns: Columns, recording: Recording, accesses: NDArray[np.void]) -> NDArray[np.bool_]:
     """Return which operations are downloads of which the CPU is known to have touched nothing in the whole run: from
     their call on, any touch would have been recorded, and none was.
