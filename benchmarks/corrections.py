@@ -24,7 +24,8 @@ from twins import command_of, exit_status, measure_each, sample_parser, truth_of
 
 from ffm.errors import FfmError
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.plan_file import Remedy
+from ffm.remedy.selection import plan
 from ffm.remedy.worth import worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder

@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.selection import Planned, Remedy, plan
+from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.selection import plan
 from ffm.remedy.worth import Costs, worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
 from ffm.results.folder.paths import ResultsFolder

@@ -16,7 +16,8 @@ from replaying import processor_s
 
 from ffm.instrument.recording.chunks import TABLES
 from ffm.instrument.recording.reader import read_recordings
-from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.plan_file import Remedy
+from ffm.remedy.selection import plan
 from ffm.remedy.worth import worthwhile_in
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results

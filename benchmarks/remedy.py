@@ -41,7 +41,7 @@ from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import LIBRARY
 from ffm.remedy.layout import constant, read_counters
-from ffm.remedy.selection import Planned, write_plan
+from ffm.remedy.plan_file import Planned, write_plan
 
 RESULTS = Path(__file__).parent / "results" / "remedy.json"
 GOAL_NS = 200

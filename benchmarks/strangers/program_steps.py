@@ -21,7 +21,7 @@ from suites import Suite
 from suites import build as build_of_suite
 from toolchain import Toolchain
 
-from ffm.remedy.selection import Remedy
+from ffm.remedy.plan_file import Remedy
 from ffm.results.folder.paths import ResultsFolder
 from ffm.vgpu.paths import library_folder
 

@@ -15,7 +15,7 @@ from ffm.cli.refused_remedies import differs, no_gain, nothing_fits, require_pla
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
-    from ffm.remedy.selection import Remedy
+    from ffm.remedy.plan_file import Remedy
     from ffm.results.stored import Results
 
 
@@ -120,7 +120,7 @@ def apply_remedy(
 
     The exit status is 1 if the corrected program ends differently or writes different output.
     """
-    from ffm.remedy.selection import Remedy
+    from ffm.remedy.plan_file import Remedy
 
     results = open_chosen(folder)
     if results.document.portion is not None:

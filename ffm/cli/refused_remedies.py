@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from ffm.remedy.correct import ProgramRun
     from ffm.remedy.layout import Counted
+    from ffm.remedy.plan_file import Remedy
     from ffm.remedy.reasons import Reason
-    from ffm.remedy.selection import Remedy
     from ffm.results.stored import Results
 
 

@@ -20,14 +20,7 @@ from ffm.instrument.session.program_end import await_end
 from ffm.instrument.session.runner import run_instrumented
 from ffm.instrument.session.standard_input import standard_input
 from ffm.remedy.layout import Counted, constant, guarded_functions, read_counters
-from ffm.remedy.selection import (
-    MEMORY_BYTES,
-    Planned,
-    awaits_clocks,
-    closes_host_memory,
-    delivers_late,
-    write_plan,
-)
+from ffm.remedy.plan_file import MEMORY_BYTES, Planned, awaits_clocks, closes_host_memory, delivers_late, write_plan
 
 LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
 

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ffm.remedy.correctable import (
+    ALLOCATIONS,
+    ASYNCHRONOUS_UPLOADS,
+    DOWNLOADS,
+    FREES,
+    SETS,
+    UNNECESSARY,
+    UPLOADS,
+    can_come_late,
+    needs_more,
+    no_wait_counts,
+    repeats,
+)
+from ffm.remedy.plan_file import Planned, Remedy
 from ffm.remedy.reasons import (
     ComparingCostsAsMuch,
     LateCostsAsMuch,
@@ -19,23 +33,7 @@ from ffm.remedy.reasons import (
     WaitsReliedOn,
     WaitsTooEarly,
 )
-from ffm.remedy.selection import (
-    ALLOCATIONS,
-    ASYNCHRONOUS_UPLOADS,
-    DOWNLOADS,
-    FREES,
-    SETS,
-    UNNECESSARY,
-    UPLOADS,
-    Planned,
-    Remedy,
-    can_come_late,
-    choose,
-    followed_destinations,
-    needs_more,
-    no_wait_counts,
-    repeats,
-)
+from ffm.remedy.selection import choose, followed_destinations
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 

@@ -18,7 +18,7 @@ from statistics import median
 
 from ffm.remedy.correct import Comparison
 from ffm.remedy.layout import Counted
-from ffm.remedy.selection import Planned, delivers_late
+from ffm.remedy.plan_file import Planned, delivers_late
 from ffm.remedy.worth import Costs
 
 

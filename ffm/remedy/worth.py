@@ -25,19 +25,10 @@ from dataclasses import dataclass, field
 from ffm.errors import FfmError
 from ffm.instrument import library
 from ffm.instrument.pinning import least_pinning_s, pinning_s
+from ffm.remedy.correctable import ASYNCHRONOUS_UPLOADS, COMPARE_S, DOWNLOADS, REPEATED, UPLOADS, late_cost_s
 from ffm.remedy.layout import constant, costs
+from ffm.remedy.plan_file import MEMORY_BYTES, Planned, Remedy
 from ffm.remedy.reasons import DoesNotPay, Reason, TooLarge
-from ffm.remedy.selection import (
-    ASYNCHRONOUS_UPLOADS,
-    COMPARE_S,
-    DOWNLOADS,
-    MEMORY_BYTES,
-    REPEATED,
-    UPLOADS,
-    Planned,
-    Remedy,
-    late_cost_s,
-)
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import Site

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ffm.remedy.selection import can_be_skipped
+from ffm.remedy.correctable import can_be_skipped
 from ffm.results.stored import open_results
 from tests.conftest import Ffm
 from tests.stage_commands import run_stages

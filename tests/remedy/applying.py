@@ -12,7 +12,7 @@ from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.selection import MEMORY_BYTES, Planned, Remedy
+from ffm.remedy.plan_file import MEMORY_BYTES, Planned, Remedy
 from ffm.report.remedies.outcome import compare_outputs
 
 PROGRAMS = Path(__file__).parent / "programs"

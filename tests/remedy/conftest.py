@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ffm.remedy.selection import MEMORY_BYTES
+from ffm.remedy.plan_file import MEMORY_BYTES
 from tests.remedy.applying import PROGRAMS, Corrected, Play, correct
 
 CONFIGURATION = """

@@ -10,7 +10,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison
 from ffm.remedy.layout import Counted, Tally, Trial, constant
 from ffm.remedy.measured_costs import Paid, paid
-from ffm.remedy.selection import Planned, Remedy
+from ffm.remedy.plan_file import Planned, Remedy
 from ffm.remedy.worth import Costs
 
 COSTS = Costs({7: 0.25, 8: 0.5}, 1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.selection import delivers_late
+from ffm.remedy.plan_file import delivers_late
 from ffm.report.remedies.outcome import compare_outputs
 from tests.remedy.applying import PROGRAMS, Play, correct, every_correction
 

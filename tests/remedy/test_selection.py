@@ -10,22 +10,20 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.errors import FfmError
+from ffm.remedy.correctable import LATE_S, LEAST, late_cost_s
 from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
-from ffm.remedy.reasons import LateCostsAsMuch, NeededForMore, OtherAllocation, OtherDestination, WaitsReliedOn
-from ffm.remedy.selection import (
-    LATE_S,
-    LEAST,
+from ffm.remedy.plan_file import (
     MEMORY_BYTES,
     Planned,
     Remedy,
     awaits_clocks,
     closes_host_memory,
     delivers_late,
-    late_cost_s,
-    plan,
     write_plan,
 )
+from ffm.remedy.reasons import LateCostsAsMuch, NeededForMore, OtherAllocation, OtherDestination, WaitsReliedOn
+from ffm.remedy.selection import plan
 from ffm.report.remedies.uncorrected import by_hand, why_not
 from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis

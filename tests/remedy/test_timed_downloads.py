@@ -12,7 +12,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.selection import Planned
+from ffm.remedy.plan_file import Planned
 from ffm.report.remedies.outcome import compare_outputs
 from tests.conftest import Ffm
 from tests.remedy.applying import PROGRAMS, every_correction

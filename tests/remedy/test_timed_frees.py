@@ -11,7 +11,8 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.selection import Planned, Remedy, plan
+from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.selection import plan
 from ffm.report.remedies.outcome import compare_outputs
 from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.identity import read_latest

@@ -7,7 +7,8 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
-from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.plan_file import Remedy
+from ffm.remedy.selection import plan
 from ffm.remedy.worth import CALL_S, ENTERING_S, THREAD_S, Machine, Worth, machine_of, worthwhile
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis

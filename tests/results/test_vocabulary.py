@@ -16,7 +16,8 @@ from ffm.model.necessity.reasons import Reason
 from ffm.model.transfers import Repetition
 from ffm.remedy import reasons
 from ffm.remedy.fitness import fitness
-from ffm.remedy.selection import Remedy, plan
+from ffm.remedy.plan_file import Remedy
+from ffm.remedy.selection import plan
 from ffm.report.remedies.uncorrected import why_not
 from ffm.report.verdict_reasons import WORDS
 from ffm.results.documents.analysis import AllocationLink, Analysis

@@ -10,8 +10,8 @@ from ffm.remedy.correct import Comparison, ProgramRun
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial
 from ffm.remedy.measured_costs import Paid, paid
+from ffm.remedy.plan_file import Planned, Remedy
 from ffm.remedy.reasons import Reason
-from ffm.remedy.selection import Planned, Remedy
 from ffm.remedy.shift import Shift, shift_between
 from ffm.remedy.worth import Costs
 from ffm.report.remedies.outcome_notes import notes_of_runs

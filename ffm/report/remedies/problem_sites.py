@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import dropwhile
 
-from ffm.remedy.selection import SETS
+from ffm.remedy.correctable import SETS
 from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving

@@ -16,7 +16,7 @@ import pytest
 from ffm.instrument import library
 from ffm.instrument.modes import Mode
 from ffm.remedy.layout import PLAN, SITE, constant
-from ffm.remedy.selection import Planned, write_plan
+from ffm.remedy.plan_file import Planned, write_plan
 from ffm.stages import plan_files
 from ffm.stages.plan_files import write_unread, write_watch_plan
 
