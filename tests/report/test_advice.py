@@ -110,6 +110,20 @@ def test_no_first_use_is_named_of_a_download_that_nobody_touches(touched_bytes: 
     assert (len(of_use), len(of_memory)) == ((0, 2) if touched_bytes == 0 else (2, 0))
 
 
+def test_a_wait_that_some_calls_need_is_not_removed() -> None:
+    needed_for = ((Because.RESULT_USED, 3), (Because.RELEASED, 1))
+    (remedy,) = identify_remedies([replace(EXPLICIT, unnecessary=6, needed_for=needed_for)])
+    assert not any("Remove" in step or "in no run" in step for step in remedy.steps)
+    assert "in 4 of 10 calls" in remedy.steps[0] and "uses a result" in remedy.steps[0] and "(3)" in remedy.steps[0]
+    (whole,) = identify_remedies([EXPLICIT])
+    assert "Remove the cudaDeviceSynchronize" in whole.steps[0]
+
+
+def test_a_free_that_some_calls_need_as_a_wait_says_to_wait_otherwise() -> None:
+    (remedy,) = identify_remedies([replace(FREE, unnecessary=9, needed_for=((Because.RESULT_USED, 1),))])
+    assert "1 of 10 calls: the CPU uses a result" in remedy.steps[-1]
+
+
 def test_host_memory_is_pinned_where_it_is_allocated_and_freed() -> None:
     memory = MemoryLink("host memory", "pageable", allocation=5, release=6)
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(memory,))])

@@ -17,6 +17,7 @@ from ffm.report.remedies.transfer_advice import (
     steps_to_smaller,
     synchronous_transfer,
 )
+from ffm.report.verdict_reasons import WORDS
 
 
 def identify_remedies(problems: list[ProblemSite]) -> list[Remedy]:
@@ -75,6 +76,8 @@ def _memory_management(problem: ProblemSite) -> Remedy:
     steps = [once, pool] if problem.framework is None else [problem.framework.memory]
     if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
+    if problem.needed_for:
+        steps.append(f"Wait otherwise, as with cudaStreamSynchronize, where the free is relied on: {_needed(problem)}.")
     return remedy_for(problem, RemedyKind.MEMORY_MANAGEMENT, problem.unnecessary, steps, "frees")
 
 
@@ -94,13 +97,13 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
             if problem.in_upload
             else problem.framework.asynchronous,
         ]
-        return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
+        return _of_unnecessary(problem, steps)
     if problem.kind == "other":
         steps = [
             f"In no run did anything rely on the wait in {problem.call}{kept}: make the call where the GPU has no "
             "work, or leave it out."
         ]
-        return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
+        return _of_unnecessary(problem, steps)
     what, order = f"Remove the {problem.call}", "cudaEventRecord and cudaStreamWaitEvent"
     if problem.framework is not None:
         what, order = f"Leave out {problem.framework.waits}", problem.framework.order
@@ -110,7 +113,26 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
     elif problem.keep:
         steps = [f"{what}, and keep the synchronization named below."]
     steps.append(f"If its purpose is to order work on several streams, use {order} instead.")
+    return _of_unnecessary(problem, steps)
+
+
+def _of_unnecessary(problem: ProblemSite, steps: list[str]) -> Remedy:
+    """Return the remedy for a wait of which these steps say how to leave it out. If some of its calls are needed, the
+    first step says so instead.
+    """
+    if problem.needed_for:
+        steps[0] = (
+            f"Wait only where something relies on it, in {_needed(problem)}. Nothing relied on the other "
+            f"calls{_as_long_as(problem)}."
+        )
     return remedy_for(problem, RemedyKind.UNNECESSARY_SYNCHRONIZATION, problem.unnecessary, steps)
+
+
+def _needed(problem: ProblemSite) -> str:
+    """Return how many of the calls are needed as waits, and what for."""
+    several = len(problem.needed_for) > 1
+    reasons = [f"{WORDS[because]}{f' ({calls:,})' if several else ''}" for because, calls in problem.needed_for]
+    return f"{sum(calls for _, calls in problem.needed_for):,} of {problem.count:,} calls: {'; '.join(reasons)}"
 
 
 def _misplaced(problem: ProblemSite) -> Remedy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import dropwhile
 
 from ffm.remedy.correctable import SETS
@@ -73,9 +74,19 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
                 in_upload=_callers(analysis, site) in uploading,
+                needed_for=_needed_for(site),
             )
         )
     return found
+
+
+def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:
+    """Return why its synchronizations that are needed are, and how many, most first."""
+    counts = Counter[Because]()
+    for verdict in site.synchronization:
+        if verdict.kind in ("required", "misplaced"):
+            counts[verdict.because] += verdict.occurrences
+    return tuple(counts.most_common())
 
 
 def _uploading_calls(analysis: Analysis) -> set[tuple[Frame, ...]]:

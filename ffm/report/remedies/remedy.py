@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ffm.report.python.frameworks import Framework
+from ffm.results.vocabulary import Because
 
 
 class RemedyKind(StrEnum):
@@ -104,6 +105,8 @@ class ProblemSite:
     """Whether a copy of that package makes the call, which a program cannot remove by itself."""
     in_upload: bool = False
     """Whether that copy uploads."""
+    needed_for: tuple[tuple[Because, int], ...] = ()
+    """Why occurrences whose synchronization is needed are, and how many."""
 
     @property
     def repeated(self) -> int:
