@@ -109,6 +109,12 @@ def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> No
     assert again.code == 0, again.err
     assert "Nothing has changed since" in again.err and "--force" in again.err
     assert again.out == first.out
+    portion = ffm("run", "--timeout", 60, "--window", "0..60", program, 1, folder=tmp_path)
+    assert portion.code == 0, portion.err
+    assert [line.split(":")[0] for line in portion.err.splitlines()][:2] == ["stage 2 tracing", "stage 3 memory"]
+    assert "Only a portion of the run was measured" in portion.out
+    whole = ffm("run", "--timeout", 60, program, 1, folder=tmp_path)
+    assert "stage 2 tracing" in whole.err and "Only a portion" not in whole.out
     (tmp_path / "results" / "als" / "analysis.json").unlink()
     shared = ffm("run", "--timeout", 60, "--scheduler", "nowhere://x", program, 1, folder=tmp_path)
     assert shared.code == 1
