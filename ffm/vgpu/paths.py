@@ -21,6 +21,15 @@ class NotBuiltError(FfmError):
         super().__init__(f"{name} of the virtual GPU is not built (looked in {searched}).")
 
 
+class UnknownSampleError(FfmError):
+    """There is no such sample."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        """Name the sample, and those that there are, without their corrected twins."""
+        samples = ", ".join(one for one in known if "_fixed" not in one)
+        super().__init__(f"there is no sample {name}: the samples are {samples}.")
+
+
 def library_folder() -> Path:
     """Return the folder that contains `libcuda.so.1`, `libcudart.so.13` and `libvblas.so`.
 
@@ -34,8 +43,14 @@ def sample(name: str) -> Path:
     """Return the executable of the sample `name`, such as `als` or `als_fixed`.
 
     Raises:
-        NotBuiltError: There is no such sample.
+        UnknownSampleError: There is no such sample.
+        NotBuiltError: No samples are built.
     """
+    folders = [Path(folder) / "bin" for folder in ffm.vgpu.__path__]
+    # Each sample lies beside its configuration, which others may use.
+    built = {file.name for folder in folders if folder.is_dir() for file in folder.iterdir() if not file.suffix}
+    if built and name not in built:
+        raise UnknownSampleError(name, sorted(built))
     return _find(Path("bin") / name)
 
 

@@ -27,7 +27,7 @@ from tests.conftest import ROOT
         ({"app": "./a 'b"}, "cannot be split into words"),
         ({"app": ["./a"]}, "app is a text"),
         ({"app": "./a\nb"}, "line break"),
-        ({"sample": "nosuch"}, "nosuch"),
+        ({"sample": "nosuch"}, "there is no sample nosuch: the samples are als, amg,"),
         ({"app": "./a", "timeout": "$(touch X)5"}, "timeout is a number of seconds above 0, not $(touch X)5"),
         ({"app": "./a", "timeout": "5; touch X"}, "timeout is a number"),
         ({"app": "./a", "timeout": 0}, "timeout is a number"),
