@@ -253,6 +253,11 @@ def _no_driver(request: Request, outcome: Outcome, stage: str) -> str:
             f"{program} made no call of a CUDA driver in {outcome.wall_s:.2f} s, and was ended by ffm. Measure it for "
             f"longer, or while it has work. {output}"
         )
+    if outcome.ending.timed_out:
+        return (
+            f"{program} exceeded the time limit of {request.timeout_s:g} s before it used a CUDA driver, and was "
+            f"stopped. {output} Raise the limit (--timeout), or leave it out."
+        )
     if not outcome.ending.sound:
         return (
             f"{program} {outcome.ending} before it used a CUDA driver. {output} Try it without ffm; `ffm doctor` "

@@ -103,6 +103,12 @@ def test_a_program_that_fails_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path)
     assert "no data" in (tmp_path / "results" / "baseline.log").read_text()
 
 
+def test_a_program_that_exceeds_its_limit_before_it_loads_a_driver(ffm: Ffm, tmp_path: Path) -> None:
+    sentence = refused(baseline(ffm, tmp_path, "/bin/sleep", "100", limit=0.5))
+    assert "exceeded the time limit of 0.5 s before it used a CUDA driver" in sentence
+    assert "--timeout" in sentence and "ffm doctor" not in sentence
+
+
 def test_a_program_whose_library_is_missing(ffm: Ffm, tmp_path: Path) -> None:
     library, program = tmp_path / "libmissing.so", tmp_path / "program"
     subprocess.run(["gcc", "-shared", "-x", "c", "-o", library, "-"], input=b"int here(void) { return 0; }", check=True)
