@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from ffm.report.names import shorten
+from ffm.results.call_sites import foreign_modules, own_frames_outside
 from ffm.results.documents import notes
+from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.notes import (
     CompiledCode,
     CostlyTracing,
@@ -117,6 +121,27 @@ def sentence(note: Note) -> str:
         case NoLines(profiler=profiler):
             return NO_LINES[profiler]
     return WORDS[type(note)].format(note=note)
+
+
+def unknown_lines(analysis: Analysis) -> str:
+    """Return what to do if no line of a measured program is known, because it has no debug information; else nothing.
+
+    Stacks of other tools have notes of their own (`NO_LINES`).
+    """
+    if analysis.origin not in ("ffm", "quick"):
+        return ""
+    foreign = foreign_modules(analysis.modules)
+    own = [frame for stack in analysis.stacks for frame in own_frames_outside(stack.frames, foreign)]
+    if not own or any(frame.line for frame in own):
+        return ""
+    modules = dict.fromkeys(frame.module for frame in own if not frame.python and frame.module < len(analysis.modules))
+    names = [PurePath(path).name for number in modules if (path := analysis.modules[number].path)]
+    if not names:
+        return ""
+    return (
+        f"No source lines are known, because {' and '.join(names)} {'has' if len(names) == 1 else 'have'} no debug "
+        "information: compile the host code with -g, do not strip it, and measure again to see lines and variables."
+    )
 
 
 _MOST_OF_NAME = 100

@@ -9,7 +9,7 @@ from ffm.report.commands import command, stdin_of
 from ffm.report.costly_waits import CostlyWaits, costly_waits
 from ffm.report.downloads import Download, download, watch_notes
 from ffm.report.not_measured import NotMeasured, not_measured
-from ffm.report.notes import sentence
+from ffm.report.notes import sentence, unknown_lines
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural
 from ffm.report.portion import portion_sentence
 from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, worth_proving
@@ -108,6 +108,8 @@ class Overview:
     nothing: str
     """Why there is nothing to fix, shown or hidden; empty if there is something."""
     notes: list[str]
+    unknown_lines: str
+    """Why no source lines are known, and what to do; empty if some are."""
     portion: str
     """Which portion of the run was measured, and what is assumed of the rest; empty for a whole run."""
     results: str
@@ -147,6 +149,7 @@ def overview(
         not_measured=not_measured(analysis),
         nothing="" if analysis.folds or analysis.sequences or analysis.points else why_nothing(analysis),
         notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results), *_chance_notes(analysis)],
+        unknown_lines=unknown_lines(analysis),
         portion=portion_sentence(analysis),
         results=results,
     )

@@ -8,11 +8,26 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffm.report.notes import NO_LINES, sentence
+from ffm.report.notes import NO_LINES, sentence, unknown_lines
 from ffm.results.documents.fields import Count, Number, Seconds
 from ffm.results.documents.notes import AnyNote, CostlyTracing, NoLines, Note, OtherModule, UnfinishedCalls
+from tests.report.sample_analysis import sample_analysis
 
 KINDS = get_args(AnyNote)
+
+
+def test_a_program_without_any_source_line_is_told_how_to_get_them() -> None:
+    analysis = sample_analysis()
+    assert unknown_lines(analysis) == ""
+    stacks = [
+        msgspec.structs.replace(
+            stack, frames=[msgspec.structs.replace(frame, file="", line=0) for frame in stack.frames]
+        )
+        for stack in analysis.stacks
+    ]
+    stripped = msgspec.structs.replace(analysis, stacks=stacks)
+    assert "als has no debug information" in unknown_lines(stripped) and "-g" in unknown_lines(stripped)
+    assert unknown_lines(msgspec.structs.replace(stripped, origin="nsys")) == ""
 
 
 def test_every_kind_of_note_can_be_stored() -> None:

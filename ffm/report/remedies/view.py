@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ffm.remedy.fitness import Fitness, fitness
 from ffm.report.costly_waits import CostlyWaits, costly_waits
+from ffm.report.notes import unknown_lines
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.places import site_saving
 from ffm.report.remedies.advice import identify_remedies
@@ -79,6 +80,8 @@ class RemediesView:
     """What fixing all problems together saves; None if the document does not say."""
     without_equal_bytes: Saving | None = None
     """The same without uploads of equal bytes that may be different data; None if there are none."""
+    unknown_lines: str = ""
+    """Why no source lines are known, and what to do; empty if some are."""
     nothing: str = NOT_FOUND
     """Why there are no remedies, if there are none."""
 
@@ -123,6 +126,7 @@ def remedies_view(
         costly_waits=costly_waits(analysis, show_all=show_all),
         everything=scale.known_saving(analysis.everything),
         without_equal_bytes=scale.known_saving(analysis.without_equal_bytes),
+        unknown_lines=unknown_lines(analysis),
         nothing=why_nothing(analysis),
     )
 

@@ -74,6 +74,8 @@ def render_overview(view: Overview, width: int = 80) -> RenderableType:
             parts += _section(section, shape, view, scale, width)
         parts += _together(view, scale)
         parts += _legend(view)
+    if view.unknown_lines:
+        parts += [Text(), paragraph(view.unknown_lines)]
     parts += costly_waits(view.costly_waits, scale)
     left_out = [one.sentence(scale) for one in view.not_measured]
     parts += waits_section(not_measured.HEADING, left_out, not_measured.ADVICE, 0, LEFT_OUT_ROWS)
@@ -124,6 +126,8 @@ def render_first_screen(view: Overview, width: int = 80) -> RenderableType:
             if left > 0:
                 parts.append(paragraph(f"and {left} more"))
         parts += _together(view, scale)
+    if view.unknown_lines:
+        parts += [Text(), paragraph(view.unknown_lines)]
     parts += costly_waits(view.costly_waits, scale, FIRST_ROWS)
     left_out = [one.sentence(scale) for one in view.not_measured]
     parts += waits_section(not_measured.HEADING, left_out, not_measured.ADVICE, 0, FIRST_ROWS)

@@ -31,6 +31,8 @@ def render_remedies(view: RemediesView, width: int = 80) -> RenderableType:
     places = plural(len(view.remedies) + view.hidden, "place")
     parts: list[RenderableType] = [Text(f"Remedies for {view.application}: {places} to change", style="bold")]
     parts += all_fixed(view.everything, scale, view.estimator, view.without_equal_bytes)
+    if view.unknown_lines:
+        parts.append(paragraph(view.unknown_lines))
     told: dict[tuple[object, ...], int] = {}
     for remedy in view.remedies:
         parts += _remedy(remedy, _instructions(remedy, told), scale, view.estimator, view.results)
