@@ -28,6 +28,10 @@ _LIBRARY_VERSION = re.compile(r"(?<=\.so)[.\d]+$|-[0-9a-f]{8}(?=[.]so)")
 UNPROVED = "wait"
 """The issue of a site in results that prove nothing."""
 
+_UNLOADS = frozenset({"cuLibraryUnload", "cuModuleUnload"})
+_OF_THE_RUNTIME = re.compile(r"libcudart_static_|__cuda|__nv_")
+"""Functions that `nvcc` links into a program."""
+
 REFUSED = frozenset({"required", "needed"})
 """Kinds of verdicts that are no problems."""
 
@@ -78,12 +82,24 @@ class ProblemCalls:
 def problem_calls(results: Results) -> list[ProblemCalls]:
     """Return all calls with problems, by site and thread, largest saving first; all that wait, if nothing is proved.
 
+    What the CUDA runtime unloads by itself as the program ends is not among them: no change of the program avoids it.
+
     Raises:
         DocumentError: The timeline next to the document cannot be read.
     """
     known = _on_one_thread_each(results.document)
     found = _by_thread(results) if known is None else known
+    found = [calls for calls in found if not _unloads_by_itself(results.document, calls.site.index)]
     return sorted(found, key=lambda calls: (-calls.benefit.expected_s, calls.site.index, calls.thread))
+
+
+def _unloads_by_itself(document: Analysis, index: int) -> bool:
+    """Return whether only the CUDA runtime, and what ends a process, lead to a call that unloads device code."""
+    site = document.sites[index]
+    if site.function not in _UNLOADS:
+        return False
+    own = own_frames(document.stacks[site.stack].frames, document.modules)
+    return all(_OF_THE_RUNTIME.match(base_name(frame.function)) for frame in own)
 
 
 def _on_one_thread_each(document: Analysis) -> list[ProblemCalls] | None:

@@ -203,11 +203,12 @@ def _reason(analysis: Analysis, site: int) -> str:
         )
     if not analysis.proves:
         return "it waits for the GPU, and nothing proves that the program needs that, or does not"
-    return "; ".join(
+    reasons = (
         f"{finding.verdict} {finding.subject}, {finding.reason}"
         for finding in findings(analysis, site)
         if finding.verdict not in REFUSED
     )
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _limit(exceeded: Exceeded, *, proved: bool) -> ExceededLimit:
