@@ -44,6 +44,18 @@ def test_a_free_changes_together_with_its_allocation() -> None:
     assert any("cudaFreeAsync" in step for step in remedy.steps)
 
 
+def test_a_buffer_that_is_freed_once_cannot_be_kept_for_longer() -> None:
+    (once,) = identify_remedies([replace(FREE, count=1, unnecessary=1)])
+    assert "before the loop" not in " ".join(once.steps) and "where the GPU has no work" in once.steps[0]
+    assert any("cudaFreeAsync" in step for step in once.steps)
+
+
+def test_what_the_runtime_does_at_the_end_of_a_program_is_no_place_to_change() -> None:
+    ends = replace(EXPLICIT, call="cuLibraryUnload", kind="other", count=1, unnecessary=1)
+    assert "leave it out" in told(ends)
+    assert "nothing to change" in told(replace(ends, at_exit=True))
+
+
 def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> None:
     (remedy,) = identify_remedies([TRANSFER])
     assert remedy.kind is RemedyKind.SYNCHRONOUS_TRANSFER

@@ -73,6 +73,11 @@ def _memory_management(problem: ProblemSite) -> Remedy:
         "Or allocate with cudaMallocAsync and free with cudaFreeAsync on the stream that uses the buffer: they do not "
         "wait. Raise cudaMemPoolAttrReleaseThreshold of the device's pool so that the pool keeps the memory."
     )
+    if problem.count == 1:
+        once = (
+            "Free the buffer where the GPU has no work: after a synchronization that the program needs, or at the end "
+            "of the program."
+        )
     steps = [once, pool] if problem.framework is None else [problem.framework.memory]
     if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
@@ -96,6 +101,12 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
             in_words_of(problem.framework, problem.framework.sent_ahead)
             if problem.in_upload
             else problem.framework.asynchronous,
+        ]
+        return _of_unnecessary(problem, steps)
+    if problem.at_exit:
+        steps = [
+            "The CUDA runtime makes this call when the program ends: there is nothing to change, unless the program "
+            "need not do the work that it waits for."
         ]
         return _of_unnecessary(problem, steps)
     if problem.kind == "other":

@@ -16,26 +16,16 @@ from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import FROM_ELSEWHERE, Because
 
+EXITS = ("__cxa_finalize", "__run_exit_handlers")
+"""The C library's functions that call what libraries registered for the end of the program."""
+
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
     """Describe the sites with problems as the remedies need them."""
     found = []
     uploading = _uploading_calls(analysis)
     for index, site in enumerate(analysis.sites):
-        use = download(site.download)
-        partial = None
-        if use is not None and use.partial:
-            partial = PartialDownload(
-                bytes=use.bytes // use.occurrences,
-                touched_bytes=use.touched_bytes,
-                first=use.first,
-                last=use.last,
-                watched=use.occurrences,
-                of=use.of,
-                untouched=use.untouched,
-                text=use.text,
-                saving_s=use.saving_s,
-            )
+        partial = _partial_download(site)
         if not site.problem_count and partial is None:
             continue
         verdicts = (*site.synchronization, *site.transfer) if site.problem_count else ()
@@ -73,6 +63,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
+                at_exit=site.caller in EXITS,
                 in_upload=_callers(analysis, site) in uploading,
                 needed_for=_needed_for(site),
             )
@@ -87,6 +78,24 @@ def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:
         if verdict.kind in ("required", "misplaced"):
             counts[verdict.because] += verdict.occurrences
     return tuple(counts.most_common())
+
+
+def _partial_download(site: Site) -> PartialDownload | None:
+    """Return what a site downloads in vain; None if that is little, or unknown."""
+    use = download(site.download)
+    if use is None or not use.partial:
+        return None
+    return PartialDownload(
+        bytes=use.bytes // use.occurrences,
+        touched_bytes=use.touched_bytes,
+        first=use.first,
+        last=use.last,
+        watched=use.occurrences,
+        of=use.of,
+        untouched=use.untouched,
+        text=use.text,
+        saving_s=use.saving_s,
+    )
 
 
 def _uploading_calls(analysis: Analysis) -> set[tuple[Frame, ...]]:
