@@ -35,7 +35,8 @@ from statistics import median
 from building import build
 from machine import description, watch_others
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented

@@ -11,9 +11,10 @@ from pathlib import Path
 import msgspec
 
 from ffm.driver.analysis import identity_of
-from ffm.driver.catalogue import Catalogue, Kind, load_catalogue
+from ffm.driver.catalogue import Catalogue, load_catalogue
 from ffm.driver.library import DriverFileError, read_library
 from ffm.driver.versions import form_of
+from ffm.driver.vocabulary import Kind
 from ffm.errors import ConfinedError
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.instruments import Instruments

@@ -11,18 +11,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from ffm.driver.catalogue import (
-    Awaits,
-    Catalogue,
-    DefaultStream,
-    Direction,
-    DriverFunction,
-    Effect,
-    Kind,
-    Memory,
-    Shape,
-    load_catalogue,
-)
+from ffm.driver.catalogue import Catalogue, DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Awaits, DefaultStream, Direction, Effect, Kind, Memory, Shape
 
 _ENUMERATIONS: tuple[type[StrEnum], ...] = (Kind, Memory, Direction, Shape, Awaits, Effect)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ffm.driver.catalogue import DefaultStream, DriverFunction, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import DefaultStream
 
 
 def newest() -> int:

@@ -15,7 +15,7 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Kind
+from ffm.driver.vocabulary import Awaits, Kind
 from ffm.evidence.calls import calls_where
 from ffm.evidence.clock_reads import HANDS_ON, INSTALLED, INTERPRETER, Reader, reader_in_python
 from ffm.evidence.program_order import NOT_READY, polled_until_done

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Kind, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import looked_up, parts
 from ffm.results.columnar.columns import Columns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ffm.driver.catalogue import Kind
 from ffm.driver.device_code import DeviceCode, device_code
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import calls_where
 from ffm.results.columnar.columns import Columns
 from ffm.results.documents.measured import Tracing

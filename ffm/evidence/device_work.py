@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import ABSENT, Awaits, DriverFunction, Effect, load_catalogue
-from ffm.driver.catalogue import Direction as DriverDirection
-from ffm.driver.catalogue import Kind as DriverKind
-from ffm.driver.catalogue import Memory as DriverMemory
+from ffm.driver.catalogue import ABSENT, DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Awaits, Effect
+from ffm.driver.vocabulary import Direction as DriverDirection
+from ffm.driver.vocabulary import Kind as DriverKind
+from ffm.driver.vocabulary import Memory as DriverMemory
 from ffm.evidence.calls import calls_where, only_enqueue, waiting
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of

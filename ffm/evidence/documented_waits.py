@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ffm.driver.catalogue import DriverFunction, Kind, Memory, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Kind, Memory
 from ffm.instrument.recording.layout import constant
 from ffm.results.columnar.columns import Columns
 

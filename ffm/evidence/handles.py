@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DefaultStream, Kind
+from ffm.driver.vocabulary import DefaultStream, Kind
 from ffm.evidence.calls import calls_where, functions_where
 from ffm.model.grouping import numbered, numbered_by_part
 from ffm.model.necessity.program import StreamKind

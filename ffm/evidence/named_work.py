@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.names import RecordedKernel
 from ffm.instrument.recording.reader import Recording

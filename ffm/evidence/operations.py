@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Effect, load_catalogue
-from ffm.driver.catalogue import Kind as DriverKind
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Effect
+from ffm.driver.vocabulary import Kind as DriverKind
 from ffm.evidence.calls import calls_where, only_enqueue
 from ffm.evidence.stack_table import StackTable
 from ffm.evidence.stretches import calls_before, is_limited

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import calls_where, done_calls
 from ffm.evidence.program_order import access_rows
 from ffm.instrument.recording.layout import constant

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Direction, DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Awaits, Direction, Effect, Kind, Memory, Shape
 from ffm.evidence.calls import calls_where, done_calls, functions_called, waiting
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.evidence.handles import contexts_of, events_of, seen_created, streams_of

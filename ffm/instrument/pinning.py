@@ -7,7 +7,8 @@ import mmap
 import time
 from collections.abc import Iterable
 
-from ffm.driver.catalogue import Kind, Memory, Shape, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind, Memory, Shape
 
 PINNING = frozenset(
     function.name

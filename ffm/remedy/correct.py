@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffm.driver.catalogue import Effect, Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.search import NOT_FOUND, find_driver
+from ffm.driver.vocabulary import Effect, Kind
 from ffm.errors import ProgramError
 from ffm.instrument.session.instruments import Instruments, Library
 from ffm.instrument.session.program import Ending, ending_of, resolve_program

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ffm.driver.catalogue import Direction, DriverFunction, Kind, Memory, Shape, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Direction, Kind, Memory, Shape
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.vocabulary import Because
 

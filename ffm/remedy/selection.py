@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from ffm.driver.catalogue import Memory, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Memory
 from ffm.errors import FfmError
 from ffm.remedy.correctable import (
     ALLOCATIONS,

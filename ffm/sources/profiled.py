@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Memory
-from ffm.driver.catalogue import Kind as DriverKind
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Awaits, Effect, Memory
+from ffm.driver.vocabulary import Kind as DriverKind
 from ffm.evidence.operations import MODEL_KINDS
 from ffm.model.device import IDLE, MOST_DEVICES, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.timeline import Kind, Timeline

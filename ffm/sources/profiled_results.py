@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Effect
+from ffm.driver.vocabulary import Effect
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind
 from ffm.results.documents.analysis import Analysis, MarkedIterations

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ffm.driver.analysis import DriverAnalysis, analyse_driver
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import DriverFileError
+from ffm.driver.vocabulary import Kind
 from ffm.errors import ProgramError
 from ffm.evidence.operations import PRIVATE, function_name, operation_columns
 from ffm.evidence.stack_table import StackTable

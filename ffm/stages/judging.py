@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind as DriverKind
-from ffm.driver.catalogue import Memory as DriverMemory
 from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind as DriverKind
+from ffm.driver.vocabulary import Memory as DriverMemory
 from ffm.evidence.answers import answer_uses
 from ffm.evidence.clock_reads import clocks_of
 from ffm.evidence.matching.alignment import rows_of

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ffm.driver.catalogue import Effect, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Effect
 from ffm.errors import ProgramError
 from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.operations import EVENTS, operation_columns

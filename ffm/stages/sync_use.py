@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Effect, Kind, Memory, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Awaits, Effect, Kind, Memory
 from ffm.evidence.matching.alignment import align, translate
 from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.recorded_uses import recorded_accesses, recorded_uses

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.compiling import compiled_modules
 from ffm.evidence.marked_iterations import marked_iterations
 from ffm.evidence.named_work import context_devices, launched_kernels

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ffm.driver.catalogue import Direction, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Direction
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.symbols.argument_names import ArgumentNames
 from ffm.symbols.elf import read_elf

@@ -14,9 +14,10 @@ import pytest
 from ffm.doctor.diagnosis import State, diagnose
 from ffm.doctor.examination import ESSENTIAL, HOOKED, LOST, examine_driver
 from ffm.doctor.trial import try_all
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.search import find_driver
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.session import permissions
 from ffm.vgpu.paths import library_folder
 from tests.processes import run_to_end

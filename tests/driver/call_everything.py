@@ -13,7 +13,8 @@ import os
 import sys
 from pathlib import Path
 
-from ffm.driver.catalogue import ABSENT, Shape, load_catalogue
+from ffm.driver.catalogue import ABSENT, load_catalogue
+from ffm.driver.vocabulary import Shape
 
 ZEROS = 1 << 16
 

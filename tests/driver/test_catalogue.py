@@ -8,20 +8,8 @@ from pathlib import Path
 import pytest
 from cuda_header import Argument, prototypes
 
-from ffm.driver.catalogue import (
-    ABSENT,
-    ROLES,
-    Awaits,
-    CatalogueError,
-    DefaultStream,
-    Direction,
-    DriverFunction,
-    Effect,
-    Kind,
-    Memory,
-    Shape,
-    load_catalogue,
-)
+from ffm.driver.catalogue import ABSENT, ROLES, CatalogueError, DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Awaits, DefaultStream, Direction, Effect, Kind, Memory, Shape
 
 CATALOGUE = load_catalogue()
 SIZES = {"size_t", "unsigned int", "cuuint32_t", "cuuint64_t"}

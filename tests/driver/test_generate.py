@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import ffm
-from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import DefaultStream
 
 PRINTER = """
 #include <stdio.h>

@@ -16,8 +16,9 @@ from real_drivers import EACH_DRIVER, fetched_only
 
 import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
-from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
+from ffm.driver.vocabulary import DefaultStream
 from ffm.instrument.probing.wait_search import find_wait_function
 
 CATALOGUE = load_catalogue()

@@ -8,7 +8,8 @@ import re
 import tokenize
 from pathlib import Path
 
-from ffm.driver.catalogue import Awaits, Effect, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Awaits, Effect
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,9 @@ from collections import defaultdict
 import pytest
 from cuda_header import header_path
 
-from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.versions import form_of, newest
+from ffm.driver.vocabulary import DefaultStream
 
 CATALOGUE = load_catalogue()
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.program_order import access_uses, operations_of, timing_uses
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.model.necessity.program import Action, Operations, Role, Scope

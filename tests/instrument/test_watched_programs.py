@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.modes import Mode
 from ffm.instrument.probing.remembered import wait_function
 from ffm.instrument.session.instruments import PAGES, Instruments

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.portion import Calls
 from ffm.results.folder.paths import ResultsFolder

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.instrument.recording.reader import read_recordings
 from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory, Shape, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
+from ffm.driver.vocabulary import Effect, Kind, Memory, Shape
 from ffm.instrument.recording.layout import constant
 from ffm.model.necessity.program import Action, Operations
 from ffm.model.union import Union

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Effect, Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.device_sources import device_sources
 from ffm.driver.kernel_accesses import VARIABLES, Accesses, kernel_accesses
+from ffm.driver.vocabulary import Effect, Kind
 from ffm.instrument.recording.names import RecordedKernel, RecordedModule
 from ffm.model.grouping import numbered
 from ffm.results.columnar.columns import Columns

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind, Memory
 from ffm.evidence.documented_waits import FREES_THAT_WAIT
 from ffm.model.transfers import allocations_of, latest_of
 from ffm.results.columnar.columns import Columns

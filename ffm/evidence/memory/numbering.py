@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Kind, Memory
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Kind, Memory
 from ffm.evidence.calls import calls_where
 from ffm.evidence.memory.lives import Lives
 from ffm.evidence.memory.slices import starts_of_merged

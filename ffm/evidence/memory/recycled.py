@@ -19,7 +19,7 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Awaits, Kind, Memory
+from ffm.driver.vocabulary import Awaits, Kind, Memory
 from ffm.evidence.answers import DRIVER_OR_RUNTIME, last_before, recorded_stacks
 from ffm.evidence.calls import calls_where
 from ffm.evidence.clock_reads import INSTALLED

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Kind, Memory
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Kind, Memory
 from ffm.evidence.calls import calls_where
 from ffm.evidence.memory.contexts import context_number_reused, contexts_apart
 from ffm.evidence.memory.kernels import GivenMemory

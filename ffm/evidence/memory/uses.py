@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Effect, Kind, Memory
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Effect, Kind, Memory
 from ffm.evidence.calls import calls_where
 from ffm.evidence.memory.contexts import SIDES, has_followed_addresses, plain_shape
 from ffm.evidence.memory.kernels import GivenMemory, KernelUses, uses_of_kernels

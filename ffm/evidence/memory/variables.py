@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Effect, Kind
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Effect, Kind
 from ffm.evidence.calls import calls_where
 from ffm.instrument.recording.layout import constant
 from ffm.results.columnar.columns import Columns

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, Memory, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind, Memory
 from ffm.evidence.calls import calls_where, functions_where
 from ffm.instrument.recording.layout import constant
 from ffm.model.grouping import numbered, parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Direction, Kind
+from ffm.driver.vocabulary import Direction, Kind
 from ffm.evidence.calls import calls_where
 from ffm.evidence.program_order import access_rows
 from ffm.evidence.stretches import is_limited

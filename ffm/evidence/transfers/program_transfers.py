@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import DriverFunction, Kind, Shape
+from ffm.driver.catalogue import DriverFunction
+from ffm.driver.vocabulary import Kind, Shape
 from ffm.evidence.calls import calls_where, done_calls
 from ffm.evidence.operations import are_in_order
 from ffm.evidence.program_order import access_rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import calls_where
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.recording.layout import constant

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ffm import marks
-from ffm.driver.catalogue import DefaultStream, load_catalogue
+from ffm.driver.catalogue import load_catalogue
 from ffm.driver.versions import newest
+from ffm.driver.vocabulary import DefaultStream
 from ffm.instrument.library import COLLECTOR, RANGES, native_library
 from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.portion import Asked, Iterations

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.catalogue import Kind, load_catalogue
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import waiting
 from ffm.evidence.matching.alignment import IDENTITY, Alignment, align, rows_of, translation
 from ffm.evidence.matching.alignment_kernels import put, put_found, put_times

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ffm.driver.catalogue import Kind
+from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import calls_where
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.session.cut import POLITE_S

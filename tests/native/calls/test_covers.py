@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffm.driver.catalogue import Awaits, DriverFunction, Effect, Kind, load_catalogue
+from ffm.driver.catalogue import DriverFunction, load_catalogue
 from ffm.driver.generate import include_text
+from ffm.driver.vocabulary import Awaits, Effect, Kind
 from ffm.evidence.program_order import NOT_READY, operations_of
 from ffm.instrument.recording.layout import constant, record_type
 from ffm.model.necessity.program import Action, Operations, Scope
