@@ -50,6 +50,12 @@ def test_a_buffer_that_is_freed_once_cannot_be_kept_for_longer() -> None:
     assert any("cudaFreeAsync" in step for step in once.steps)
 
 
+def test_a_record_may_be_missing_before_a_wait_for_an_event() -> None:
+    advice = told(replace(EXPLICIT, call="cudaEventSynchronize", unrecorded=10))
+    assert "Remove the cudaEventSynchronize" in advice
+    assert "check whether a record of the event is missing: in 10 of 10 calls" in advice
+
+
 def test_what_the_runtime_does_at_the_end_of_a_program_is_no_place_to_change() -> None:
     ends = replace(EXPLICIT, call="cuLibraryUnload", kind="other", count=1, unnecessary=1)
     assert "leave it out" in told(ends)

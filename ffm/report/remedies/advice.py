@@ -123,6 +123,11 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
         steps = [f"{what}, but wait once where the results are used: nothing relied on the earlier calls."]
     elif problem.keep:
         steps = [f"{what}, and keep the synchronization named below."]
+    if problem.unrecorded:
+        steps.append(
+            f"Before that, check whether a record of the event is missing: in {problem.unrecorded:,} of "
+            f"{problem.count:,} calls, it was not recorded before, so the call waited for nothing."
+        )
     steps.append(f"If its purpose is to order work on several streams, use {order} instead.")
     return _of_unnecessary(problem, steps)
 

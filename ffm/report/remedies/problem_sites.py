@@ -12,7 +12,7 @@ from ffm.report.places import site_saving
 from ffm.report.python.frameworks import framework_of_site, in_copy
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis
-from ffm.results.documents.site import Site
+from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import FROM_ELSEWHERE, Because
 
@@ -34,8 +34,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
             occurrences[verdict.kind] += verdict.occurrences
         unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
         mostly = unnecessary * 2 > site.count
-        unseen = sum(verdict.occurrences for verdict in verdicts if verdict.because is Because.REPEAT_UNSEEN)
-        from_elsewhere = sum(verdict.occurrences for verdict in verdicts if verdict.because in FROM_ELSEWHERE)
+        unseen = _because(verdicts, Because.REPEAT_UNSEEN)
         found.append(
             ProblemSite(
                 site=index,
@@ -48,7 +47,8 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 no_op=occurrences.get("no-op", 0),
                 repeat=occurrences.get("repeat", 0) - unseen,
                 unseen=unseen,
-                from_elsewhere=from_elsewhere,
+                from_elsewhere=_because(verdicts, *FROM_ELSEWHERE),
+                unrecorded=_because(verdicts, Because.EVENT_NOT_RECORDED),
                 changed=_changed(index, site),
                 elsewhere=occurrences.get("copy", 0),
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
@@ -69,6 +69,11 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
             )
         )
     return found
+
+
+def _because(verdicts: tuple[Verdict, ...], *reasons: Because) -> int:
+    """Return how many occurrences have their verdict for one of these reasons."""
+    return sum(verdict.occurrences for verdict in verdicts if verdict.because in reasons)
 
 
 def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:

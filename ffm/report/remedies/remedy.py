@@ -107,6 +107,8 @@ class ProblemSite:
     """Whether that copy uploads."""
     needed_for: tuple[tuple[Because, int], ...] = ()
     """Why occurrences whose synchronization is needed are, and how many."""
+    unrecorded: int = 0
+    """Waits for events that were not recorded before."""
     at_exit: bool = False
     """Whether the C library makes the call when the program ends, for a library that the program uses."""
 
