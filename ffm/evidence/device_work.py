@@ -29,11 +29,12 @@ from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import MappedColumns
 from ffm.results.documents.measured import ContextDevice, Tracing
 
-_WAITS = {
+WAITS = {
     Awaits.CONTEXT: Action.WAIT_CONTEXT,
     Awaits.STREAM: Action.WAIT_STREAM,
     Awaits.EVENT: Action.WAIT_EVENT,
 }
+"""What a synchronization does, by what it awaits."""
 
 _ORDERS = {Effect.RECORD_EVENT: Action.RECORD_EVENT, Effect.WAIT_EVENT: Action.STREAM_WAIT_EVENT}
 
@@ -149,7 +150,7 @@ def _actions_of_functions(*, waits: bool) -> NDArray[np.uint8]:
         elif function.effect is Effect.LOAD_CODE and not waits:
             table[function.index] = Action.LOAD
         elif function.kind is DriverKind.SYNCHRONIZATION:
-            table[function.index] = _WAITS[function.awaits]
+            table[function.index] = WAITS[function.awaits]
         elif function.kind in _COPIES and waits:
             sets = function.kind is DriverKind.SET
             table[function.index] = Action.SET_AND_WAIT if sets else Action.ENQUEUE_AND_WAIT

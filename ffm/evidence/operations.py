@@ -19,9 +19,7 @@ from ffm.instrument.recording.reader import Recording
 from ffm.model.grouping import numbered, parts, ranks_within
 from ffm.model.timeline import Kind
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, size, time
-
-PRIVATE = "private"
-"""Function name of a wait outside all public calls."""
+from ffm.results.vocabulary import PRIVATE
 
 MODEL_KINDS = {
     DriverKind.SYNCHRONIZATION: Kind.SYNCHRONIZATION,

@@ -55,11 +55,12 @@ class Action(IntEnum):
     """
 
 
+PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
+"""What only waits for the GPU."""
+
 _WAITS_FIRST = (
     Action.WAIT_AND_ENQUEUE,
-    Action.WAIT_CONTEXT,
-    Action.WAIT_STREAM,
-    Action.WAIT_EVENT,
+    *PURE_WAITS,
     Action.WAIT_THREAD,
 )
 

@@ -42,6 +42,13 @@ def process_of(trace: Any, row: int) -> int:
     return index(trace.process_of_thread[thread_of(trace, row)])
 
 
+@inner
+def is_legacy(trace: Any, row: int) -> bool:
+    """Return whether a row's stream is its process's legacy default stream."""
+    legacy = trace.legacy[process_of(trace, row)]
+    return bool(legacy >= 0 and legacy == trace.stream[row])
+
+
 def at(column: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.integer]:
     """Return the rows at some places of an order, or the places of some rows."""
     return column[numbers] if len(column) else numbers

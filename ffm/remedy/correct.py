@@ -27,7 +27,7 @@ LIBRARY = Library("libffm_remedy.so", "ffm_remedy")
 
 HEAP = "libffm_heap.so"
 """Gives large heap blocks pages of their own and marks them, so that they can be closed while downloads are pending
-(`native/marks.c`).
+(`native/preload/marks.c`).
 """
 
 SEEN_KINDS = frozenset(Kind) - {Kind.ENTRY}

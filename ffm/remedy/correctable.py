@@ -59,7 +59,7 @@ An asynchronous upload from pinned memory may cost the CPU less than that.
 
 def never_needed(site: Site) -> bool:
     """Return whether every occurrence of the site waited for nothing, or only so that work on another stream comes
-    later. The device keeps that order when a wait is removed (`native/order.h`).
+    later. The device keeps that order when a wait is removed (`native/correction/order/order.h`).
     """
     return _all(site, _needs_nothing)
 

@@ -11,9 +11,7 @@ from pathlib import PurePath
 
 from ffm.model.groups.names import DROPPED, base_name, starts_a_thread
 from ffm.results.documents.stacks import Frame, Module
-
-PRIVATE = "private"
-"""Placeholder for the driver function if a library used the driver's private interface."""
+from ffm.results.vocabulary import PRIVATE
 
 _CUDA_ENTRY = re.compile(r"cu(?:da)?[A-Z]\w*")
 """Names of the CUDA runtime (`cudaFree`) and driver (`cuMemFree_v2`); libraries are named `cublas…`, `cufft…`."""

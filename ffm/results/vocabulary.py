@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum, auto
 
+PRIVATE = "private"
+"""In place of a driver function's name: a library waited through the driver's private interface."""
+
 
 class Because(StrEnum):
     """Why synchronizations or transfers of a call site have their verdict.

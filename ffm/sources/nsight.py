@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from ffm.errors import DocumentError, SourceError, UnreadableError
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.profile import (
+    CUPTI_DEFAULT_STREAM,
+    CUPTI_NONE,
     NO_STREAM,
     Calls,
     Chain,
@@ -44,12 +46,6 @@ _CHANGING = re.compile(r", (?:op_id|seq) = \d+.*", re.DOTALL)
 
 PUSHED = 59
 """`eventType` of a range that was pushed and popped on one thread."""
-
-NONE = (1 << 32) - 1
-"""Stream or event of a row that has none."""
-
-DEFAULT_STREAM = 7
-"""CUPTI's number of the default stream, in exports that do not tell it."""
 
 NULL_STREAM = 3
 """Of `ENUM_CUPTI_STREAM_TYPE`."""
@@ -294,12 +290,12 @@ class _Report:
         process = rows["globalPid"] >> 24
         call = calls.find(process, rows["correlationId"])
         known = np.flatnonzero(call >= 0)
-        named = (rows["streamId"][known] >= 0) & (rows["streamId"][known] != NONE)
+        named = (rows["streamId"][known] >= 0) & (rows["streamId"][known] != CUPTI_NONE)
         stream = np.full(len(known), NO_STREAM, np.int64)
         some = known[named]
         stream[named] = streams.numbers(process[some], rows["contextId"][some], rows["streamId"][some])
         event = rows["eventId"][known]
-        has = (event >= 0) & (event != NONE)
+        has = (event >= 0) & (event != CUPTI_NONE)
         _, number = np.unique(np.column_stack((process[known], event)), axis=0, return_inverse=True)
         device = rows["deviceId"][known]
         contexts = zip(process[known].tolist(), rows["contextId"][known].tolist(), strict=True)
@@ -358,7 +354,7 @@ class _Streams:
             # `globalPid` holds more than the process's own number, which is in its lower bits.
             process, context, stream = key[0] & 0xFFFFFF, key[1], key[2]
             known = (process, context) in self._known
-            legacy = (process, context, stream) in self._legacy if known else stream == DEFAULT_STREAM
+            legacy = (process, context, stream) in self._legacy if known else stream == CUPTI_DEFAULT_STREAM
             self._numbers[key] = len(self.found)
             self.found.append(Stream(key[0], legacy, self._devices.get(key[:2], -1)))
         return self._numbers[key]

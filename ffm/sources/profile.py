@@ -20,6 +20,11 @@ _VERSION = re.compile(r"_(?:v\d+|ptsz|ptds)+$")
 
 NO_STREAM = -1
 
+CUPTI_NONE = (1 << 32) - 1
+"""CUPTI's number of a stream or an event that does not exist."""
+CUPTI_DEFAULT_STREAM = 7
+"""CUPTI's number of the default stream."""
+
 
 class Place(IntEnum):
     """Where the bytes of a copy come from or go to."""

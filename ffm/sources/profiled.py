@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import DriverFunction
 from ffm.driver.vocabulary import Awaits, Effect, Memory
 from ffm.driver.vocabulary import Kind as DriverKind
+from ffm.evidence.device_work import WAITS
 from ffm.evidence.operations import MODEL_KINDS
-from ffm.model.device import IDLE, MOST_DEVICES, Action, DeviceWork, Direction, stream_of_device
+from ffm.model.device import IDLE, MOST_DEVICES, PURE_WAITS, Action, DeviceWork, Direction, stream_of_device
 from ffm.model.timeline import Kind, Timeline
 from ffm.sources.meanings import meaning
 from ffm.sources.profile import NO_STREAM, Place, Profile
 
-_WAITS = {Awaits.CONTEXT: Action.WAIT_CONTEXT, Awaits.STREAM: Action.WAIT_STREAM, Awaits.EVENT: Action.WAIT_EVENT}
 _COPIES = (DriverKind.TRANSFER, DriverKind.SET)
 _PIECE_BYTES = 1 << 20
 """The driver copies pageable memory to its own, piece by piece, for the GPU to fetch. The GPU begins when the first
 piece is there: it did for seven uploads to an A100 and five to an H100.
 """
-_PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ def _actions(profile: Profile, meanings: list[DriverFunction | None], first: NDA
             continue
         mine = calls.name == number
         if function.kind is DriverKind.SYNCHRONIZATION:
-            action[mine] = _WAITS[function.awaits]
+            action[mine] = WAITS[function.awaits]
         elif function.effect is Effect.RECORD_EVENT:
             action[mine] = Action.RECORD_EVENT
         elif function.effect is Effect.WAIT_EVENT:
@@ -314,7 +313,7 @@ def _waits(
     launches = duration[(action == Action.ENQUEUE) & (first >= 0)]
     enqueuing = int(np.median(launches)) if len(launches) else 0
     wait = np.zeros(len(calls), np.int64)
-    pure = np.isin(action, _PURE_WAITS) & (over > calls.start)
+    pure = np.isin(action, PURE_WAITS) & (over > calls.start)
     wait[pure] = duration[pure]
     frees = np.array([one is not None and one.kind is DriverKind.FREE for one in map(meaning, profile.names)])
     works_after = np.isin(action, (Action.WAIT_CONTEXT,)) & frees[calls.name] | (action == Action.WAIT_AND_ENQUEUE)

@@ -22,6 +22,8 @@ from ffm.results.documents.notes import AmbiguousWork, AnyNote
 from ffm.sources.json_events import EventReader
 from ffm.sources.nesting import Spans, chains_of_calls
 from ffm.sources.profile import (
+    CUPTI_DEFAULT_STREAM,
+    CUPTI_NONE,
     NO_STREAM,
     Calls,
     Chain,
@@ -46,12 +48,6 @@ WAITS = "cuda_sync"
 
 STEP = "ProfilerStep"
 """The range around what `torch.profiler.profile.step` ends, without its number."""
-
-DEFAULT_STREAM = 7
-"""CUPTI's number of the default stream."""
-
-NONE = (1 << 32) - 1
-"""Stream of an event that has none."""
 
 LONGEST_US = float(1 << 61) / 1000
 LARGEST = 1 << 62
@@ -205,7 +201,7 @@ class _Trace:
             calls=calls,
             work=work,
             waits=self._waits_of(lookup, streams),
-            streams=[Stream(one[0], one[3] == DEFAULT_STREAM, one[1]) for one in streams],
+            streams=[Stream(one[0], one[3] == CUPTI_DEFAULT_STREAM, one[1]) for one in streams],
             chains=[Chain(tuple(frames.frame(name) for name in one)) for one in chains],
             unlaunched=unlaunched,
             steps=self._steps(),
@@ -269,7 +265,7 @@ class _Trace:
         on_stream = _numbered(streams, process, rows, recorded, "on_stream")
         event = rows["event"]
         _, number = np.unique(np.column_stack((process, event)), axis=0, return_inverse=True)
-        event = np.where((event >= 0) & (event != NONE), number.reshape(-1), -1)
+        event = np.where((event >= 0) & (event != CUPTI_NONE), number.reshape(-1), -1)
         return Waits(
             np.concatenate((call[waiting], record[recorded])),
             np.concatenate((stream, on_stream)),
@@ -288,7 +284,7 @@ def _numbered(
     """Return the numbers of the streams in a column of chosen rows, new ones as they are met."""
     columns = (process, rows["device"], rows["context"], rows[column])
     keys: Iterable[tuple[int, int, int, int]] = zip(*(one[chosen].tolist() for one in columns), strict=True)
-    numbers = [NO_STREAM if key[3] in (-1, NONE) else streams.setdefault(key, len(streams)) for key in keys]
+    numbers = [NO_STREAM if key[3] in (-1, CUPTI_NONE) else streams.setdefault(key, len(streams)) for key in keys]
     return np.array(numbers, np.int64)
 
 

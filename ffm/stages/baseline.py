@@ -17,13 +17,14 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import DriverFileError
 from ffm.driver.vocabulary import Kind
 from ffm.errors import ProgramError
-from ffm.evidence.operations import PRIVATE, function_name, operation_columns
+from ffm.evidence.operations import function_name, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, WaitingCall
 from ffm.results.documents.run import Driver
 from ffm.results.documents.stacks import Module, Stack
 from ffm.results.folder.output import where_output
+from ffm.results.vocabulary import PRIVATE
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.tracing import context_makers
 

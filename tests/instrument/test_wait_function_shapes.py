@@ -12,12 +12,13 @@ from driver_shapes import shape, symbol_at
 
 from ffm.driver.analysis import WAITING_CALLS, analyse
 from ffm.driver.library import read_library
-from ffm.evidence.operations import PRIVATE, function_name
+from ffm.evidence.operations import function_name
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.probing.wait_search import find_wait_function
 from ffm.results.columnar.tables import read_table
 from ffm.results.documents.measured import Baseline, Tracing
 from ffm.results.folder.paths import ResultsFolder
+from ffm.results.vocabulary import PRIVATE
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+MAGIC = b"FFMTRACE"
+"""The first bytes of a recording."""
+
 _RECORD = Path(__file__).parents[1] / "native" / "record"
 DECLARATIONS = tuple(_RECORD / name for name in ("layout.h", "stack_layout.h", "thread_layout.h", "plan_layout.h"))
 

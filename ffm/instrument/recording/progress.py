@@ -11,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.layout import MAGIC, constant, record_type
 from ffm.instrument.recording.packing import CONTROL, first_number
-
-MAGIC = b"FFMTRACE"
 
 LARGEST_WORD = 8
 """Bytes of a number."""

@@ -13,14 +13,12 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.errors import RecordingError
 from ffm.instrument.recording.checks import LARGEST, flaw
 from ffm.instrument.recording.chunks import TABLES, Chunk, DamageError, Table, read_chunks, read_table
-from ffm.instrument.recording.layout import constant, record_type
+from ffm.instrument.recording.layout import MAGIC, constant, record_type
 from ffm.instrument.recording.names import RecordedKernel, RecordedModule, read_kernels, read_modules
 from ffm.instrument.recording.packing import PackingError
 from ffm.instrument.recording.samples import Samples, decode_samples
 from ffm.instrument.recording.stacks import RecordedStacks, read_python_functions, read_stacks
 from ffm.regular_file import open_regular
-
-MAGIC = b"FFMTRACE"
 
 MOST_MEMORY = 1 << 47
 """Bytes that a process can address."""

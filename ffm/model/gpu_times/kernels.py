@@ -23,7 +23,6 @@ from ffm.model.gpu_times.simulated_gpu import (
     device_of,
     end_of_event,
     enqueue,
-    is_legacy,
     latest_of,
     order_by_event,
     ordered_of,
@@ -43,7 +42,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.visits import process_of, row_at
+from ffm.model.visits import is_legacy, process_of, row_at
 
 AHEAD = 32
 """This many rows are read ahead: what they need fits into the fastest cache together with the rest."""

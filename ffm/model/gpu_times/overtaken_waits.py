@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, inner
-from ffm.model.gpu_times.simulated_gpu import Columns, Trace, is_legacy
+from ffm.model.gpu_times.simulated_gpu import Columns, Trace
 from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
     SET_AND_WAIT,
@@ -17,7 +17,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_STREAM,
 )
-from ffm.model.visits import process_of, row_at
+from ffm.model.visits import is_legacy, process_of, row_at
 
 FAR = 1 << 62
 """Nanoseconds."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner
-from ffm.model.gpu_times.simulated_gpu import Trace, gpu_of, is_legacy, waited_gpus
+from ffm.model.gpu_times.simulated_gpu import Trace, gpu_of, waited_gpus
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -25,7 +25,7 @@ from ffm.model.numbers import (
     WAIT_EVENT,
     WAIT_STREAM,
 )
-from ffm.model.visits import process_of, row_at
+from ffm.model.visits import is_legacy, process_of, row_at
 
 Columns = NDArray[Any]
 

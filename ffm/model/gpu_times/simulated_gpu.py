@@ -22,7 +22,7 @@ from ffm.model.gpu_times.stream_ends import (
     unlist_pending,
 )
 from ffm.model.numbers import RECORD_EVENT, WAIT_CONTEXT
-from ffm.model.visits import process_of
+from ffm.model.visits import is_legacy, process_of
 
 Columns = NDArray[Any]
 
@@ -99,13 +99,6 @@ def at_the_start(trace: Trace) -> State:
         own_end=np.zeros(streams + 1, np.int64),
         read_ahead=np.zeros(1, np.int64),
     )
-
-
-@inner
-def is_legacy(trace: Trace, row: int) -> bool:
-    """Return whether a row's stream is its process's legacy default stream."""
-    legacy = trace.legacy[process_of(trace, row)]
-    return bool(legacy >= 0 and legacy == trace.stream[row])
 
 
 @inner

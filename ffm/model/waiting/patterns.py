@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import PURE_WAITS, Action, DeviceWork
 from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union, lengths
@@ -25,8 +25,6 @@ from ffm.model.waiting.thread_patterns import Reason, find_thread_waits
 
 LONGEST = 1 << 62
 """No time is longer, in nanoseconds."""
-
-_PURE_WAITS = (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.WAIT_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ class Patterns:
 def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Patterns:
     """Find the patterns of a run. O(n log n)."""
     caused = graph.cause >= 0
-    late = is_one_of(work.action, _PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
+    late = is_one_of(work.action, PURE_WAITS) & ~caused & (timeline.kind == Kind.SYNCHRONIZATION)
     works = graph.works
     transfer = works & (timeline.kind == Kind.TRANSFER)
     kernel = works & ~transfer

@@ -10,9 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.compiled import inner
-from ffm.model.visits import process_of
-
 Columns = NDArray[Any]
 
 EVERYTHING = -1
@@ -265,10 +262,3 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         ),
         reached=np.array([0, as_measured], np.int64),
     )
-
-
-@inner
-def is_legacy(trace: Trace, row: int) -> bool:
-    """Return whether a row's stream is its process's legacy default stream."""
-    legacy = trace.legacy[process_of(trace, row)]
-    return bool(legacy >= 0 and legacy == trace.stream[row])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ffm.model.compiled import inner
-from ffm.model.estimators.simulation.state import Gpu, State, Trace, is_legacy
+from ffm.model.estimators.simulation.state import Gpu, State, Trace
 from ffm.model.numbers import (
     RECORD_EVENT,
 )
-from ffm.model.visits import process_of, thread_of
+from ffm.model.visits import is_legacy, process_of, thread_of
 
 
 @inner

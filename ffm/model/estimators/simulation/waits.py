@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffm.model.compiled import inner
-from ffm.model.estimators.simulation.state import DEVICE, EVERYTHING, Change, Fix, Gpu, Manner, State, Trace, is_legacy
+from ffm.model.estimators.simulation.state import DEVICE, EVERYTHING, Change, Fix, Gpu, Manner, State, Trace
 from ffm.model.estimators.simulation.streams import stream_until
 from ffm.model.estimators.simulation.threads import move_wait
 from ffm.model.numbers import (
@@ -12,7 +12,7 @@ from ffm.model.numbers import (
     WAIT_CONTEXT,
     WAIT_EVENT,
 )
-from ffm.model.visits import is_lone, process_of, thread_of
+from ffm.model.visits import is_legacy, is_lone, process_of, thread_of
 
 NEVER_OVER = 1 << 62
 """Nanoseconds."""
