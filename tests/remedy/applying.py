@@ -14,7 +14,7 @@ from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.plan_file import MEMORY_BYTES, Planned, Remedy
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outputs import compare_outputs
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ffm.instrument.session.program import Ending
 from ffm.remedy.correct import ProgramRun
 from ffm.remedy.layout import constant
-from ffm.report.remedies.outcome import Expected, compare_outputs, not_paying
+from ffm.report.remedies.outcome import Expected, not_paying
 from ffm.report.remedies.outcome_notes import measured_otherwise, notes_of_stops
+from ffm.report.remedies.outputs import compare_outputs
 
 ENDED = Ending(code=0, signal=None, timed_out=False)
 
@@ -30,6 +31,40 @@ def test_lines_that_always_differ_are_not_compared() -> None:
     assert notes == ["1 lines of the output differ from run to run and were not compared."]
     differences, _ = compare_outputs([run("a\n1 ms\n"), run("a\n2 ms\n")], [run("b\n3 ms\n")])
     assert len(differences) == 1
+
+
+def steps(*times: float) -> str:
+    return "".join(f"step {number} took {time} s\n" for number, time in enumerate(times))
+
+
+def test_a_time_that_was_the_same_by_chance_is_no_difference() -> None:
+    bare = [run(steps(0.3, 0.4, 0.3)), run(steps(0.3, 0.3, 0.5))]
+    assert compare_outputs(bare, [run(steps(0.4, 0.4, 0.4))])[0] == []
+    # It never was as long as this, and the step itself never varies.
+    (beyond,) = compare_outputs(bare, [run(steps(0.6, 0.4, 0.4))])[0]
+    assert beyond.startswith("Line 1 of the output is 'step 0 took 0.3 s'")
+    (other,) = compare_outputs(bare, [run(steps(0.3, 0.4, 0.4).replace("step 0", "step 1"))])[0]
+    assert other.startswith("Line 1 ")
+
+
+def test_what_differs_in_single_runs_of_two_lines_may_differ_in_others() -> None:
+    many = [0.5] * 60
+    bare = [run(steps(*times, *many)) for times in ((0.6, 0.5), (0.5, 0.4), (0.5, 0.5))]
+    assert compare_outputs(bare, [run(steps(0.5, 0.5, *many[1:], 0.6))])[0] == []
+    assert len(compare_outputs(bare, [run(steps(0.5, 0.5, *many[1:], 0.7))])[0]) == 1
+
+
+def test_a_rate_that_no_time_gives_is_a_number_too() -> None:
+    bare = [run("rate 1.5\nrate -nan\nrate 0.1\n"), run("rate -nan\nrate -nan\nrate inf\n")]
+    assert compare_outputs(bare, [run("rate 0.2\nrate 0.7\nrate -nan\n")])[0] == []
+    assert len(compare_outputs(bare, [run("rate 0.2\nrate 2.7\nrate -nan\n")])[0]) == 1
+
+
+def test_one_number_that_varies_among_many_excuses_no_other() -> None:
+    many = [0.5] * 20
+    bare = [run(steps(0.1, *many)), run(steps(0.9, *many))]
+    assert compare_outputs(bare, [run(steps(0.4, *many))])[0] == []
+    assert len(compare_outputs(bare, [run(steps(0.4, *many[1:], 0.6))])[0]) == 1
 
 
 def test_missing_lines_are_a_difference() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outputs import compare_outputs
 from tests.conftest import Ffm
 from tests.remedy.applying import PROGRAMS, Play, correct, every_correction
 

@@ -10,7 +10,7 @@ import pytest
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import compare_runs
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outputs import compare_outputs
 from tests.conftest import Ffm
 from tests.remedy.applying import every_correction
 

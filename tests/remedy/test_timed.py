@@ -13,7 +13,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.plan_file import Planned
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outputs import compare_outputs
 from tests.conftest import Ffm
 from tests.remedy.applying import PROGRAMS, every_correction
 

@@ -13,7 +13,7 @@ from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
 from ffm.remedy.plan_file import Remedy
 from ffm.remedy.selection import plan
-from ffm.report.remedies.outcome import compare_outputs
+from ffm.report.remedies.outputs import compare_outputs
 from ffm.results.documents.analysis import Analysis
 from ffm.results.folder.identity import read_latest
 from ffm.results.folder.paths import ResultsFolder

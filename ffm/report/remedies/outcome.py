@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ffm.remedy.correct import Comparison, ProgramRun
+from ffm.remedy.correct import Comparison
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial
 from ffm.remedy.measured_costs import Paid, paid
@@ -15,6 +15,7 @@ from ffm.remedy.reasons import Reason
 from ffm.remedy.shift import Shift, shift_between
 from ffm.remedy.worth import Costs
 from ffm.report.remedies.outcome_notes import notes_of_runs
+from ffm.report.remedies.outputs import compare_outputs
 from ffm.report.remedies.uncorrected import why_not
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
@@ -329,51 +330,3 @@ def _remedies(planned: Sequence[Planned], sites: Sequence[SiteCount]) -> list[Re
                 )
             )
     return counts
-
-
-def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun]) -> tuple[list[str], list[str]]:
-    """Compare how the runs ended and what they wrote; return (differences, notes).
-
-    Lines that differ between runs of the uncorrected program, such as times, are excluded from the comparison.
-    """
-    differences, notes = [], []
-    endings = {str(run.ending) for run in bare}
-    for run in corrected:
-        if str(run.ending) not in endings:
-            differences.append(f"The program {' or '.join(sorted(endings))}; corrected, it {run.ending}.")
-            break
-    texts = [run.output.splitlines() for run in bare]
-    if len({len(lines) for lines in texts}) > 1:
-        notes.append("The length of the output differs from run to run: it was not compared.")
-    else:
-        stable = [len(set(versions)) == 1 for versions in zip(*texts, strict=True)]
-        if not all(stable):
-            notes.append(f"{stable.count(False)} lines of the output differ from run to run and were not compared.")
-        for run in corrected:
-            difference = _first_difference(texts[0], run.output.splitlines(), stable)
-            if difference:
-                differences.append(difference)
-                break
-    for name in bare[0].files:
-        digests = {run.files[name] for run in bare}
-        if None in digests:
-            differences.append(f"The program does not write {name}, so it cannot be compared.")
-        elif len(digests) > 1:
-            notes.append(f"{name} differs from run to run: it was not compared.")
-        elif any(run.files[name] is None for run in corrected):
-            differences.append(f"The corrected program did not write {name}.")
-        elif {run.files[name] for run in corrected} != digests:
-            differences.append(f"The corrected program wrote a different {name}.")
-    return differences, notes
-
-
-def _first_difference(expected: list[bytes], actual: list[bytes], stable: list[bool]) -> str:
-    if len(expected) != len(actual):
-        return f"The program writes {len(expected)} lines; corrected, it wrote {len(actual)}."
-    for number, (line, other, compared) in enumerate(zip(expected, actual, stable, strict=True), 1):
-        if compared and line != other:
-            return (
-                f"Line {number} of the output is {line.decode(errors='replace')!r}; the corrected program wrote "
-                f"{other.decode(errors='replace')!r}."
-            )
-    return ""
