@@ -25,7 +25,12 @@ from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.instrument.session.portion import Asked
+    from ffm.model.steps import CompilingSteps
     from ffm.stages.measure import Watch
+
+
+NOTICEABLE_S = 1.0
+"""Compiling for less time than this needs no explanation."""
 
 
 class InOrder(click.Group):
@@ -256,6 +261,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.running.progress import running
+    from ffm.model.steps import told_of_compiling
     from ffm.report.numbers import plural
     from ffm.results.folder.lock import writing_to
     from ffm.results.folder.paths import ResultsFolder, application_name
@@ -272,14 +278,15 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
             "app=...` runs all stages in order."
         )
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
-        with spread_over(scheduler, results) as spread:
+        with spread_over(scheduler, results) as spread, told_of_compiling(line.tell) as tell:
             memory_bytes = None if memory_mib is None else memory_mib << 20
-            found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes, line.tell)
+            found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes, tell)
         # Without --results, the newest folder below ./results is shown, which is this one.
         chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
         counts = f"{plural(places, 'call site')} with problems, {plural(len(found.sequences), 'sequence')}"
         line.say(f"{counts}. View them: ffm report{chosen}")
+        line.remark = _compiling(tell)
     if spread.failures:
         click.echo(
             f"Other processes failed at {len(spread.failures)} parts of the analysis, which were then done here; the "
@@ -287,3 +294,12 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
             err=True,
         )
     sys.stdout.flush()
+
+
+def _compiling(steps: CompilingSteps) -> str:
+    """Return why the analysis took so long, if compiling was the reason, as a sentence; mostly empty."""
+    if steps.compiling_s < NOTICEABLE_S:
+        return ""
+    kept = "It is kept" if steps.kept else "It cannot be kept, because no folder for it can be written"
+    then = "so later ones take less time" if steps.kept else "so each takes this time: set XDG_CACHE_HOME to one"
+    return f"{steps.compiling_s:.0f} s of that went into compiling the code of the analysis. {kept}, {then}."

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ffm.model import steps
 from ffm.model.kept_code import INNER, is_kept, may_keep, name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -58,6 +59,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(kernel, BUILT):
         return getattr(kernel, BUILT)()  # type: ignore[no-any-return]
     keep = may_keep(kernel, numba.config)
+    _follow_compiler()
+    steps.is_kept(kept=keep)
     assert isinstance(kernel, FunctionType)
     named = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, INNER)}
@@ -69,6 +72,22 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(kernel, INNER):
         _widen(dispatcher, numba.types)
     return dispatcher  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _follow_compiler() -> None:
+    """Let those who display steps know while Numba compiles, which takes many seconds on a new machine."""
+    from numba.core import event
+
+    class Follower(event.Listener):
+        def on_start(self, event: object) -> None:
+            steps.compiling_begins()
+
+        def on_end(self, event: object) -> None:
+            steps.compiling_ends()
+
+    register: Any = event.register  # has no types
+    register("numba:compile", Follower())
 
 
 def _widen(dispatcher: Any, types: Any) -> None:

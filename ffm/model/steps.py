@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 Tell = Callable[[str], None]
 """Called with each step when it begins, in a few words such as "joining the runs"."""
@@ -10,3 +13,77 @@ Tell = Callable[[str], None]
 
 def untold(step: str) -> None:
     """Tell nobody."""
+
+
+class CompilingSteps:
+    """Steps of which some compile code first, which is then told instead of the step. An instance is a `Tell`."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._step = ""
+        self._inside = 0
+        self._parts = 0
+        self._began = 0.0
+        self._lock = threading.Lock()
+        self.compiling_s = 0.0
+        """How long code was compiled."""
+        self.kept = True
+        """Whether compiled code is kept, so that this happens only once on a machine."""
+
+    def __call__(self, step: str) -> None:
+        """Tell a step that begins."""
+        self._step = step
+        self._tell(step)
+
+    def begin_compiling(self) -> None:
+        """Tell that a part of the code is compiled, unless it is only compiled for another one."""
+        with self._lock:
+            self._inside += 1
+            if self._inside > 1:
+                return
+            self._parts += 1
+            self._began = time.monotonic()
+        once = ", only this first time" if self.kept else ""
+        self._tell(f"compiling its code{once}: part {self._parts}")
+
+    def end_compiling(self) -> None:
+        """Tell again what the step is, if nothing is compiled any more."""
+        with self._lock:
+            self._inside -= 1
+            if self._inside:
+                return
+            self.compiling_s += time.monotonic() - self._began
+        self._tell(self._step)
+
+
+_followed: list[CompilingSteps] = []
+"""Those that hear of the compiler; empty if nobody displays anything."""
+
+
+@contextmanager
+def told_of_compiling(tell: Tell) -> Iterator[CompilingSteps]:
+    """Yield what to call with steps instead of `tell`, which then also hears while code is compiled."""
+    steps = CompilingSteps(tell)
+    _followed.append(steps)
+    try:
+        yield steps
+    finally:
+        _followed.remove(steps)
+
+
+def compiling_begins() -> None:
+    """Tell all who follow that a part of the code is being compiled."""
+    for steps in _followed:
+        steps.begin_compiling()
+
+
+def compiling_ends() -> None:
+    """Tell all who follow that this part is compiled."""
+    for steps in _followed:
+        steps.end_compiling()
+
+
+def is_kept(*, kept: bool) -> None:
+    """Tell all who follow whether compiled code is kept."""
+    for steps in _followed:
+        steps.kept = kept

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ffm.cli.run import measure
 from ffm.cli.running import workflow
-from ffm.cli.running.run_screen import RunScreen
+from ffm.cli.running.run_screen import RunScreen, shown
 from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
@@ -39,7 +39,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
         (["./nosuch", "--force"], "The program ./nosuch does not exist"),
         (["--", "./nosuch", "--results"], "The program ./nosuch does not exist"),
         (["./data"], "chmod +x ./data"),
-        (["--sample", "nosuch"], "nosuch of the virtual GPU"),
+        (["--sample", "nosuch"], "there is no sample nosuch: the samples are als,"),
         (["--configfile", "nosuch.yaml"], "nosuch.yaml cannot be read"),
         (["--configfile", "data"], "data is not YAML"),
         (["--configfile", "list.yaml"], "list.yaml contains no settings"),
@@ -205,6 +205,16 @@ def test_a_stage_tells_what_it_is_doing() -> None:
     assert any("5 analysis" in line and "4 s  replaying fix 3 of 10" in line for line in _drawn(screen, 80))
     screen.take(StageEvent("analysis", 5.0, True, "2 call sites with problems"))
     assert any("4.0 s  2 call sites" in line for line in _drawn(screen, 80))
+
+
+def test_a_stage_that_took_long_says_why_below_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = RunScreen("measuring app", {}, clock=lambda: 5.0)
+    with shown(screen) as take:
+        take([StageEvent("analysis", 1.0), StageEvent("analysis", 9.0, True, "2 sites", remark="It compiled.")])
+        take([StageEvent("memory", 1.0), StageEvent("memory", 2.0, True, "ran")])
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first.startswith("stage 5 analysis: 2 sites") and second == "It compiled."
+    assert third.startswith("stage 3 memory: ran")
 
 
 def test_stages_that_have_nothing_to_do_are_kept() -> None:

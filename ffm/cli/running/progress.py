@@ -36,6 +36,8 @@ class StageLine:
         self.title = title
         self.tell = tell
         self.summary = ""
+        self.remark = ""
+        """A sentence on a line of its own below it."""
         self.wall_s = 0.0
 
     def say(self, summary: str) -> None:
@@ -86,8 +88,10 @@ def running(stage: str, subject: str) -> Iterator[StageLine]:
 
         line.tell = tell
         yield line
-    events.end(line.summary, line.wall_s)
+    events.end(line.summary, line.wall_s, line.remark)
     took = time.monotonic() - began
     console.print(
         plain(f"stage {line.title}: {line.summary} [{took:.1f} s]"), markup=False, emoji=False, soft_wrap=True
     )
+    if line.remark:
+        console.print(line.remark, markup=False, emoji=False, soft_wrap=True)

@@ -129,6 +129,8 @@ def shown(screen: RunScreen) -> Iterator[Callable[[list[StageEvent]], None]]:
             screen.take(event)
             if event.ended and not console.is_terminal:
                 console.print(screen.line(event.stage), markup=False, soft_wrap=True)
+                if event.remark:
+                    console.print(event.remark, markup=False, soft_wrap=True)
 
     if not console.is_terminal:
         yield take

@@ -25,6 +25,8 @@ class StageEvent(msgspec.Struct, frozen=True):
     """How long the program ran in it; 0 in stages that do not run it."""
     step: str = ""
     """The step that begins."""
+    remark: str = ""
+    """A sentence to follow what a completed stage found; mostly empty."""
 
 
 class EventSink:
@@ -43,9 +45,9 @@ class EventSink:
         """Report that a step of the stage begins."""
         self._write(StageEvent(self._stage, time.monotonic(), step=step))
 
-    def end(self, summary: str, wall_s: float) -> None:
+    def end(self, summary: str, wall_s: float, remark: str = "") -> None:
         """Report that the stage has ended successfully, and what it found."""
-        self._write(StageEvent(self._stage, time.monotonic(), True, summary, wall_s))
+        self._write(StageEvent(self._stage, time.monotonic(), True, summary, wall_s, remark=remark))
 
     def _write(self, event: StageEvent) -> None:
         if self._file is not None:
