@@ -8,6 +8,7 @@
 #include "blocks.h"
 #include "captures.h"
 #include "clock.h"
+#include "closed_memory.h"
 #include "counters.h"
 #include "extents.h"
 #include "faults.h"
@@ -176,6 +177,7 @@ void ffm_watch_free_locks(void)
     ffm_counters_after_fork();
     ffm_thread_memory_after_fork();
     ffm_mappings_after_fork();
+    ffm_closed_memory_after_fork();
     ffm_protected_data_after_fork();
     ffm_ranges_lock_after_fork();
     ffm_accesses_reopen();

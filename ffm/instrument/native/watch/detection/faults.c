@@ -6,7 +6,9 @@
 #include <ucontext.h>
 
 #include "accesses.h"
+#include "blocks.h"
 #include "clock.h"
+#include "closed_memory.h"
 #include "counters.h"
 #include "dispatch.h"
 #include "emulation.h"
@@ -72,19 +74,55 @@ static bool writes_later(const ffm_decoded *instruction, const fault *of)
            ffm_access_forbidden(instruction->address, instruction->address + instruction->bytes, true);
 }
 
+/* Whether the instruction can be emulated, and touches nothing but the page. */
+static bool decoded(const fault *of, const ffm_page *page, const ucontext_t *context, ffm_decoded *instruction)
+{
+    const uint64_t address = (uint64_t)of->info->si_addr;
+    return stepping.count == 0 && ffm_decode(context, instruction) && address >= instruction->address &&
+           address < instruction->address + instruction->bytes && instruction->address >= page->start &&
+           instruction->address + instruction->bytes <= page->start + page->bytes && !writes_later(instruction, of);
+}
+
 /* Emulate common accesses instead of single-stepping: half the cost, and without keys, the page is open to other
  * threads only briefly.
  */
 static bool emulated(const fault *of, const ffm_page *page, ucontext_t *context)
 {
-    const uint64_t address = (uint64_t)of->info->si_addr;
     ffm_decoded instruction;
-    if (stepping.count != 0 || !ffm_decode(context, &instruction) || address < instruction.address ||
-        address >= instruction.address + instruction.bytes || instruction.address < page->start ||
-        instruction.address + instruction.bytes > page->start + page->bytes || writes_later(&instruction, of))
+    if (!decoded(of, page, context, &instruction))
         return false;
     ffm_emulation_execute(&instruction, context);
     return true;
+}
+
+/* Whether no other thread touches the operand of the program's own code meanwhile, neither of the program nor of the
+ * driver. */
+static bool is_alone_with(uint64_t operand)
+{
+    const ffm_thread *thread = ffm_thread_peek();
+    return thread != NULL && thread->depth == 0 && !ffm_threads_several() && !ffm_threads_functions_lent() &&
+           !ffm_blocks_hold(operand);
+}
+
+/* The same on a copy of the operand, while the page stays closed. */
+static bool emulated_closed(const fault *of, const ffm_page *page, ucontext_t *context)
+{
+    ffm_decoded instruction;
+    char operand[16], before[sizeof operand];
+    if (!is_alone_with((uint64_t)of->info->si_addr) || !decoded(of, page, context, &instruction) ||
+        instruction.is_locked || instruction.bytes > sizeof operand ||
+        !ffm_closed_memory_read(instruction.address, operand, instruction.bytes))
+        return false;
+    const uint64_t address = instruction.address;
+    gregset_t registers;
+    memcpy(registers, context->uc_mcontext.gregs, sizeof registers);
+    memcpy(before, operand, instruction.bytes);
+    instruction.address = (uint64_t)operand;
+    ffm_emulation_execute(&instruction, context);
+    if (memcmp(before, operand, instruction.bytes) == 0 || ffm_closed_memory_write(address, operand, instruction.bytes))
+        return true;
+    memcpy(context->uc_mcontext.gregs, registers, sizeof registers);
+    return false;
 }
 
 static bool executed(const fault *of, const ffm_page *page, ucontext_t *context)
@@ -132,6 +170,8 @@ static bool is_missed(uint64_t alone)
 static void step_over_open(const fault *of, const ffm_page *page, ucontext_t *context)
 {
     const uint64_t alone = ffm_threads_alone();
+    if (emulated_closed(of, page, context))
+        return;
     /* Opening one page splits a mapping, which the kernel may refuse. */
     if (stepping.count == STEPPED_PAGES || is_missed(alone) || !ffm_ranges_open_page(page)) {
         ffm_access_give_up(page, of->time);

@@ -22,6 +22,7 @@
 #include "births.h"
 #include "calls_in_progress.h"
 #include "clock_reads.h"
+#include "closed_memory.h"
 #include "filters.h"
 #include "guarded.h"
 #include "keys.h"
@@ -375,8 +376,10 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         ffm_watch_lose();
     if (reads_clock(number, a))
         ffm_clock_read((const void *)from->instruction, from);
-    if (number == SYS_seccomp || (number == SYS_prctl && a[0] == PR_SET_SECCOMP))
+    if (number == SYS_seccomp || (number == SYS_prctl && a[0] == PR_SET_SECCOMP)) {
         ffm_quick_places_stop();
+        ffm_closed_memory_stop();
+    }
     if (number == SYS_pkey_alloc)
         ffm_resting_without_keys();
     if (number == SYS_mremap && a[1] == 0)
