@@ -26,8 +26,7 @@ MOVED = 1
 """Of a large block, the page that is used first is watched, until it is not used once."""
 
 
-@pytest.mark.parametrize("program", ["used_by_habit", "block_by_habit", "large_block_by_habit", "source_by_habit"])
-@pytest.mark.parametrize(
+VARIANTS = pytest.mark.parametrize(
     ("variant", "needless", "missed"),
     [
         ("each", 0, 0),
@@ -36,6 +35,10 @@ MOVED = 1
         ("until", TURNS // 2, MISSED),
     ],
 )
+
+
+@pytest.mark.parametrize("program", ["used_by_habit", "block_by_habit", "large_block_by_habit", "source_by_habit"])
+@VARIANTS
 def test_a_needed_wait_is_never_called_needless_and_few_needless_ones_are_missed(
     programs: Programs, tmp_path: Path, program: str, variant: str, needless: int, missed: int
 ) -> None:
@@ -61,3 +64,26 @@ def test_a_needed_wait_is_never_called_needless_and_few_needless_ones_are_missed
         mine = uses["stack"] == np.bincount(uses["stack"]).argmax()
         assert np.sort(uses["occurrence"][mine]).tolist() == list(range(TURNS))
         assert (uses["first_use"][mine] >= 0).all()
+
+
+@VARIANTS
+def test_what_is_used_together_with_another_result_counts_as_used_with_it_and_few_waits_are_missed(
+    programs: Programs, tmp_path: Path, variant: str, needless: int, missed: int
+) -> None:
+    folder = ResultsFolder(tmp_path)
+    program = programs.executable(PROGRAMS / "together_by_habit.cu")
+    request = Request([str(program), f"{variant}_often"], folder, SECONDS)
+    MEASURING_STAGES["baseline"](request)
+    table = stored_table(run_memory(request), "synchronizations", SYNCHRONIZATIONS, folder.root)
+    reasons = [
+        Counter(table["reason"][table["stack"] == stack].tolist())
+        for stack, count in Counter(table["stack"].tolist()).items()
+        if count == TURNS
+    ]
+    assert len(reasons) == 3
+    unnecessary = [found[Reason.NOTHING_RELIES] + found[Reason.LATER_COVERS] for found in reasons]
+    early, last, between = np.argsort(unnecessary).tolist()
+    assert unnecessary[early] == 0
+    assert needless - missed <= unnecessary[last] <= needless
+    assert unnecessary[between] == TURNS
+    assert (reasons[last][Reason.RESULT_USED_UNSEEN] > 0) == (variant != "some")

@@ -210,8 +210,9 @@ enum {
     FFM_ACCESS_LAST = 2,     /* the memory is not watched any more */
     FFM_ACCESS_EARLY = 4,    /* a clock read before the recording began; by which thread is unknown */
     FFM_ACCESS_ASKED = 8,    /* a clock read by a function with which a script does that */
-    FFM_ACCESS_PRESUMED = 16 /* not watched: in stage 3, each time that it was, a thread used it after the same wait; of
-                                FFM_ACCESS_UNWATCHED: counts as used now, so that later uses need no later wait */
+    FFM_ACCESS_PRESUMED = 16 /* not watched to its use: in stage 3, each time that it was, a thread used it after the
+                                same wait, or with the same results that it uses now; of FFM_ACCESS_UNWATCHED: counts as
+                                used now, so that later uses need no later wait */
 };
 
 /* An access to the host memory of a transfer, or to memory that a kernel may have written; or a clock read. */

@@ -21,6 +21,7 @@
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"
+#include "waiters.h"
 #include "waits.h"
 #include "watch_budget.h"
 #include "watched.h"
@@ -147,7 +148,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     if (function->effect != FFM_EFFECT_WAIT_EVENT || !ffm_capturing())
         ffm_waits_note(function, operation, thread);
     if (function->kind == FFM_KIND_ORDER)
-        ffm_arming_event_recorded();
+        ffm_waiters_waited();
     ffm_protected_data_add(function, arguments, operation, number, thread);
     end_kept(function, operation, thread);
     ffm_cover cover;

@@ -11,6 +11,7 @@
 #include "thread.h"
 #include "threads.h"
 #include "traced.h"
+#include "used_together.h"
 #include "waiters.h"
 
 static ffm_packer accesses; /* for the whole process: any thread can touch */
@@ -119,14 +120,19 @@ static void tell_habit(ffm_range *range, uint32_t kind, uint64_t start)
         return;
     range->told = true;
     const ffm_thread *thread = ffm_thread_peek();
-    if (kind != FFM_ACCESS_RELEASED && range->state != FFM_RANGE_PREPARED && range->covers == 1 &&
-        range->inherited == 0 && thread != NULL && thread->number == range->waiter) {
-        ffm_habit_kept(range->habit, range->waited_at);
-        if (range->launch)
-            ffm_habit_used_at(range->habit, start < range->start ? range->start : start);
-    } else {
-        ffm_habit_broken(range->habit);
+    if (kind == FFM_ACCESS_RELEASED || range->state == FFM_RANGE_PREPARED || !range->covered || range->inherited != 0 ||
+        thread == NULL || thread->number != range->waiter) {
+        ffm_habit_all_broken(range->habit);
+        return;
     }
+    ffm_together_used(range);
+    if (range->covers > 1) {
+        ffm_habit_broken(range->habit);
+        return;
+    }
+    ffm_habit_kept(range->habit, range->waited_at);
+    if (range->launch)
+        ffm_habit_used_at(range->habit, start < range->start ? range->start : start);
 }
 
 bool ffm_access_others_may_wait(void)
@@ -250,6 +256,23 @@ void ffm_access_over_in(uint64_t start, uint64_t end)
     }
 }
 
+/* All accesses of an instruction or a call have been seen: what joins those that were first counts as used, too. */
+static void presume_joining(void)
+{
+    if (!ffm_together_begins() || ffm_ranges_joining() == 0 || ffm_access_others_may_wait())
+        return;
+    ffm_page refused;
+    ffm_ranges_gather();
+    /* The newest ones are at the end of the table. */
+    uint32_t left = ffm_ranges_joining();
+    for (uint32_t i = ffm_ranges_count(); i > 0 && left > 0; i--) {
+        left -= ffm_ranges_at(i - 1)->joins;
+        if (ffm_together_counts(ffm_ranges_at(i - 1)))
+            ffm_access_presume(i - 1);
+    }
+    ffm_ranges_gathered(&refused); /* what cannot be opened is stepped over */
+}
+
 void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, uint32_t stack)
 {
     const ffm_nearby nearby = ffm_ranges_nearby(start, end);
@@ -258,6 +281,7 @@ void ffm_access_seen(uint64_t start, uint64_t end, bool writing, uint64_t time, 
         if (ffm_range_forbids(ffm_ranges_at(place), start, end, writing))
             touch(place, writing ? FFM_ACCESS_WRITE : FFM_ACCESS_READ, start, end, time, stack);
     }
+    presume_joining();
 }
 
 void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind, uint32_t stack)
@@ -269,6 +293,7 @@ void ffm_access_unseen(uint64_t start, uint64_t end, bool writing, uint32_t kind
         if (ffm_range_forbids(ffm_ranges_at(place), start, end, writing))
             touch(place, kind, start, end, now, stack);
     }
+    presume_joining();
 }
 
 bool ffm_access_forbidden(uint64_t start, uint64_t end, bool writing)

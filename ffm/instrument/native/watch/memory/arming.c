@@ -14,23 +14,12 @@
 enum { LARGE = 1 << 20 }; /* bytes, from which on closing pages takes longer than a few faults */
 enum { DORMANT_RANGES = 2048, DORMANT_OF_ONE = 256 }; /* while a single thread has waited */
 
-static uint64_t waits;
 static uint64_t turns;
 static bool first_for_some; /* whether the wait that ends was the first for some range */
-
-uint64_t ffm_arming_waits(void)
-{
-    return __atomic_load_n(&waits, __ATOMIC_RELAXED);
-}
 
 uint64_t ffm_arming_turns(void)
 {
     return turns;
-}
-
-void ffm_arming_event_recorded(void)
-{
-    __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
 }
 
 /* If many ranges are kept only for other threads' waits, the oldest is given up. */
@@ -126,8 +115,8 @@ static void add_probe(const ffm_range *written, uint64_t page)
     const uint64_t end = page + FFM_RANGES_PAGE < written->end ? page + FFM_RANGES_PAGE : written->end;
     probe.box = (ffm_box){start, end - start, end - start, 1, end - start, 1, true};
     probe.probe = true;
-    probe.unchanged = false;
-    probe.waits = ffm_arming_waits();
+    probe.unchanged = probe.joins = false;
+    probe.waits = ffm_waiters_waits();
     if (!ffm_ranges_add(&probe))
         return;
     const uint32_t place = ffm_ranges_count() - 1;
@@ -156,7 +145,7 @@ static bool is_probed(uint32_t place, bool first)
 static void end_probe(uint32_t place, const ffm_cover *cover)
 {
     const ffm_range *probe = ffm_ranges_at(place);
-    if (probe->waits != ffm_arming_waits() && ffm_covers(cover, probe->context, probe->stream, probe->issued))
+    if (probe->waits != ffm_waiters_waits() && ffm_covers(cover, probe->context, probe->stream, probe->issued))
         ffm_ranges_remove(place);
 }
 
@@ -205,7 +194,7 @@ static void end_wait(uint32_t place, const ffm_cover *cover, const ffm_thread *t
 
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uint32_t site)
 {
-    __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
+    ffm_waiters_waited();
     const bool first = ffm_waiters_add(thread);
     if (ffm_ranges_count() == 0)
         return;

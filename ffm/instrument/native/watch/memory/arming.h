@@ -10,12 +10,6 @@
 /* A wait of the thread, which covers certain work, has ended. `site` is the stack of its call; 0 if it is private. */
 void ffm_arming_wait_ended(const ffm_cover *cover, const ffm_thread *thread, uint32_t site);
 
-/* An event was recorded: a later wait for it covers what was issued before. */
-void ffm_arming_event_recorded(void);
-
-/* How many waits have ended and how many events were recorded so far, in sum. */
-uint64_t ffm_arming_waits(void);
-
 /* How many waits have ended that were the first for some range. Under the lock of the ranges. */
 uint64_t ffm_arming_turns(void);
 

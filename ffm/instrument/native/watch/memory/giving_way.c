@@ -3,11 +3,12 @@
 #include "accesses.h"
 #include "arming.h"
 #include "extents.h"
+#include "waiters.h"
 #include "watch_budget.h"
 
 enum { ONE_IN = 100 };
 
-static uint64_t missed, missed_at; /* how many waits, and ffm_arming_waits at the last one */
+static uint64_t missed, missed_at; /* how many waits, and ffm_waiters_waits at the last one */
 
 /* Whether a use of it would be recorded. */
 static bool counts(const ffm_range *range)
@@ -73,13 +74,13 @@ static void leave_unseen(uint32_t place, uint64_t time)
 /* Several pages may give way after one wait. */
 static uint64_t cost_here(void)
 {
-    return missed == 0 || missed_at != ffm_arming_waits();
+    return missed == 0 || missed_at != ffm_waiters_waits();
 }
 
 static void give_way(uint64_t start, uint64_t end, uint64_t time)
 {
     missed += cost_here();
-    missed_at = ffm_arming_waits();
+    missed_at = ffm_waiters_waits();
     give_up_on(start, end, time, presume);
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "accesses.h"
-#include "arming.h"
 #include "clock.h"
 #include "foreign.h"
 #include "instruments.h"
@@ -14,6 +13,7 @@
 #include "records.h"
 #include "thread.h"
 #include "unwinding.h"
+#include "waiters.h"
 
 enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, INTERPRETER_CODE = 8, NEAR_FRAMES = 8, OWN_FRAMES = 16 };
 
@@ -181,8 +181,8 @@ static reads *reads_here(const ffm_thread *thread)
 {
     static __thread reads here __attribute__((tls_model("initial-exec")));
     const uint64_t operations = thread == NULL ? 0 : thread->operations.stream.written;
-    if (here.operations != operations || here.waits != ffm_arming_waits())
-        here = (reads){.operations = operations, .waits = ffm_arming_waits()};
+    if (here.operations != operations || here.waits != ffm_waiters_waits())
+        here = (reads){.operations = operations, .waits = ffm_waiters_waits()};
     return &here;
 }
 

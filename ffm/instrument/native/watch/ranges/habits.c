@@ -50,6 +50,21 @@ uint32_t ffm_habit_of_uploads(uint32_t site)
     return ~site;
 }
 
+static uint32_t another(uint32_t source, uint64_t odd)
+{
+    return (uint32_t)((source * odd) >> 24);
+}
+
+uint32_t ffm_habit_together(uint32_t source)
+{
+    return another(source, 0x9E3779B97F4A7C15ULL);
+}
+
+uint32_t ffm_habit_of_first(uint32_t source)
+{
+    return another(source, 0xC2B2AE3D27D4EB4FULL);
+}
+
 /* A number below another (G. Marsaglia, "Xorshift RNGs", 2003). */
 static uint32_t any_below(uint32_t end)
 {
@@ -107,6 +122,12 @@ void ffm_habit_broken(uint32_t source)
         return;
     known->failed = known->failed || known->there >= FEW;
     known->alike = known->there = 0;
+}
+
+void ffm_habit_all_broken(uint32_t source)
+{
+    ffm_habit_broken(source);
+    ffm_habit_broken(ffm_habit_together(source));
 }
 
 void ffm_habit_used_at(uint32_t source, uint64_t address)

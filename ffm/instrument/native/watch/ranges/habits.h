@@ -29,6 +29,11 @@ uint32_t ffm_habit_of_block(uint32_t site, uint64_t block);
 /* So is what the uploads of a call site read; a call can both upload and download. */
 uint32_t ffm_habit_of_uploads(uint32_t site);
 
+/* That results of a source are used together with others (used_together.h) is a habit of its own. Where the above says
+ * a wait, it begins with a use of the source whose results are used first. */
+uint32_t ffm_habit_together(uint32_t source);
+uint32_t ffm_habit_of_first(uint32_t source);
+
 /* Whether the next result of a source, a call site or one of the above, need not be watched. */
 bool ffm_habit_spares(uint32_t source);
 
@@ -41,6 +46,9 @@ void ffm_habit_turn(uint32_t wait);
 /* A result that was watched was used in this way, or was not. */
 void ffm_habit_kept(uint32_t source, uint32_t wait);
 void ffm_habit_broken(uint32_t source);
+
+/* A result is gone that was not used, or not seen to be: all habits of its source are broken. */
+void ffm_habit_all_broken(uint32_t source);
 
 /* A result that was used in this way was used first at an address. */
 void ffm_habit_used_at(uint32_t source, uint64_t address);

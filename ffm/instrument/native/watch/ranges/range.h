@@ -60,6 +60,7 @@ typedef struct {
     bool intact;      /* nobody could touch it unrecorded since its call */
     bool followed;    /* all of it is armed, or recorded as touched */
     bool spared;      /* by its habit, until its first wait */
+    bool joins;       /* it is to count as used with others (used_together.h) */
     bool told;        /* whether the habit has been kept is known */
     bool probe;       /* a page of a block that counts as used, to see whether its habit is kept */
     bool rest;        /* the remainder of a download that was touched: its uses no longer count */

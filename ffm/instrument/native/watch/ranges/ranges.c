@@ -22,7 +22,8 @@ static struct {
     bool locked;
     bool held_open;
     uint32_t count;
-    uint32_t rests; /* remainders of downloads among them */
+    uint32_t rests;   /* remainders of downloads among them */
+    uint32_t joining; /* those that are to count as used with others */
     uint32_t resting;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
@@ -70,6 +71,11 @@ uint32_t ffm_ranges_count(void)
 uint32_t ffm_ranges_rests(void)
 {
     return watched.rests;
+}
+
+uint32_t ffm_ranges_joining(void)
+{
+    return watched.joining;
 }
 
 uint32_t ffm_ranges_resting(void)
@@ -212,6 +218,7 @@ static bool add(const ffm_range *range)
     added->page = ffm_trace_on() ? 1 : PAGE;
     added->state = FFM_RANGE_PENDING;
     watched.rests += added->rest;
+    watched.joining += added->joins;
     index_range(watched.count, true);
     ffm_unsettled_add(watched.count);
     __atomic_store_n(&watched.count, watched.count + 1, __ATOMIC_RELAXED);
@@ -259,7 +266,7 @@ bool ffm_ranges_add_armed(const ffm_range *range)
 static void end_untouched(ffm_range *range)
 {
     if (range->habit != 0 && !range->told && (range->download || range->covered))
-        ffm_habit_broken(range->habit);
+        ffm_habit_all_broken(range->habit);
     range->told = true;
 }
 
@@ -268,6 +275,7 @@ void ffm_ranges_replace(uint32_t place, const ffm_range *range)
     ffm_range *at = &watched.ranges[place];
     end_untouched(at);
     const ffm_range before = *at;
+    watched.joining += (uint32_t)range->joins - (uint32_t)before.joins;
     begin_change();
     *at = *range;
     at->start = before.start;
@@ -382,6 +390,7 @@ void ffm_ranges_remove(uint32_t place)
     end_untouched(&watched.ranges[place]);
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
     watched.rests -= watched.ranges[place].rest;
+    watched.joining -= watched.ranges[place].joins;
     begin_change();
     index_range(place, false);
     ffm_unsettled_drop(place);

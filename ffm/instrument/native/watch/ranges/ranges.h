@@ -24,6 +24,9 @@ uint32_t ffm_ranges_count(void);
 /* The number of those that are the remainder of a download. Locked. */
 uint32_t ffm_ranges_rests(void);
 
+/* The number of those that are to count as used with others. Locked. */
+uint32_t ffm_ranges_joining(void);
+
 /* The number of those that are resting. Locked. */
 uint32_t ffm_ranges_resting(void);
 

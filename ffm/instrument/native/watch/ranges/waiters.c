@@ -1,6 +1,7 @@
 #include "waiters.h"
 
 static uint64_t waiters;
+static uint64_t waits;
 
 bool ffm_waiters_add(const ffm_thread *thread)
 {
@@ -19,4 +20,14 @@ bool ffm_waiters_several(void)
 {
     uint64_t some = __atomic_load_n(&waiters, __ATOMIC_RELAXED);
     return (some & (some - 1)) != 0;
+}
+
+uint64_t ffm_waiters_waits(void)
+{
+    return __atomic_load_n(&waits, __ATOMIC_RELAXED);
+}
+
+void ffm_waiters_waited(void)
+{
+    __atomic_add_fetch(&waits, 1, __ATOMIC_RELAXED);
 }

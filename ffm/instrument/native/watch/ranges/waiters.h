@@ -22,4 +22,8 @@ uint64_t ffm_waiters_all(void);
 /* Whether several threads have waited. */
 bool ffm_waiters_several(void);
 
+/* How many waits have ended and how many events were recorded so far, in sum; and one more has. */
+uint64_t ffm_waiters_waits(void);
+void ffm_waiters_waited(void);
+
 #endif

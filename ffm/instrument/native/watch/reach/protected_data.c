@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "accesses.h"
-#include "arming.h"
 #include "blocks.h"
 #include "boxes.h"
 #include "clock.h"
@@ -25,6 +24,8 @@
 #include "thread_memory.h"
 #include "threads.h"
 #include "traced.h"
+#include "used_together.h"
+#include "waiters.h"
 #include "waits.h"
 #include "watch_budget.h"
 
@@ -115,7 +116,7 @@ static bool has_habit(const ffm_range *range)
 
 static void add(ffm_range *range, bool watchable, uint32_t stack)
 {
-    range->waits = ffm_arming_waits();
+    range->waits = ffm_waiters_waits();
     ffm_own_pages_used(range);
     watchable = watchable && !pageable_given;
     const uint32_t source = source_of(range, stack);
@@ -125,7 +126,10 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
     }
     range->habit = has_habit(range) ? source : 0;
     range->spared = range->habit != 0 && watchable && ffm_habit_spares(source);
-    range->granule = range->download && !range->spared ? ffm_extents_granule(range) : 0;
+    range->joins =
+        range->habit != 0 && watchable && !range->spared && ffm_together_joins(source) && !ffm_access_others_may_wait();
+    const bool followed = range->download && !range->spared && !range->joins;
+    range->granule = followed ? ffm_extents_granule(range) : 0;
     if ((range->launch || range->writes_only) && drop_equal(range, watchable))
         return;
     ffm_range *added = range->download && watchable ? ffm_extents_take_kept(range) : NULL;
@@ -133,7 +137,7 @@ static void add(ffm_range *range, bool watchable, uint32_t stack)
         added = ffm_ranges_at(ffm_ranges_count() - 1);
     if (added == NULL)
         ffm_access_record(range, FFM_ACCESS_UNWATCHED, FFM_ACCESS_LAST, range->box.address, ffm_now(), stack);
-    else if (range->download && !range->spared && alone_before != 0 && alone() == alone_before)
+    else if (followed && alone_before != 0 && alone() == alone_before)
         ffm_extents_guard(added);
 }
 
