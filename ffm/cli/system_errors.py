@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 _ROOM = "Make room, or choose another place (--results FOLDER, -o FILE)"
@@ -36,10 +37,20 @@ ADVICE = {
 
 def sentence(error: OSError) -> str:
     """Say what failed, why and, if the cause is known, what to do about it."""
+    if error.filename is None and error.errno == errno.ENOENT and not _has_current_folder():
+        return "the current folder does not exist any more. Change to another one, and name the program by its path."
     cause = error.strerror or "it failed"
     subject = _subject(error)
     advice = ADVICE.get(error.errno or 0)
     return f"{subject}: {cause}." + (f" {advice}." if advice else "")
+
+
+def _has_current_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def finish_output(stream: TextIO | None = None) -> OSError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,18 @@ def test_stages_are_listed_in_their_order_with_whole_lines(ffm: CommandLine) -> 
     listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line.split()[0] in names]
     assert listed == names
     assert "..." not in shown
+
+
+def test_a_current_folder_that_is_gone_is_named_as_the_reason(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" -m ffm run /bin/true', "sh", gone, sys.executable],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("ffm: "))
+    assert "current folder does not exist any more. Change to another one" in line
