@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from ffm.cli.options import chosen_folder, limit_options, view_command
+from ffm.cli.options import analysed_folder, chosen_folder, limit_options, view_command
 from ffm.cli.standard_input import input_option
 from ffm.errors import FfmError
 
@@ -158,7 +158,7 @@ def _measured(
 def _opened(folder: Path | None) -> Results:
     from ffm.results.stored import open_results
 
-    results = open_results(chosen_folder(folder))
+    results = open_results(analysed_folder(folder))
     if results.document.not_measured:
         raise FfmError(
             f"{len(results.document.not_measured)} sites of {results.document.application} were not measured "

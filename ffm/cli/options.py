@@ -185,7 +185,7 @@ def open_chosen(folder: Path | None) -> Results:
     """
     from ffm.results.stored import open_results
 
-    return open_results(chosen_folder(folder))
+    return open_results(analysed_folder(folder))
 
 
 def chosen_folder(folder: Path | None) -> Path:
@@ -206,6 +206,24 @@ def chosen_folder(folder: Path | None) -> Path:
             "`ffm run --results FOLDER ./program`."
         )
     return folder
+
+
+def analysed_folder(folder: Path | None) -> Path:
+    """Return the given results folder, or the newest one, if its measurement is complete.
+
+    Raises:
+        DocumentError: No such folder exists, or a stage has not written to it.
+    """
+    from ffm.results.folder.paths import STAGES, ResultsFolder
+
+    results = ResultsFolder(chosen_folder(folder))
+    absent = [stage for stage in STAGES if not results.document(stage).exists()]
+    if STAGES[-1] in absent:
+        raise DocumentError(
+            f"the measurement in {results.root} is incomplete, without {', '.join(absent)}: give `ffm run "
+            f"--results {shlex.quote(str(results.root))}` the same program, and it goes on from there."
+        )
+    return results.root
 
 
 def results_words(folder: Path | None) -> str:

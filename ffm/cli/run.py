@@ -238,13 +238,21 @@ def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) ->
         read_settings(settings)
     folder.make()
     screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))
+    again = " without --force" if force else ""
     with shown(screen) as take:
         try:
             run_workflow(settings, force=force, tell=take)
         except KeyboardInterrupt as interruption:
             if screen.completed_any:
-                interruption.add_note(f"{KEPT}{', without --force' if force else ''}.")
+                interruption.add_note(f"{KEPT}{again and ','}{again}.")
             raise
+        except FfmError as error:
+            if not screen.completed_any:
+                raise
+            raise FfmError(
+                f"{error} What the completed stages found is kept: run the same command{again} to go on from there, "
+                "unless the program changes."
+            ) from error
     if screen.ran_nothing:
         when = datetime.fromtimestamp(folder.document("analysis").stat().st_mtime).strftime("%Y-%m-%d %H:%M")
         click.echo(f"Nothing has changed since {words[0]} was measured ({when}); --force measures it again.", err=True)

@@ -19,6 +19,7 @@ from ffm.cli.run import measure
 from ffm.cli.running import workflow
 from ffm.cli.running.run_screen import RunScreen, shown
 from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
+from ffm.errors import FfmError
 from ffm.vgpu.paths import sample
 from tests.conftest import Ffm
 
@@ -91,6 +92,23 @@ def test_an_interruption_says_how_to_go_on_once_a_stage_is_complete(
     notes = " ".join(getattr(raised.value, "__notes__", []))
     assert ("the same command goes on from there" in notes) == completed
     assert ("without --force" in notes) == (completed and force)
+
+
+def test_a_stage_that_fails_after_others_says_that_these_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def failing(settings: dict[str, object], *, force: bool, tell: Callable[[list[StageEvent]], None]) -> None:
+        if force:
+            tell([StageEvent("baseline", 1.0), StageEvent("baseline", 2.0, True)])
+        raise FfmError("the disk is full.")
+
+    monkeypatch.setattr(workflow, "run_workflow", failing)
+    with pytest.raises(FfmError, match=r"^the disk is full\.$"):
+        measure({"app": "/bin/true"}, force=False)
+    with pytest.raises(FfmError, match="is kept: run the same command without --force to go on from there, unless"):
+        measure({"app": "/bin/true"}, force=True)
 
 
 def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> None:

@@ -228,3 +228,14 @@ def test_two_measurements_are_compared(ffm: CommandLine, results: Path) -> None:
     assert (content["same"], content["gone"]) == (2, [])
     assert [key for key in content if key not in ffm("compare", "--json", "--help").output] == []
     assert ffm("compare", results, "nowhere").status == 1
+
+
+def test_an_incomplete_measurement_says_what_is_missing_and_how_to_go_on(ffm: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "some results"
+    write_small_results(folder)
+    (folder / "analysis.json").rename(folder / "baseline.json")
+    answer = ffm("report", "--results", str(folder))
+    assert answer.status == 1
+    (line,) = answer.errors.splitlines()
+    assert "is incomplete, without tracing, memory, sync-use, analysis" in line
+    assert f"give `ffm run --results '{folder}'` the same program" in line
