@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hooked_calls import CATALOGUE, HERE, check_answers, instrumented
-from real_drivers import DRIVERS, EACH_DRIVER, fetched_only
+from real_drivers import DRIVERS, fetched_only
 
 from ffm.doctor.examination import HOOKED, Examination, examine_driver
 from ffm.doctor.trial import try_all
@@ -21,14 +21,6 @@ TOO_SHORT = {"cuMemGetAttribute", "cuMemGetAttribute_v2"}
 
 MOST_CANDIDATES = 1500
 """Functions that all waiting calls reach: from 255 (555) to 919 (450), of more than 10,000."""
-
-
-@pytest.fixture(params=EACH_DRIVER)
-def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path: Path = request.param
-    # The oldest build needs a library that is next to it.
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
-    return path
 
 
 def test_every_export_of_the_catalogue_is_hooked(driver: Path) -> None:

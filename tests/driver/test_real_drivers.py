@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real_drivers import EACH_DRIVER, fetched_only
+from real_drivers import fetched_only
 
 import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
@@ -30,14 +30,6 @@ pytestmark = fetched_only
 @cache
 def analysed(path: Path) -> DriverAnalysis:
     return analyse(read_library(path))
-
-
-@pytest.fixture(params=EACH_DRIVER)
-def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path: Path = request.param
-    # The oldest build needs a library that is next to it.
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(path.parent))
-    return path
 
 
 def loads(path: Path) -> bool:

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 from ptx import Program, download, kernel, upload
+from runtime_programs import OURS, STATIC, compile_program
 from virtual_gpu import Held, Pinned, checked, load, pattern, waits
 
 from ffm.vgpu.paths import library_folder
-from tests.conftest import cuda_include
 
 HERE = Path(__file__).resolve().parent
-HEADERS = HERE.parents[1] / "ffm" / "vgpu" / "include"
 Status = driver.CUresult
 SIZE = 1 << 20
 
@@ -255,19 +254,11 @@ def test_pools_belong_to_devices(configuration: str) -> None:
         checked(driver.cuMemFreeAsync(pointer, 0))
 
 
-@pytest.mark.parametrize("runtime", ["ours", "NVIDIA's"])
-def test_program_uses_two_devices(tmp_path: Path, runtime: str) -> None:
+@pytest.mark.parametrize("runtime", [OURS, STATIC], ids=["ours", "NVIDIA's"])
+def test_program_uses_two_devices(tmp_path: Path, runtime: tuple[str, ...]) -> None:
     """Kernels, peer copies and default streams, on either runtime. 3 seconds each."""
     program = tmp_path / "devices"
-    library = ["-lcudart"] if runtime == "ours" else [str(cuda_include().parent / "lib" / "libcudart_static.a")]
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", str(HERE / "programs" / "devices.cpp"),
-            "-o", str(program), f"-I{HEADERS}", "-isystem", str(cuda_include()),
-            f"-L{library_folder()}", *library, f"-Wl,-rpath,{library_folder()}", "-ldl", "-lrt", "-lpthread",
-        ],
-        check=True,
-    )  # fmt: skip
+    compile_program(HERE / "programs" / "devices.cpp", program, runtime)
     (tmp_path / "devices.vgpu").write_text("devices = 2\n")
     done = subprocess.run(
         [str(program)], capture_output=True, text=True, timeout=60, check=False,

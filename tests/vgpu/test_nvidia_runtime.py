@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 from cuda.bindings import runtime
+from runtime_programs import SHARED, STATIC, compile_program
 from virtual_gpu import load
 
 from ffm.vgpu.paths import library_folder
-from tests.conftest import cuda_include
 
 HERE = Path(__file__).resolve().parent
-HEADERS = HERE.parents[1] / "ffm" / "vgpu" / "include"
 
 NVCC_PROGRAM = """
 #include <cstdio>
@@ -96,20 +95,14 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("library", ["libcudart_static.a", "libcudart.so.13"], ids=["static", "shared"])
+@pytest.mark.parametrize("linked", [STATIC, SHARED], ids=["static", "shared"])
 @pytest.mark.parametrize("flags", [[], ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"]], ids=["legacy", "per_thread"])
-def test_runtime_answers_calls_of_every_family(run: Run, tmp_path: Path, library: str, flags: list[str]) -> None:
+def test_runtime_answers_calls_of_every_family(
+    run: Run, tmp_path: Path, linked: tuple[str, ...], flags: list[str]
+) -> None:
     """5 seconds each, of which compiling takes 4."""
     program = tmp_path / "runtime_calls"
-    libraries = cuda_include().parent / "lib"
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", *flags, str(HERE / "programs" / "runtime_calls.cpp"),
-            "-o", str(program), f"-I{HEADERS}", "-isystem", str(cuda_include()),
-            str(libraries / library), f"-Wl,-rpath,{libraries}", "-ldl", "-lrt", "-lpthread",
-        ],
-        check=True,
-    )  # fmt: skip
+    compile_program(HERE / "programs" / "runtime_calls.cpp", program, linked, *flags)
     done = run(program, "log.refused = 1\n")
     assert (done.returncode, done.stdout) == (0, "all answered\n"), done.stdout + done.stderr
     assert "private table" not in done.stderr

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from runtime_programs import OURS, compile_program
 
 from ffm.vgpu.paths import library_folder
-from tests.conftest import cuda_include
 
 HERE = Path(__file__).resolve().parent
-HEADERS = HERE.parents[1] / "ffm" / "vgpu" / "include"
 CONFIGURATION = "kernel.slow_fill = 200000  # microseconds\nkernel.fill = 1 + 0.5 per thread\n"
 
 Scene = Callable[..., list[str]]
@@ -25,15 +24,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Run one scene of the program, built for either default stream, and return its lines."""
     folder = tmp_path_factory.mktemp("runtime")
     program = folder / "runtime"
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *request.param,
-            "-x", "c++", str(HERE / "programs" / "runtime.cu"), "-x", "none", "-o", str(program),
-            f"-I{HEADERS}", "-isystem", str(cuda_include()),
-            f"-L{library_folder()}", "-lcudart", "-lvblas", f"-Wl,-rpath,{library_folder()}",
-        ],
-        check=True,
-    )  # fmt: skip
+    compile_program(HERE / "programs" / "runtime.cu", program, (*OURS, "-lvblas"), "-O1", *request.param)
     (folder / "runtime.vgpu").write_text(CONFIGURATION)
 
     def run(name: str, **environment: str) -> list[str]:

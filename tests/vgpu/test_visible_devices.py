@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from runtime_programs import OURS, STATIC, compile_program
 
 from ffm.vgpu.paths import library_folder
-from tests.conftest import cuda_include
 
-HEADERS = Path(__file__).resolve().parents[2] / "ffm" / "vgpu" / "include"
 NO_DEVICE = 100
 
 # Prints what cuInit answers and the UUID and the bus of each device that the process sees.
@@ -116,19 +115,11 @@ int main()
 """
 
 
-@pytest.mark.parametrize("runtime", ["ours", "NVIDIA's"])
-def test_the_runtime_counts_the_visible_devices(tmp_path: Path, runtime: str) -> None:
+@pytest.mark.parametrize("runtime", [OURS, STATIC], ids=["ours", "NVIDIA's"])
+def test_the_runtime_counts_the_visible_devices(tmp_path: Path, runtime: tuple[str, ...]) -> None:
     source, program = tmp_path / "count.cpp", tmp_path / "count"
     source.write_text(COUNT)
-    library = ["-lcudart"] if runtime == "ours" else [str(cuda_include().parent / "lib" / "libcudart_static.a")]
-    subprocess.run(
-        [
-            "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program), f"-I{HEADERS}",
-            "-isystem", str(cuda_include()), f"-L{library_folder()}", *library, f"-Wl,-rpath,{library_folder()}",
-            "-ldl", "-lrt", "-lpthread",
-        ],
-        check=True,
-    )  # fmt: skip
+    compile_program(source, program, runtime)
     for visible, expected in ((None, "0 4\n"), ("3,1", "0 2\n"), ("", "100 -1\n")):
         variables = {**environment(tmp_path, visible), "LD_LIBRARY_PATH": str(library_folder())}
         done = subprocess.run([str(program)], capture_output=True, text=True, check=True, env=variables)
