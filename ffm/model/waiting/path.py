@@ -22,7 +22,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.grouping import begins_of, parts
 from ffm.model.timeline import Timeline
-from ffm.model.waiting import path_kernels
+from ffm.model.waiting import path_kernels, piece_kernels
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Threads
 from ffm.model.waiting.leads import leads_of_rows
 from ffm.model.waiting.meetings import Meetings
@@ -36,19 +36,19 @@ USUAL_STRETCHES = 2
 class Part(IntEnum):
     """What part of a row lies on the path."""
 
-    START = path_kernels.START
+    START = piece_kernels.START
     """The time before the first call of the row's thread."""
-    CALL = path_kernels.CALL
+    CALL = piece_kernels.CALL
     """The driver call, without waiting."""
-    WORK = path_kernels.WORK
+    WORK = piece_kernels.WORK
     """The CPU work between the call and the thread's next one."""
-    REST = path_kernels.REST
+    REST = piece_kernels.REST
     """Overhead of waiting and launching: from the end of the GPU's work until the CPU continued, or from the cause of
     GPU work until it began.
     """
-    UNKNOWN = path_kernels.UNKNOWN
+    UNKNOWN = piece_kernels.UNKNOWN
     """A wait for nothing that is known: of the CPU, or of GPU work that began long after its launch."""
-    GPU = path_kernels.GPU
+    GPU = piece_kernels.GPU
     """The work of the GPU."""
 
 
@@ -184,18 +184,18 @@ def time_by_part_of_owner(
 
 def _tallied(
     timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
-) -> path_kernels.Sums:
+) -> piece_kernels.Sums:
     """Add up how long the pieces of stretches are; pieces of a long run never lie in memory together."""
     begins = _begins(timeline, work)
-    sums = path_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros((len(Part), owners.count), np.int64))
+    sums = piece_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros((len(Part), owners.count), np.int64))
     run(
-        path_kernels.tally,
+        piece_kernels.tally,
         len(timeline),
-        path_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
+        piece_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
         _rows(timeline, work, graph, begins),
         _threshold(work),
         LATEST_LAUNCH_NS,
-        path_kernels.Owners(timeline.kind, owners.call, owners.gpu, owners.after, owners.before),
+        piece_kernels.Owners(timeline.kind, owners.call, owners.gpu, owners.after, owners.before),
         sums,
     )
     return sums
@@ -287,9 +287,9 @@ def cut_path(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stre
     """Cut stretches by rows: return what each piece of them is."""
     begins = _begins(timeline, work)
     part, row, since, until = run(
-        path_kernels.cut,
+        piece_kernels.cut,
         len(timeline),
-        path_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
+        piece_kernels.Pieces(stretches.kind, stretches.where, stretches.begin, stretches.end),
         _rows(timeline, work, graph, begins),
         _threshold(work),
         LATEST_LAUNCH_NS,

@@ -19,7 +19,7 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.searching import place_of
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting import graph_kernels, path_kernels
+from ffm.model.waiting import graph_kernels, path_kernels, piece_kernels
 from ffm.model.waiting.agreement import agreement, places_of
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
 from ffm.model.waiting.path import (
@@ -395,7 +395,7 @@ def test_compiled_passes_find_the_same(members: list[Member]) -> None:
     owners = owned(timeline)
     owner = time_by_owner(timeline, work, graph, stretches, owners)
     kernels = {}
-    names = ((graph_kernels, "link"), (path_kernels, "walk"), (path_kernels, "cut"), (path_kernels, "tally"))
+    names = ((graph_kernels, "link"), (path_kernels, "walk"), (piece_kernels, "cut"), (piece_kernels, "tally"))
     for module, name in names:
         kernels[module, name] = getattr(module, name)
         setattr(module, name, compiled(getattr(module, name)))
