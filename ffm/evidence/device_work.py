@@ -92,6 +92,7 @@ def device_work(
         locks=None if tracing is None or tracing.locks is None else lock_waits_of_rows(tracing.locks, columns, thread),
         delayed=_delayed(tracing, columns, thread),
         direction=_directions(columns, transfers),
+        after_wait=_after_waits(columns, action),
         asked=asked,
     )
 
@@ -289,6 +290,14 @@ def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.ui
         found[part][download & ~upload] = Direction.FROM_DEVICE
         found[part][~transfers[part]] = Direction.NONE
     return found
+
+
+def _after_waits(columns: Columns, action: NDArray[np.uint8]) -> NDArray[np.int32] | None:
+    """Return `DeviceWork.after_wait`."""
+    after = columns["after_wait"]
+    if not any(after[part].any() for part in parts(len(after))):
+        return None
+    return np.where(action == Action.ENQUEUE_AND_WAIT, after, np.int32(0))
 
 
 def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32] | None:

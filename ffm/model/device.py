@@ -27,7 +27,9 @@ class Action(IntEnum):
     ENQUEUE = 1
     """Launches, asynchronous copies, sets: puts work on a stream, where it can start when the call does."""
     ENQUEUE_AND_WAIT = 2
-    """Puts work on a stream, then waits for it: downloads, uploads from pinned memory, private calls of a library."""
+    """Puts work on a stream, then waits for it: downloads, uploads from pinned memory, private calls of a library.
+    Downloads to pageable memory then copy (`DeviceWork.after_wait`).
+    """
     WAIT_AND_ENQUEUE = 3
     """Waits for the stream's earlier work, copies into a staging buffer, puts the rest of the copy on the stream:
     uploads from pageable memory.
@@ -244,10 +246,22 @@ class DeviceWork:
     direction: NDArray[np.uint8] | None = None
     """A value of `Direction`; None if it is not known."""
 
+    after_wait: NDArray[np.int32] | None = None
+    """For a download that waits (`Action.ENQUEUE_AND_WAIT`), how many nanoseconds of its own time come after its wait:
+    the CPU copies from the driver's buffers into pageable memory. 0 for all others, whose own time comes before their
+    wait, or after it (`waits_first`). Where the times of a call are changed, no more than what is left of its own time
+    counts. None if that is 0 for all.
+    """
+
     asked: NDArray[np.int32] | None = None
     """For a query whether a stream or an event is done: twice its number, plus 1 if it was not done; -1 for other rows.
     Streams and events have numbers of their own here. None if nothing was recorded of queries, or there is none.
     """
+
+    @property
+    def behind(self) -> NDArray[np.int32]:
+        """`after_wait`, for the model's passes: empty if it is None."""
+        return np.zeros(0, np.int32) if self.after_wait is None else self.after_wait
 
     @property
     def apart(self) -> NDArray[np.bool_]:

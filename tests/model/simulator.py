@@ -28,7 +28,9 @@ NON_BLOCKING = 3
 
 @dataclass(frozen=True)
 class Call:
-    """One driver call, the GPU work it enqueues, and the CPU work after it. `event` counts from 0."""
+    """One driver call, the GPU work it enqueues, and the CPU work after it. `event` counts from 0. A download does
+    `behind` of its `own` work after its wait.
+    """
 
     action: Action
     kind: Kind
@@ -39,6 +41,7 @@ class Call:
     event: int = -1
     problem: Problem = Problem.NONE
     first_use: int = 0
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         own = 0 if without_call else call.own
         began, waited = now, 0
         if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
-            work(own)
+            work(max(own - call.behind, 0))
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
         if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
@@ -107,16 +110,14 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         else:
             target = 0
         if later:
-            moved = (
-                (call.own + call.first_use, target)
-                if call.action != Action.ENQUEUE_AND_WAIT
-                else (call.first_use, target)
-            )
+            left = call.behind if call.action == Action.ENQUEUE_AND_WAIT else call.own
+            moved = (left + call.first_use, target)
         elif target > now and not without_wait:
             waited = target - now
             now = target
         if call.action not in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
             work(own)
+        work(min(call.behind, own))
         if call.action == Action.WAIT_AND_ENQUEUE and not (repaired and call.problem & TRANSFER):
             enqueue(call)
         if call.action == Action.RECORD_EVENT:
@@ -162,6 +163,7 @@ def traced(calls: list[Call]) -> tuple[Timeline, DeviceWork, NDArray[np.int64]]:
         stream_process=np.zeros(streams, np.int32),
         independent=np.arange(streams) == NON_BLOCKING,
         events=max((call.event for call in calls), default=-1) + 1,
+        after_wait=np.array([call.behind for call in calls], np.int32),
     )
     return timeline, work, np.array([call.gpu for call in calls], np.int64)
 
@@ -197,11 +199,13 @@ def programs(draw: st.DrawFn, *, streams: int = 1, misplaced: bool = False, max_
         if misplaced and action in (Action.WAIT_CONTEXT, Action.WAIT_STREAM):
             problems.append(MISPLACED)
         problem = draw(st.sampled_from(problems))
+        own = draw(times)
         calls.append(
             Call(
                 action=action,
                 kind=KINDS[action],
-                own=draw(times),
+                own=own,
+                behind=min(own, draw(times)) if action == Action.ENQUEUE_AND_WAIT else 0,
                 gpu=draw(times) if enqueues else 0,
                 gap=draw(times),
                 stream=draw(st.integers(0, streams - 1)),
@@ -266,6 +270,7 @@ def traced_together(members: list[Member]) -> tuple[Timeline, DeviceWork, NDArra
         stream_process=np.repeat(np.arange(processes, dtype=np.int32), streams),
         independent=np.tile(np.arange(streams) == NON_BLOCKING, processes),
         events=events * processes,
+        after_wait=np.concatenate([one.behind for one in works]),
     )
     timeline = Timeline(**{name: np.concatenate(column) for name, column in columns.items()})
     return timeline, work, np.concatenate([gpu for _, _, gpu in parts])

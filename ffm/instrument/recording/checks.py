@@ -24,8 +24,8 @@ ADDRESS = 1 << 62
 _STACK = "stacks"
 
 FIELDS: dict[str, dict[str, int | str]] = {
-    "operations": {"start": LARGEST, "duration": LARGEST, "wait": LARGEST, "bytes": LARGEST, "number": LARGEST,
-                   "thread": "threads", "stack": _STACK},
+    "operations": {"start": LARGEST, "duration": LARGEST, "wait": LARGEST, "after_wait": 1 << 31, "bytes": LARGEST,
+                   "number": LARGEST, "thread": "threads", "stack": _STACK},
     "contents": {"operation": LARGEST, "bytes": LARGEST, "operation_thread": "threads"},
     "parts": {"operation": LARGEST, "operation_thread": "threads"},
     "accesses": {"time": LARGEST, "armed": LARGEST, "operation": LARGEST},

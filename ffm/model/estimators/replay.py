@@ -12,7 +12,8 @@ What a fix does to a row:
   ended it, unless a later wait still has to wait for the same work: that one then wakes as late. For the upper end of
   the interval, what was late by chance is gone whatever waits next. For the lower end, the next one waits for as long
   as that latency again: what of it was the GPU's, and what was falling asleep and waking, cannot be seen. Waits of
-  other threads take part only if they began after it: others show themselves when the work was done.
+  other threads take part only if they began after it: others show themselves when the work was done. What a download
+  does behind its wait, copying from the driver's buffers, remains, and comes after the wait if that remains, too.
 - **Free**: the memory is kept for the next allocation at its place that it is large enough for
   (`ffm.model.estimators.hoisting`), and both calls disappear. If no such allocation follows, the free comes later: its
   wait disappears, and so does its own time if the memory is left to the process's end.
@@ -178,6 +179,7 @@ class Replay:
             event=work.event,
             partner=work.partner,
             copied=work.copied,
+            after_wait=work.behind,
             process_of_thread=work.process_of_thread,
             legacy=work.legacy,
             apart=work.apart,

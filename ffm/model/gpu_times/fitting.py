@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ffm.model.compiled import run
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, lone_fit, overtaken_waits
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.gpu_times.simulated_gpu import Trace
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
 from ffm.model.grouping import parts
@@ -23,15 +24,15 @@ def visiting_order(timeline: Timeline, work: DeviceWork) -> NDArray[np.int64]:
     """Return the rows by process, then by when each acts on the GPU, as in `ffm.model.visits`. Rows are sorted by
     thread, and threads by process.
 
-    A call enqueues at its end, but for its wait: what another thread begins to wait for meanwhile is not this work. A
+    A call enqueues before it waits, or at its end: what another thread begins to wait for meanwhile is not this work. A
     wait is for what was enqueued before it began.
     """
     if work.processes == len(work.process_of_thread):
         return np.empty(0, np.int64)
-    acts = timeline.start + timeline.duration
+    acts = timeline.start.copy()
     for part in parts(len(acts)):
         waits = (work.action[part] >= Action.WAIT_AND_ENQUEUE) & (work.action[part] <= Action.WAIT_EVENT)
-        acts[part] = np.where(waits, timeline.start[part], acts[part] - timeline.wait[part])
+        acts[part] += np.where(waits, 0, own_before_wait(timeline, work, part))
     return np.lexsort((acts, work.process_of_thread[timeline.thread]))
 
 
@@ -84,6 +85,7 @@ def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> 
         stream=work.stream,
         event=work.event,
         copied=work.copied,
+        after_wait=work.behind,
         process_of_thread=work.process_of_thread,
         legacy=work.legacy,
         apart=work.apart,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ffm.model.compiled import inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.gpu_times.limits import ANY
 from ffm.model.gpu_times.queues import advance, begun_at, cut_from, is_pending, write_all_down
 from ffm.model.gpu_times.simulated_gpu import (
@@ -110,7 +111,7 @@ def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[
         latency[row] = -1 - wait[row]
         waited += wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
-            enqueue(state, trace, rules.pause, gpu, row, start[row] + duration[row] - wait[row])
+            enqueue(state, trace, rules.pause, gpu, row, enqueued_at(trace, row))
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(state, trace, gpu, row)
         elif ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
@@ -141,7 +142,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     """Make the GPU's times agree with a wait; return the nanoseconds of it that the GPU's work explains."""
     lane, process, wait = trace.stream[row], process_of(trace, row), trace.wait[row]
     works_first = trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT)
-    after = trace.start[row] + (trace.duration[row] - wait if works_first else 0)
+    after = enqueued_at(trace, row) if works_first else trace.start[row]
     end = after + wait
     seen = max(min(end, int(rules.shown[row])), after) if len(rules.shown) > 0 else end
     blocks = wait > rules.threshold

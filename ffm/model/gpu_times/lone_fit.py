@@ -73,6 +73,7 @@ def without_threads(trace: Trace) -> Trace:
         stream=trace.stream,
         event=trace.event,
         copied=trace.copied,
+        after_wait=trace.after_wait,
         process_of_thread=registers((0,)),
         legacy=registers((trace.legacy[0],)),
         apart=trace.apart,

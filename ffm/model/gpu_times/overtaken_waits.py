@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ffm.model.compiled import inlined, inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.gpu_times.simulated_gpu import Columns, Trace
 from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
@@ -62,6 +63,5 @@ def no_end(count: int) -> Columns:
 @inner
 def wait_end(trace: Trace, row: int) -> int:
     """Return when a row's wait is over."""
-    if trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
-        return int(trace.start[row] + trace.duration[row])
-    return int(trace.start[row] + trace.wait[row])
+    works_first = trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT)
+    return int((enqueued_at(trace, row) if works_first else trace.start[row]) + trace.wait[row])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.timeline import Timeline
 
 PAUSE_NS = 800
@@ -109,6 +110,7 @@ def _within_segments(
 
 def _arrivals(timeline: Timeline, work: DeviceWork, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return when the work of some rows reached its stream."""
-    called = timeline.start[rows] + timeline.duration[rows]
-    first = work.action[rows] != Action.WAIT_AND_ENQUEUE
-    return called - np.where(first, timeline.wait[rows], 0)
+    waits_first = work.action[rows] == Action.WAIT_AND_ENQUEUE
+    before = np.where(waits_first, timeline.duration[rows], own_before_wait(timeline, work, rows))
+    arrivals: NDArray[np.int64] = timeline.start[rows] + before
+    return arrivals

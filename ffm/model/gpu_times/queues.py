@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.numbers import WAIT_AND_ENQUEUE
 
 Columns = NDArray[Any]
@@ -22,10 +23,11 @@ class Queues(NamedTuple):
     """The work of each stream, which is numbered in its order. By row, then by stream, with one entry more for none."""
 
     start: Columns
-    """The columns of `Timeline` and `DeviceWork`, as the next three."""
+    """The columns of `Timeline` and `DeviceWork`, as the next four."""
     duration: Columns
     wait: Columns
     action: Columns
+    after_wait: Columns
     begun: Columns
     """When work begins, in nanoseconds. If it comes after `behind`, that is still without `sooner`."""
     before: Columns
@@ -47,13 +49,16 @@ class Queues(NamedTuple):
 
 
 @inlined
-def queues_of(start: Columns, duration: Columns, wait: Columns, action: Columns, streams: int) -> Queues:
+def queues_of(
+    start: Columns, duration: Columns, wait: Columns, action: Columns, after_wait: Columns, streams: int
+) -> Queues:
     """Return the queues of this many streams, without any work."""
     return Queues(
         start=start,
         duration=duration,
         wait=wait,
         action=action,
+        after_wait=after_wait,
         begun=np.empty(len(start), np.int64),
         before=np.empty(len(start), np.int32),
         last=np.full(streams + 1, -1, np.int64),
@@ -147,5 +152,6 @@ def cut_from(queues: Queues, gpu: Columns, work: int, limit: int) -> None:
 @inner
 def arrival_of(queues: Queues, row: int) -> int:
     """Return when a row's work reaches the GPU."""
-    end = queues.start[row] + queues.duration[row]
-    return int(end if queues.action[row] == WAIT_AND_ENQUEUE else end - queues.wait[row])
+    if queues.action[row] == WAIT_AND_ENQUEUE:
+        return int(queues.start[row] + queues.duration[row])
+    return enqueued_at(queues, row)

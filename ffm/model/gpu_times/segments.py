@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import inlined, inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.gpu_times.simulated_gpu import Trace, gpu_of, waited_gpus
 from ffm.model.numbers import (
     ENQUEUE,
@@ -114,11 +115,11 @@ def find_segments(
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
-            add_pending(trace, pending, row, start[row] + duration[row] - wait[row])
+            add_pending(trace, pending, row, enqueued_at(trace, row))
         elif does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(trace, pending, row)
         if does == ENQUEUE_AND_WAIT or waits_first:
-            end = start[row] + wait[row] if waits_first else start[row] + duration[row]
+            end = (start[row] if waits_first else enqueued_at(trace, row)) + wait[row]
             done = start[row] if waits_first and wait[row] <= threshold else -1
             gpus = shown_gpus(trace, pending, row)
             busy = 0

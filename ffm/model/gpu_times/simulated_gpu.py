@@ -41,6 +41,8 @@ class Trace(NamedTuple):
     stream: Columns
     event: Columns
     copied: Columns
+    after_wait: Columns
+    """`DeviceWork.behind`."""
     process_of_thread: Columns
     legacy: Columns
     apart: Columns
@@ -87,7 +89,7 @@ def at_the_start(trace: Trace) -> State:
     return State(
         over=np.zeros(streams + 1, np.int64),
         streams=streams_of(trace.gpu_of_stream[:streams], gpus),
-        queues=queues_of(trace.start, trace.duration, trace.wait, trace.action, streams),
+        queues=queues_of(trace.start, trace.duration, trace.wait, trace.action, trace.after_wait, streams),
         last_anywhere=np.full(processes, -1, np.int64),
         last_here=np.full(gpus, -1, np.int64),
         last_ordered=np.full(processes, -1, np.int64),

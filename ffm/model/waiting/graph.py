@@ -119,6 +119,7 @@ def build_graph(timeline: Timeline, work: DeviceWork, inference: Inference, time
         action=work.action,
         stream=work.stream,
         event=work.event,
+        after_wait=work.behind,
         gpu=times.gpu if work.began is None else np.where(work.began >= 0, work.measured.clip(0), times.gpu),
         pause=times.pause,
         began=np.zeros(0, np.int64) if work.began is None else work.began,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import index, inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -45,6 +46,8 @@ class Calls(NamedTuple):
     action: Columns
     stream: Columns
     event: Columns
+    after_wait: Columns
+    """`DeviceWork.behind`."""
     gpu: Columns
     """Nanoseconds of each row's GPU work."""
     pause: int
@@ -159,9 +162,7 @@ def place_before(calls: Calls, places: Places, row: int, does: int) -> int:
 @inner
 def wait_for(calls: Calls, places: Places, links: Links, row: int, does: int, target: int) -> None:
     """Note the work of a place as the cause of a row's wait, unless it was over before."""
-    since = calls.start[row]
-    if does == ENQUEUE_AND_WAIT:
-        since += calls.duration[row] - calls.wait[row]
+    since = enqueued_at(calls, row) if does == ENQUEUE_AND_WAIT else calls.start[row]
     if places.row[target] >= 0 and places.over[target] > since:
         links.cause[row] = places.row[target]
         links.waited[row] = min(places.over[target], since + calls.wait[row]) - since
@@ -186,7 +187,7 @@ def link(order: Columns, calls: Calls, links: Links, streams: int, events: int, 
         lane, event = calls.stream[row], calls.event[row]
         enqueues = lane >= 0 and calls.gpu[row] > 0
         if enqueues and does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
-            put_work(calls, places, links, row, calls.start[row] + calls.duration[row] - calls.wait[row])
+            put_work(calls, places, links, row, enqueued_at(calls, row))
         if does == RECORD_EVENT and event >= 0:
             target = place_before(calls, places, row, does)
             recorded = index(places.events + event)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.timeline import Timeline
 from ffm.model.waiting.graph import Graph
 from ffm.model.waiting.meetings import Meetings
@@ -137,7 +138,7 @@ def _waiting_for_gpu(timeline: Timeline, work: DeviceWork, graph: Graph, pieces:
     """Return how long each piece is a wait for GPU work."""
     row = pieces.row
     own_first = np.isin(work.action[row], (Action.ENQUEUE_AND_WAIT, Action.SET_AND_WAIT))
-    begin = timeline.start[row] + np.where(own_first, (timeline.duration - timeline.wait)[row], 0)
+    begin = timeline.start[row] + np.where(own_first, own_before_wait(timeline, work, row), 0)
     waits = (pieces.part == Part.REST) & (graph.cause[row] >= 0)
     inside = np.minimum(pieces.end, begin + graph.waited[row]) - np.maximum(pieces.begin, begin)
     return np.where(waits, inside.clip(0), 0)

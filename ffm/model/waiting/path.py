@@ -310,4 +310,6 @@ def _threshold(work: DeviceWork) -> int:
 
 def _rows(timeline: Timeline, work: DeviceWork, graph: Graph, begins: NDArray[np.int64]) -> path_kernels.Rows:
     """Return what both passes need to know about the rows."""
-    return path_kernels.Rows(timeline.start, timeline.duration, timeline.wait, work.action, graph.cause, begins)
+    return path_kernels.Rows(
+        timeline.start, timeline.duration, timeline.wait, work.action, work.behind, graph.cause, begins
+    )

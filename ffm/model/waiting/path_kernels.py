@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ffm.model.compiled import index, inner
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.numbers import WAIT_AND_ENQUEUE
 from ffm.model.searching import place_of
 
@@ -33,6 +34,8 @@ class Rows(NamedTuple):
     duration: Columns
     wait: Columns
     action: Columns
+    after_wait: Columns
+    """`DeviceWork.behind`."""
     cause: Columns
     begins: Columns
     """Shape (threads + 1,)."""
@@ -146,7 +149,8 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
         if after >= 0:
             then = min(ways.gpu_end[index(after)], now)
         else:
-            then = min(rows.start[row] + rows.duration[row] - (0 if waits_first else rows.wait[row]), now)
+            called = rows.start[row] + rows.duration[row] if waits_first else enqueued_at(rows, row)
+            then = min(called, now)
         found = put(track, found, BETWEEN, row, then, now)
         now = then
         if after < 0:

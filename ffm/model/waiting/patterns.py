@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ffm.model.codes import is_one_of
 from ffm.model.device import PURE_WAITS, Action, DeviceWork
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.grouping import parts
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.union import Union, lengths
@@ -119,7 +120,7 @@ def find_patterns(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: 
         waits = np.flatnonzero(caused & mine)
         for part in parts(len(waits)):
             rows = waits[part]
-            own = np.where(own_first[rows], timeline.duration[rows] - timeline.wait[rows], 0)
+            own = np.where(own_first[rows], own_before_wait(timeline, work, rows), 0)
             begin = timeline.start[rows] + own
             on_kernels += int(kernels.within(begin, begin + graph.waited[rows]).sum())
         after = np.flatnonzero(working & (graph.gpu_after >= 0))

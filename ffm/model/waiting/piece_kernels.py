@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ffm.model.compiled import index, inlined, inner, longer
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.numbers import ENQUEUE_AND_WAIT, SET_AND_WAIT, TRANSFER, WAIT_AND_ENQUEUE, WAIT_EVENT, WAIT_THREAD
 from ffm.model.searching import place_of
 from ffm.model.waiting.path_kernels import ON_GPU, ON_HOST, Columns, Rows
@@ -22,6 +23,11 @@ REST = 3
 UNKNOWN = 4
 GPU = 5
 """Values of `ffm.model.waiting.path.Part`."""
+
+MOST_PIECES = 5
+"""Of one row: the time before a thread's first call, what a call does before and behind its wait, the wait, and what
+comes after the call.
+"""
 
 
 class Pieces(NamedTuple):
@@ -88,15 +94,16 @@ def cut_row(rows: Rows, row: int, now: int, end: int, threshold: int, pieces: Pi
     start, wait = rows.start[row], rows.wait[row]
     over = start + rows.duration[row]
     stalled = REST if rows.cause[row] >= 0 or wait <= threshold else UNKNOWN
-    first, second = (stalled, CALL) if waits_first else (CALL, stalled)
-    between = min(start + wait if waits_first else over - wait, end)
-    start = min(start, end)
-    over = min(over, end)
+    stall = start if waits_first else enqueued_at(rows, row)
+    go_on = min(stall + wait, end)
+    start, stall, over = min(start, end), min(stall, end), min(over, end)
     found = add(pieces, found, START, row, now, start)
     now = max(now, start)
-    found = add(pieces, found, first, row, now, between)
-    now = max(now, between)
-    found = add(pieces, found, second, row, now, over)
+    found = add(pieces, found, CALL, row, now, stall)
+    now = max(now, stall)
+    found = add(pieces, found, stalled, row, now, go_on)
+    now = max(now, go_on)
+    found = add(pieces, found, CALL, row, now, over)
     now = max(now, over)
     return add(pieces, found, WORK, row, now, end), max(now, end)
 
@@ -123,7 +130,7 @@ def cut(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int) -> Pi
         row = begins[on] + place_of(rows.start[begins[on] : begins[on + 1]], now + 1, 0) - 1
         row = max(row, begins[on])
         while now < end:
-            if found + 4 > len(pieces.kind):
+            if found + MOST_PIECES > len(pieces.kind):
                 pieces = enlarged(pieces)
             following = end if row + 1 == begins[on + 1] else min(rows.start[row + 1], end)
             found, now = cut_row(rows, row, now, following, threshold, pieces, found)
@@ -136,7 +143,7 @@ def tally(stretches: Pieces, rows: Rows, threshold: int, latest_launch: int, of:
 
     Nobody owns what passes before GPU work for which nothing accounts.
     """
-    pieces = room(4)
+    pieces = room(MOST_PIECES)
     begins = rows.begins
     near = begins[:-1].copy()
     for number in range(len(stretches.kind)):

@@ -19,6 +19,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.lock_order import lock_moments
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
@@ -181,7 +182,7 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
     analysis, timeline, work = results.document, results.timeline, run.work
     between = _waits_for_threads(run, writer)
     where = [place(analysis, index) for index in range(len(analysis.sites))]
-    waits_first = work.waits_first
+    before_wait = np.where(work.waits_first, 0, own_before_wait(timeline, work, slice(None)))
     of_threads = work.action == Action.WAIT_THREAD
     works, of_gpu = run.graph.works, found.of_gpu
     for row in range(len(timeline)):
@@ -195,7 +196,7 @@ def _calls(results: Results, run: RunPath, found: Regions, writer: _Writer) -> I
         _annotate(packet, site=site + 1, place=where[site].place)
         yield packet
         if wait > 0:
-            begin = start if waits_first[row] else end - wait
+            begin = start + int(before_wait[row])
             packet = writer.slice(begin, track, WAIT_FOR_THREAD if of_threads[row] else WAIT, "wait")
             if (cause := int(run.graph.cause[row])) >= 0:
                 _annotate(

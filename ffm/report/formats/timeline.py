@@ -14,6 +14,7 @@ import orjson
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.grouping import parts
 from ffm.model.waiting.path import Part, cut_path
 from ffm.report.formats.spans import MIXED, Spans, Times, bounded
@@ -153,24 +154,29 @@ def _of_lanes(blocks: Iterable[Spans], lanes: Times) -> Iterator[Spans]:
 
 
 def _blocks(run: RunPath, found: Regions, threads: int) -> Iterator[Spans]:
-    """Yield what the run did, in blocks: what calls do first, then what they do after that, then the GPU's work."""
+    """Yield what the run did, in blocks: what calls do before they wait, their waits, what they do after that, and then
+    the GPU's work.
+    """
     rows = len(run.timeline)
     waits_first = run.work.waits_first
-    for after in (False, True):
+    for piece in range(3):
         for part in parts(rows):
-            yield _calls(run, found, part, waits_first[part], after=after)
+            yield _calls(run, found, part, waits_first[part], piece)
     for part in parts(rows):
         yield _gpu(run, found, threads, part)
 
 
-def _calls(run: RunPath, found: Regions, part: slice, waits_first: NDArray[np.bool_], *, after: bool) -> Spans:
-    """Return the first or the second half of some traced calls: they wait, and do their own, or the reverse."""
+def _calls(run: RunPath, found: Regions, part: slice, waits_first: NDArray[np.bool_], piece: int) -> Spans:
+    """Return one of the pieces of some traced calls: what they do before they wait (0), the wait (1), and what they do
+    after that (2).
+    """
     timeline = run.timeline
-    start, duration, wait = timeline.start[part], timeline.duration[part], timeline.wait[part]
-    end, turn = start + duration, start + np.where(waits_first, wait, duration - wait)
-    begin, end = (turn, end) if after else (start, turn)
+    start = timeline.start[part]
+    waits = start + np.where(waits_first, 0, own_before_wait(timeline, run.work, part))
+    moments = (start, waits, waits + timeline.wait[part], start + timeline.duration[part])
+    begin, end = moments[piece], moments[piece + 1]
     waiting = np.where(timeline.problem[part] != 0, KINDS.index("problem"), KINDS.index("wait"))
-    kind = np.where(waits_first != after, waiting, KINDS.index("call"))
+    kind = waiting if piece == 1 else np.full(len(start), KINDS.index("call"))
     spans = Spans.single(timeline.thread[part], begin, end, kind, found.number[found.cells.of_call[part]])
     return spans.chosen(end > begin)
 

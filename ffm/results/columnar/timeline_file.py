@@ -33,7 +33,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"12"
+VERSION = b"13"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -66,10 +66,11 @@ _WORK_COLUMNS = {
     "awaits": number_of("rows", none=True),
     "direction": Column(np.uint8, most=max(Direction)),
     "asked": Column(np.int32, least=-1, most=0x7FFFFFFF),
+    "after_wait": Column(np.int32, least=0),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 
-_ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1}
+_ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1, "after_wait": 0}
 """Those that `DeviceWork` may lack, because only events, recordings or some profilers show them, and what stands for
 them then.
 """

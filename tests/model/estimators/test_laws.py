@@ -102,6 +102,31 @@ def test_a_wait_saves_its_own_call_and_latency_if_the_next_one_covers_its_work(
     assert replayed.low_s <= replayed.likely_s <= replayed.high_s
 
 
+@given(programs(streams=4), programs(streams=4), covered(4), st.integers(0, 4), st.integers(0, 4), st.data())
+@settings(max_examples=examples(120), deadline=None)
+def test_a_wait_before_a_download_saves_nothing_of_what_that_copies_behind_its_own(
+    before: list[Call], after: list[Call], pair: tuple[Call, Call], sends: int, copies: int, data: st.DataObject
+) -> None:
+    """It saves its own call and latency, and lets the GPU work while the download begins."""
+    behind = 10 * copies * MICROSECOND
+    download = Call(
+        Action.ENQUEUE_AND_WAIT,
+        Kind.TRANSFER,
+        own=pair[1].own + behind,
+        behind=behind,
+        gpu=10 * sends * MICROSECOND,
+        stream=pair[0].stream,
+    )
+    wait = dataclasses.replace(pair[0], action=Action.WAIT_STREAM)
+    calls = [*before, wait, download, *after]
+    timeline, work = late(data, calls)
+    replay = replay_of(timeline, work)
+    replayed = replay.selected(np.arange(len(calls)) == len(before))
+    most = wait.own + (download.own - behind) + replay.inference.latency_ns
+    assert replayed.likely_s * SECOND <= most + 1
+    assert replayed.low_s <= replayed.likely_s <= replayed.high_s
+
+
 def alone(streams: int) -> st.SearchStrategy[list[Call]]:
     """Work of one stream while the others have none, a wait for it, and directly after it another one for the same."""
     microseconds = st.integers(0, 6).map(lambda value: 10 * value * MICROSECOND)

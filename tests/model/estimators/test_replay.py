@@ -274,6 +274,7 @@ def two_threads(process_of_thread: list[int], first: list[Call], second: list[Ca
         event=np.concatenate([work.event for work in works]),
         partner=np.concatenate([work.partner for work in works]),
         copied=np.concatenate([work.copied for work in works]),
+        after_wait=np.concatenate([work.behind for work in works]),
         measured=np.concatenate([work.measured for work in works]),
         process_of_thread=np.array(process_of_thread, np.int32),
         legacy=np.array(legacy, np.int32),

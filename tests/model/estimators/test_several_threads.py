@@ -194,6 +194,7 @@ def copies(calls: list[Call], begins: list[int], seed: int) -> tuple[Run, NDArra
         event=np.tile(work.event, count),
         partner=np.tile(work.partner, count),
         copied=np.tile(work.copied, count),
+        after_wait=np.tile(work.behind, count),
         measured=np.full(count * rows, -1, np.int64),
         process_of_thread=np.zeros(count, np.int32),
         legacy=np.full(1, -1, np.int32),
@@ -240,7 +241,7 @@ def renumbered(run: Run, new: NDArray[np.int64]) -> tuple[Run, NDArray[np.int64]
     place = np.argsort(rows)
     locks = run.work.locks
     assert locks is not None
-    by_row = ("action", "stream", "event", "copied", "measured")
+    by_row = ("action", "stream", "event", "copied", "after_wait", "measured")
     work = dataclasses.replace(
         run.work,
         **{name: getattr(run.work, name)[rows] for name in by_row},

@@ -80,6 +80,7 @@ def steps_of(threads: int) -> float:
         stream=np.where(launches, thread, -1).astype(np.int32),
         event=np.full(rows, -1, np.int32),
         copied=np.zeros(rows, np.int64),
+        after_wait=np.zeros(0, np.int32),
         process_of_thread=np.zeros(threads, np.int32),
         legacy=np.full(1, -1, np.int32),
         apart=np.zeros(threads + 1, np.bool_),

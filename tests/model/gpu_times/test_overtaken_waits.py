@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import overtaken_waits
+from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.gpu_times.fitting import trace_of
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.timelines import GpuTimes
@@ -63,7 +64,7 @@ def test_the_end_of_a_wait_for_another_stream_shows_nothing() -> None:
 
 def ends_of_waits(timeline: Timeline, work: DeviceWork) -> np.ndarray:
     first = np.isin(work.action, [Action.WAIT_AND_ENQUEUE, Action.WAIT_CONTEXT, Action.WAIT_STREAM])
-    return timeline.start + np.where(first, timeline.wait, timeline.duration)
+    return timeline.start + timeline.wait + np.where(first, 0, own_before_wait(timeline, work, slice(None)))
 
 
 @given(families(), st.integers(0, 1 << 16))

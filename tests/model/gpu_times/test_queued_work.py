@@ -47,7 +47,9 @@ class Plain:
 def test_work_begins_when_it_does_if_all_is_written_down_at_once(steps: list[tuple[int, int, int]]) -> None:
     arrival = np.array([0 if kind != APPEND else place for kind, place, _ in steps], np.int64)
     nothing = np.zeros(len(steps), np.int64)
-    queues = queues_of(arrival, nothing, nothing, np.full(len(steps), Action.ENQUEUE, np.uint8), 1)
+    queues = queues_of(
+        arrival, nothing, nothing, np.full(len(steps), Action.ENQUEUE, np.uint8), np.zeros(0, np.int32), 1
+    )
     gpu = np.ones(len(steps), np.int64)
     plain = Plain()
     rows: list[int] = []

@@ -23,6 +23,7 @@ typedef struct {
     uint32_t wait_depth;
     uint64_t wait;       /* nanoseconds waited in the outermost call so far */
     uint32_t waits;      /* and how often */
+    uint64_t first_wait; /* when it began to wait for the first time, if it did */
     uint32_t wait_stack; /* of a wait under no public call */
     uint32_t wait_probe;
     uint32_t probe_after; /* nanoseconds spent in the probe after the thread's last call */

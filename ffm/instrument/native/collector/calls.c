@@ -106,11 +106,22 @@ bool ffm_record_operation(const ffm_operation *operation, ffm_thread *thread)
     return recorded;
 }
 
+/* How long the CPU works in a download after its first wait has begun, as it copies from the driver's buffers. Between
+ * later waits, which are for the parts of the download that follow, it works on what the first one was for. */
+static uint32_t after_wait(const ffm_operation *operation, const ffm_thread *thread)
+{
+    if ((mode & ~TRACED) || operation->waits == 0 || !(operation->flags & FFM_OPERATION_HOST_DESTINATION))
+        return 0;
+    const uint64_t after = operation->start + operation->duration - thread->first_wait - operation->wait;
+    return (uint32_t)(after < FFM_LONGEST_AFTER_WAIT ? after : FFM_LONGEST_AFTER_WAIT);
+}
+
 static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
 {
     const ffm_function *function = &ffm_catalogue[index];
     operation->wait = thread->wait;
-    operation->waits = thread->waits;
+    operation->waits = (uint16_t)(thread->waits < UINT16_MAX ? thread->waits : UINT16_MAX);
+    operation->after_wait = after_wait(operation, thread);
     ffm_arguments_after(function, arguments, operation);
     const uint64_t number = thread->operations.stream.written;
     if (!ffm_record_operation(operation, thread))
@@ -211,7 +222,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     uint64_t returned = ffm_now();
     operation.duration = returned - operation.start;
     thread->depth = 0;
-    operation.result = (int32_t)result;
+    operation.result = (int16_t)result;
     const ffm_chunk *chunk = thread->operations.stream.chunk;
     end(index, arguments, thread, &operation);
     if (ffm_portion_limited())
@@ -265,7 +276,7 @@ void ffm_collector_call_leave(void *opaque)
         return;
     }
     thread->attached.duration = now - thread->attached.start;
-    thread->attached.result = (int32_t)invocation->cpu_context->rax;
+    thread->attached.result = (int16_t)invocation->cpu_context->rax;
     end(thread->attached.function, thread->attached_arguments, thread, &thread->attached);
     if (ffm_portion_limited())
         ffm_portion_recorded();

@@ -58,8 +58,9 @@ static void end(void)
         return;
     uint64_t wait = now - thread->wait_start;
     if (thread->depth != 0) {
+        if (thread->waits++ == 0)
+            thread->first_wait = thread->wait_start;
         thread->wait += wait;
-        thread->waits++;
     } else if (thread->bypass == 0 && !thread->wait_passes) {
         record_private(thread, now, wait);
         if (ffm_call_mode() & FFM_MODE_WATCH)

@@ -17,7 +17,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 17, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 18, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -125,12 +125,16 @@ typedef struct {
     uint64_t handle; /* event, context, function or other object of the call */
     uint32_t probe;  /* nanoseconds spent in the probe since the thread's previous call */
     uint32_t stack;
-    uint32_t waits;    /* entries of the wait function */
-    int32_t result;    /* CUresult */
-    uint16_t function; /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
+    uint32_t after_wait; /* nanoseconds of a download's own time after its first wait began, FFM_LONGEST_AFTER_WAIT if
+                            it is more (stage 2) */
+    uint16_t waits;      /* entries of the wait function, 65,535 if there are more */
+    int16_t result;      /* CUresult */
+    uint16_t function;   /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
     uint16_t flags;
     uint32_t thread_id; /* kernel's number of the thread */
 } ffm_operation;
+
+enum { FFM_LONGEST_AFTER_WAIT = 0x7FFFFFFF };
 
 /* The kernel's parameters contain no address of device memory. No address is this. */
 enum { FFM_LEADS_NOWHERE = 1 };

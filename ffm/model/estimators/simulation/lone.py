@@ -104,6 +104,7 @@ def without_threads(trace: Trace) -> Trace:
         event=trace.event,
         partner=trace.partner,
         copied=trace.copied,
+        after_wait=trace.after_wait,
         process_of_thread=registers((0,)),
         legacy=trace.legacy,
         apart=trace.apart,

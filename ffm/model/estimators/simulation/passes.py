@@ -19,6 +19,7 @@ from ffm.model.estimators.simulation.threads import (
     wait_at_the_end,
 )
 from ffm.model.estimators.simulation.waits import wait_for_gpu
+from ffm.model.gpu_times.call_times import behind_wait
 from ffm.model.numbers import (
     ALLOCATION,
     ENQUEUE,
@@ -125,7 +126,7 @@ def change_of(trace: Trace, fix: Fix, manner: Manner, row: int, changed: bool) -
     """Return what the fix changes of a call, if it changes it."""
     own = int(trace.duration[row] - trace.wait[row])
     if not changed:
-        return Change(own, False, False, False)
+        return Change(own, behind_wait(trace, row), False, False, False)
     kind, flags = trace.kind[row], trace.problem[row]
     no_wait = False
     no_call = False
@@ -149,7 +150,7 @@ def change_of(trace: Trace, fix: Fix, manner: Manner, row: int, changed: bool) -
         no_work = True
     elif no_call:
         own = 0
-    return Change(own, no_wait, no_work, later)
+    return Change(own, min(behind_wait(trace, row), own), no_wait, no_work, later)
 
 
 @inner
@@ -160,16 +161,14 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
     if does in (LOAD, LOAD_AND_ENQUEUE) and manner.loads_wait:
         now = begin_of_load(state, trace, times, row, now)
     if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
-        now += change.own
+        now += change.own - change.behind
         if not change.no_work:
             enqueue(state, trace, times, row, now)
     if ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
         now = wait_for_gpu(state, trace, times, fix, manner, change, row, now)
-        if does != ENQUEUE_AND_WAIT:
-            now += change.own
+        now += change.behind if does == ENQUEUE_AND_WAIT else change.own
     else:
-        if does not in (ENQUEUE, LOAD_AND_ENQUEUE):
-            now += change.own
+        now += change.behind if does in (ENQUEUE, LOAD_AND_ENQUEUE) else change.own
         if not change.no_wait:
             now += int(trace.wait[row])
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):

@@ -37,6 +37,8 @@ class Trace(NamedTuple):
     event: Columns
     partner: Columns
     copied: Columns
+    after_wait: Columns
+    """`DeviceWork.behind`."""
     process_of_thread: Columns
     legacy: Columns
     apart: Columns
@@ -209,7 +211,9 @@ class Change(NamedTuple):
     """What the fix changes of a call."""
 
     own: int
-    """How long the call then takes without its wait."""
+    """How long the call then takes without its wait,"""
+    behind: int
+    """and how much of that comes after it, if the call waits for what it puts on a stream."""
     no_wait: bool
     no_work: bool
     later: bool

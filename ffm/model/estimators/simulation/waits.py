@@ -6,6 +6,7 @@ from ffm.model.compiled import inner
 from ffm.model.estimators.simulation.state import DEVICE, EVERYTHING, Change, Fix, Gpu, Manner, State, Trace
 from ffm.model.estimators.simulation.streams import stream_until
 from ffm.model.estimators.simulation.threads import move_wait
+from ffm.model.gpu_times.call_times import enqueued_at
 from ffm.model.numbers import (
     ENQUEUE_AND_WAIT,
     SET_AND_WAIT,
@@ -106,10 +107,11 @@ def latest_end(trace: Trace, row: int, arrived: int) -> int:
     """
     if len(trace.process_of_thread) == 1:
         return NEVER_OVER
-    end = trace.start[row] + trace.wait[row]
+    began = trace.start[row]
     if trace.action[row] in (ENQUEUE_AND_WAIT, SET_AND_WAIT):
         shortened = trace.shortened[row] if len(trace.shortened) > 0 else 0
-        end = trace.start[row] + trace.duration[row] + shortened
+        began = enqueued_at(trace, row) + shortened
+    end = began + trace.wait[row]
     return int(max(end, arrived + trace.wait[row]))
 
 
