@@ -10,6 +10,8 @@ from pathlib import PurePath
 
 import numpy as np
 
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Effect
 from ffm.model.groups.names import base_name, starts_a_thread
 from ffm.results.call_sites import own_frame, own_frames, source_file
 from ffm.results.documents.analysis import Analysis
@@ -28,7 +30,6 @@ _LIBRARY_VERSION = re.compile(r"(?<=\.so)[.\d]+$|-[0-9a-f]{8}(?=[.]so)")
 UNPROVED = "wait"
 """The issue of a site in results that prove nothing."""
 
-_UNLOADS = frozenset({"cuLibraryUnload", "cuModuleUnload"})
 _OF_THE_RUNTIME = re.compile(r"libcudart_static_|__cuda|__nv_")
 """Functions that `nvcc` links into a program."""
 
@@ -96,7 +97,8 @@ def problem_calls(results: Results) -> list[ProblemCalls]:
 def _unloads_by_itself(document: Analysis, index: int) -> bool:
     """Return whether only the CUDA runtime, and what ends a process, lead to a call that unloads device code."""
     site = document.sites[index]
-    if site.function not in _UNLOADS:
+    called = load_catalogue().get(site.function)
+    if called is None or called.effect is not Effect.UNLOAD_CODE:
         return False
     own = own_frames(document.stacks[site.stack].frames, document.modules)
     return all(_OF_THE_RUNTIME.match(base_name(frame.function)) for frame in own)
