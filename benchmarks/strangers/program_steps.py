@@ -22,10 +22,9 @@ from suites import build as build_of_suite
 from toolchain import Toolchain
 
 from ffm.remedy.plan_file import Remedy
-from ffm.results.folder.paths import ResultsFolder
+from ffm.results.folder.paths import STAGES, ResultsFolder
 from ffm.vgpu.paths import library_folder
 
-STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
 STEPS = ("build", "bare", "stages", "corrected")
 LONGEST_BUILD_S = 300.0
 STAGE_FACTOR = 10.0

@@ -13,14 +13,13 @@ from ffm.report.waiting.rows import RegionRow, percent_of, region_row
 from ffm.report.waiting.selection import listed_regions, matching_regions
 from ffm.report.waiting.shares import Share
 from ffm.results.stored import Results
+from ffm.results.waiting.cells import NANOSECONDS
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath, run_path, stored_waiting
 from ffm.results.waiting.summary import TENTH
 
 LISTED_LINES = 10
 """Lines of a sampled region that are listed."""
-
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def _lines(found: Regions, number: int) -> list[LineRow]:
     lines, file = found.lines[number], found.regions[number].place.rpartition(":")[0]
     whole = sum(lines.values())
     most = sorted(lines.items(), key=lambda item: (-item[1], item[0]))[:LISTED_LINES]
-    return [LineRow(file, line, each / _NS, 100 * each / whole) for line, each in most]
+    return [LineRow(file, line, each / NANOSECONDS, 100 * each / whole) for line, each in most]
 
 
 _PARTS = {

@@ -26,7 +26,8 @@ Key = tuple[RegionKind, str, str]
 """A region's kind, its name, and its place without lines."""
 
 BEFORE = "before the first call"
-_NS = 1e9
+NANOSECONDS = 1e9
+"""In a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class CellTable:
         times = timeline.gap, timeline.duration, graph.waited, graph.gpu_begin, graph.gpu_end
         owners = cells.after, cells.of_call, cells.of_gpu
         compiled.run(cell_kernels.add_up, len(timeline), *times, *owners, total, counts)
-        return total / _NS, counts
+        return total / NANOSECONDS, counts
 
     def _between_calls(self, site: NDArray[np.int32], sites: int) -> NDArray[np.int32]:
         """Number the CPU work after each row, by the pair of sites around it."""

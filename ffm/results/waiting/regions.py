@@ -24,11 +24,9 @@ from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Path
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.waiting import Region
-from ffm.results.waiting.cells import Cells, CellTable
+from ffm.results.waiting.cells import NANOSECONDS, Cells, CellTable
 from ffm.results.waiting.run_path import RunPath
 from ffm.results.waiting.sampled import Split
-
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Regions:
 
     def seconds_by_part(self, number: int, run: RunPath) -> NDArray[np.float64]:
         """Return a region's seconds on the run's path by `Part`, without cutting the path into pieces."""
-        seconds: NDArray[np.float64] = self.cells.nanoseconds_by_part(run) @ self.share_of_cells(number) / _NS
+        seconds: NDArray[np.float64] = self.cells.nanoseconds_by_part(run) @ self.share_of_cells(number) / NANOSECONDS
         return seconds
 
     def share_of_cells(self, number: int) -> NDArray[np.float64]:
@@ -111,16 +109,16 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
     """Return the regions of a run with their times. Where these are `told`, only the rows of each are found."""
     table = CellTable(analysis, run)
     cells = table.cells
-    cell_path_s = cells.nanoseconds(run, run.stretches) / _NS
+    cell_path_s = cells.nanoseconds(run, run.stretches) / NANOSECONDS
     shares = _Shares.of(run, cells) if told is None else _Shares.nothing(cells.count)
     cell_total_s, cell_counts = table.totals()
     cell_total_s[cells.before] += cell_path_s[cells.before]
-    split = table.split(cell_total_s * _NS)
+    split = table.split(cell_total_s * NANOSECONDS)
     keys, count = table.keys, len(table.keys)
     path_s, total_s = split.spread(cell_path_s, count), split.spread(cell_total_s, count)
     counts = split.count(cell_counts, count)
     blamed, threads, passed_on = (split.spread(one, count) for one in (shares.blamed, shares.threads, shares.passed_on))
-    faster, even = (split.bounded(one, cell_total_s * _NS, count) for one in (shares.faster, shares.even))
+    faster, even = (split.bounded(one, cell_total_s * NANOSECONDS, count) for one in (shares.faster, shares.even))
     order = np.lexsort((-total_s, -path_s))
     listed = [index for index in order.tolist() if total_s[index] > 0 or path_s[index] > 0]
     regions = told or [
@@ -132,11 +130,11 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
             count=int(counts[index]),
             total_s=float(total_s[index]),
             path_s=float(path_s[index]),
-            blamed_s=float(blamed[index]) / _NS,
-            threads_s=float(threads[index]) / _NS,
-            passed_on_s=float(passed_on[index]) / _NS,
-            faster_bound_s=float(faster[index]) / _NS,
-            even_bound_s=float(even[index]) / _NS,
+            blamed_s=float(blamed[index]) / NANOSECONDS,
+            threads_s=float(threads[index]) / NANOSECONDS,
+            passed_on_s=float(passed_on[index]) / NANOSECONDS,
+            faster_bound_s=float(faster[index]) / NANOSECONDS,
+            even_bound_s=float(even[index]) / NANOSECONDS,
         )
         for index in listed
     ]

@@ -13,6 +13,7 @@ from ffm.model.waiting.patterns import GpuUse, Pattern, find_patterns
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.waiting import GuessedWork, Occurring, Region, UsedGpu, Waiting
 from ffm.results.estimates import Estimates
+from ffm.results.waiting.cells import NANOSECONDS
 from ffm.results.waiting.regions import Regions, find_regions
 from ffm.results.waiting.run_path import RunPath
 
@@ -25,8 +26,6 @@ TRIED_ROWS = 6_000_000
 TRIED_REGIONS = 20
 """At most this many regions are replayed."""
 
-_NS = 1e9
-
 
 def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = None) -> Waiting:
     """Return what a run waited for and, with `estimates`, what its first regions would save if they were faster."""
@@ -35,13 +34,13 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
     if estimates is not None:
         tried = min(TRIED_REGIONS, TRIED_ROWS // (2 * max(len(run.timeline), 1)), len(regions))
         regions = [_tried(estimates, run, found, number) for number in range(tried)] + regions[tried:]
-    unaccounted_ns = run.stretches.length - sum(region.path_s for region in regions) * _NS
+    unaccounted_ns = run.stretches.length - sum(region.path_s for region in regions) * NANOSECONDS
     del found  # its columns are as large as those that finding patterns takes
     patterns = find_patterns(run.timeline, run.work, run.graph, run.meetings)
     return Waiting(
         regions=regions,
         early=_occurring(patterns.early),
-        early_on_kernels_s=patterns.early_on_kernels / _NS,
+        early_on_kernels_s=patterns.early_on_kernels / NANOSECONDS,
         late=_occurring(patterns.late),
         late_transfer=_occurring(patterns.late_transfer),
         launch_delay=_occurring(patterns.launch_delay),
@@ -60,7 +59,7 @@ def summarize(analysis: Analysis, run: RunPath, estimates: Estimates | None = No
         locks_recorded=run.work.locks is not None,
         processes=run.work.processes,
         threads=len(run.work.process_of_thread),
-        unaccounted_s=max(round(unaccounted_ns), 0) / _NS,
+        unaccounted_s=max(round(unaccounted_ns), 0) / NANOSECONDS,
     )
 
 
@@ -71,25 +70,25 @@ def guessed_work(work: DeviceWork, inference: Inference) -> GuessedWork | None:
         return None
     return GuessedWork(
         count=guessed.count,
-        least_s=guessed.least / _NS,
-        likely_s=guessed.likely / _NS,
-        most_s=None if guessed.most is None else guessed.most / _NS,
+        least_s=guessed.least / NANOSECONDS,
+        likely_s=guessed.likely / NANOSECONDS,
+        most_s=None if guessed.most is None else guessed.most / NANOSECONDS,
     )
 
 
 def _occurring(pattern: Pattern) -> Occurring:
-    return Occurring(count=pattern.count, seconds=pattern.lasting / _NS)
+    return Occurring(count=pattern.count, seconds=pattern.lasting / NANOSECONDS)
 
 
 def _used(use: GpuUse) -> UsedGpu:
     return UsedGpu(
         process=use.process,
         device=use.device,
-        lasting_s=use.lasting / _NS,
-        idle_s=use.idle / _NS,
-        compute_idle_s=use.compute_idle / _NS,
-        unhidden_s=use.unhidden / _NS,
-        copy_overlap_s=use.copy_overlap / _NS,
+        lasting_s=use.lasting / NANOSECONDS,
+        idle_s=use.idle / NANOSECONDS,
+        compute_idle_s=use.compute_idle / NANOSECONDS,
+        unhidden_s=use.unhidden / NANOSECONDS,
+        copy_overlap_s=use.copy_overlap / NANOSECONDS,
     )
 
 
