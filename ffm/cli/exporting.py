@@ -56,14 +56,14 @@ def export(folder: Path | None, kind: str, stage: str | None, output: Path | Non
     if kind == "json":
         _write(json_chunks(results.document, results.timeline), output)
     elif kind == "speedscope":
-        _write([speedscope(results.document)], output)
+        _write([speedscope(results.document)], output, "https://www.speedscope.app")
     else:
         from ffm.report.formats.perfetto import perfetto_chunks
         from ffm.report.numbers import chosen_estimator
 
         if output is None and sys.stdout.isatty():
             raise click.UsageError("a Perfetto trace is binary: name a file with -o FILE")
-        _write(perfetto_chunks(results, chosen_estimator(results.document, None)), output)
+        _write(perfetto_chunks(results, chosen_estimator(results.document, None)), output, "https://ui.perfetto.dev")
 
 
 def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
@@ -91,12 +91,12 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
     )
 
 
-def _write(chunks: Iterable[bytes], output: Path | None) -> None:
-    """Write to a file, completely or not at all, or to standard output."""
+def _write(chunks: Iterable[bytes], output: Path | None, viewer: str = "") -> None:
+    """Write to a file, completely or not at all, or to standard output; say where `viewer` opens the file."""
     if output is None:
         sys.stdout.buffer.writelines(chunks)
         sys.stdout.flush()
         return
     with named_output(output) as file:
         file.writelines(chunks)
-    click.echo(f"Wrote {output}.")
+    click.echo(f"Wrote {output}." + (f" Open it in {viewer}" if viewer else ""))

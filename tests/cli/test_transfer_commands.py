@@ -28,7 +28,8 @@ def test_json_on_standard_output_and_in_a_file_is_the_same(ffm: CommandLine, tmp
 
 def test_a_speedscope_file_is_written(ffm: CommandLine, tmp_path: Path) -> None:
     write_small_results(tmp_path / "results" / "solve")
-    assert ffm("export", "--format", "speedscope", "-o", "profile.json").status == 0
+    answer = ffm("export", "--format", "speedscope", "-o", "profile.json")
+    assert (answer.status, answer.output) == (0, "Wrote profile.json. Open it in https://www.speedscope.app\n")
     assert len(orjson.loads((tmp_path / "profile.json").read_bytes())["profiles"]) == 4
 
 
