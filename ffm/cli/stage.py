@@ -134,10 +134,11 @@ def _run(
             raise
         if document.run is not None and document.run.status.cut == "interruption":
             what = "was left running" if leave else "and all that it started were stopped"
+            endless = " If the program never ends by itself, measure it for a time: --for 60s." if for_s is None else ""
             raise_what_was_lost(
                 f"{words[0]} {what} in the {name} run. What was recorded in its "
                 f"{document.run.wall_s:.2f} s is kept in {folder.recordings(name)} and {folder.document(name)}, and "
-                "the stages after this one can use it."
+                f"the stages after this one can use it.{endless}"
             )
         line.done(document, folder.root)
 

@@ -202,16 +202,20 @@ def require_sound(run: Run, request: Request) -> None:
     operations = sum(process.operations for process in run.processes)
     if status.sound:
         return
-    how = f"exceeded the time limit of {request.timeout_s:g} s and was stopped" if status.timed_out else str(status)
-    other = (
-        f" If it should end so, give --accept-status {status.code}."
-        if status.code is not None and not status.timed_out
-        else ""
+    kept = (
+        f"{where_output(request.folder.output(run.stage))} The {operations} operations recorded until then are kept in "
+        f"{request.folder.recordings(run.stage)}."
     )
+    if status.timed_out:
+        raise ProgramError(
+            f"{request.command[0]} exceeded the time limit of {request.timeout_s:g} s and was stopped in the "
+            f"{run.stage} run. {kept} Give it a longer --timeout, or measure it for a time (--for) if it never ends by "
+            "itself."
+        )
+    other = "" if status.code is None else f" If it should end so, give --accept-status {status.code}."
     raise ProgramError(
-        f"{request.command[0]} {how} in the {run.stage} run. {where_output(request.folder.output(run.stage))} The "
-        f"{operations} operations recorded until then are kept in {request.folder.recordings(run.stage)}. Fix the "
-        f"program or its arguments, and run the stage again.{other}{_forbidden(status)}"
+        f"{request.command[0]} {status} in the {run.stage} run. {kept} Fix the program or its arguments, and run the "
+        f"stage again.{other}{_forbidden(status)}"
     )
 
 

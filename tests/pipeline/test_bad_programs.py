@@ -184,7 +184,8 @@ def test_a_program_that_never_waits(ffm: Ffm, build_program: Callable[[Path], Pa
 
 def test_a_program_that_runs_past_the_limit(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     sentence = refused(baseline(ffm, tmp_path, ending, "hang", limit=2))
-    assert "exceeded the time limit of 2 s" in sentence
+    assert "exceeded the time limit of 2 s" in sentence and "--timeout" in sentence and "--for" in sentence
+    assert "Fix the program" not in sentence
     (recording,) = read_recordings(tmp_path / "results" / "recordings" / "baseline")
     assert len(recording.operations) > 0
 
