@@ -17,6 +17,7 @@
 #include "ranges.h"
 #include "thread.h"
 #include "threads.h"
+#include "waiters.h"
 #include "waits.h"
 
 enum { BYTES = 256 << 10, SMALL = 64 << 10, MIDDLE = BYTES / 2, PAGE = FFM_RANGES_PAGE, CONTEXT = 1, STREAM = 1 };
@@ -35,7 +36,7 @@ static void close_memory(void)
                              .context = CONTEXT,
                              .stream = STREAM,
                              .issued = ffm_now(),
-                             .waits = ffm_arming_waits(),
+                             .waits = ffm_waiters_waits(),
                              .download = true};
     ffm_ranges_lock();
     assert(ffm_ranges_add(&range));

@@ -23,6 +23,7 @@
 #include "resting.h"
 #include "thread.h"
 #include "threads.h"
+#include "waiters.h"
 #include "waits.h"
 #include "watched.h"
 
@@ -67,7 +68,7 @@ static void transfer(uint64_t start, uint64_t stream, int number, bool download)
                              .context = CONTEXT,
                              .stream = stream,
                              .issued = ffm_now(),
-                             .waits = ffm_arming_waits(),
+                             .waits = ffm_waiters_waits(),
                              .download = download,
                              .granule = download ? PAGE : 0,
                              .writes_only = !download};
