@@ -138,7 +138,7 @@ def results_of(folder: Path, timeline: Timeline, work: DeviceWork | None) -> Res
     analysis = sample_analysis()
     save_timeline(timeline, folder / analysis.timeline, work=work)
     inference = None if work is None else infer_gpu_times(timeline, work)
-    save_gpu_times(inference, timeline.start, folder / GPU_TIMES_FILE)
+    save_gpu_times(inference, folder / GPU_TIMES_FILE)
     return Results(folder, write_document(analysis, folder / "analysis.json"))
 
 

@@ -18,6 +18,7 @@ from ffm.model.estimators.lateness import (
     sharing_processors,
     starved,
 )
+from ffm.model.gpu_times.timelines import Times
 from ffm.model.lock_order import lock_waited
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 
@@ -29,7 +30,7 @@ class LateRun:
     was waited for; `usual_ns` is the run's usual one.
     """
 
-    def __init__(self, timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int) -> None:
+    def __init__(self, timeline: Timeline, work: DeviceWork, latency: Times, usual_ns: int) -> None:
         self._timeline, self._work, self._latency = timeline, work, latency
         self._usual_ns = usual_ns
         self.limit_ns = late_limit(usual_ns)

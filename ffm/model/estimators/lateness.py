@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
+from ffm.model.gpu_times.timelines import Times
 from ffm.model.grouping import parts, sorted_within
 from ffm.model.timeline import Timeline
 
@@ -48,7 +49,7 @@ def late_limit(usual_ns: int) -> int:
     return max(LATE_TIMES * usual_ns, 1)
 
 
-def late_from(site: NDArray[np.int32], latency: NDArray[np.int64], usual_ns: int) -> NDArray[np.int64]:
+def late_from(site: NDArray[np.int32], latency: Times, usual_ns: int) -> NDArray[np.int64]:
     """Return the latency in nanoseconds from which on a wait of each site was late by chance; `NEVER_NS` if none was.
 
     `site` and `latency` have shape (n,). The latency is from the end of the GPU's work until the CPU continues,
@@ -64,13 +65,13 @@ def late_from(site: NDArray[np.int32], latency: NDArray[np.int64], usual_ns: int
     return np.where(late <= SELDOM * waits, limit, NEVER_NS)
 
 
-def beyond_work(latency: NDArray[np.int64]) -> NDArray[np.int64]:
+def beyond_work(latency: Times) -> NDArray[np.int64]:
     """Return for how long waits lasted beyond the GPU's work; all of one that had nothing left to wait for."""
-    return np.where(latency < 0, -1 - latency, latency)
+    return np.where(latency < 0, -1 - latency, latency).astype(np.int64, copy=False)
 
 
 def sharing_processors(
-    timeline: Timeline, work: DeviceWork, latency: NDArray[np.int64], usual_ns: int, starved: Starved
+    timeline: Timeline, work: DeviceWork, latency: Times, usual_ns: int, starved: Starved
 ) -> NDArray[np.bool_]:
     """Return whether the threads of each process share processors, shape (processes,).
 

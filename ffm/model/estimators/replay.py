@@ -467,10 +467,11 @@ class Replay:
         apart = manner.strict or manner.recurs
         late = self._late.never_sharing if apart else self._late.by_sharing
         longer, after = (_NO_ROWS, _NO_ROWS) if apart else self._late.starved
-        shown = self.inference.likely.latency if self._saves_lateness(times, manner) else _NO_ROWS
+        latency = self.inference.likely.latency
+        shown = latency if self._saves_lateness(times, manner) else latency[:0]
         gpu = Gpu(
             times.gpu,
-            times.ready,
+            times.left,
             times.latency,
             chance,
             usual,

@@ -48,11 +48,11 @@ def fit_times(
     pause: int = 0,
 ) -> GpuTimes:
     """Fit the GPU's times to the waits. Arguments as for the kernel; `gpu` and `allowed` have shape (n,),
-    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` becomes the result's.
+    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` is overwritten.
     """
     if excused is None:
         excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
-    ready = np.empty(len(timeline), np.int64)
+    left = np.empty(len(timeline), np.int64)
     latency = np.empty(len(timeline), np.int64)
     trace = trace_of(timeline, work, order)
     shown = np.empty(0, np.int64)
@@ -66,9 +66,9 @@ def fit_times(
             len(timeline),
             trace,
             kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown),
-            kernels.Fitted(gpu, ready, latency),
+            kernels.Fitted(gpu, left, latency),
         )
-    return GpuTimes(gpu, ready, latency, int(explained), int(waited), pause)
+    return GpuTimes(gpu, left, latency, int(explained), int(waited), pause).short()
 
 
 def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> Trace:

@@ -40,7 +40,7 @@ from ffm.model.gpu_times import limits
 from ffm.model.gpu_times.expected_work import EqualWork, Expected, enqueues, expect_times, find_equal_work
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times
 from ffm.model.gpu_times.unseen_work import guess_unseen
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -89,7 +89,7 @@ def infer_gpu_times(
     likely = _likely(timeline, work, usually.pop())
     fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
-    return Inference(order, likely, slow, fast, usual, usual, fastest, totals)
+    return Inference(order, likely, slow, fast, usual, usual, fastest, totals).of_one_type()
 
 
 def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0) -> Inference:
@@ -150,13 +150,13 @@ class _Guessed:
 
 
 def _guessed(
-    timeline: Timeline, work: DeviceWork, expected: Expected, room: NDArray[np.int64], possible: NDArray[np.int64]
+    timeline: Timeline, work: DeviceWork, expected: Expected, room: NDArray[np.int64], possible: Times
 ) -> _Guessed:
     """Guess how long unknown work takes; `possible` is how long each row's work takes in the slow timeline."""
     unseen = np.flatnonzero((expected.gpu < 0) & enqueues(work))
     if not len(unseen):
         return _Guessed.nothing()
-    most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0)
+    most = np.where(possible[unseen] < ENDLESS_NS, possible[unseen], 0).astype(np.int64)
     return _Guessed(unseen, guess_unseen(timeline.site, work, room, unseen, most, expected.gpu))
 
 
@@ -233,7 +233,7 @@ def _known(work: DeviceWork, shown: Shown, expected: Expected) -> limits.Known:
     )
 
 
-def _often_late(timeline: Timeline, latency: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+def _often_late(timeline: Timeline, latency: Times, most: int) -> NDArray[np.bool_]:
     """Return the sites whose waits end more than `most` nanoseconds later than the GPU's work, more often than not.
 
     A thread comes late to a CPU now and then. What is so each time is the GPU's: streams share it, so that work takes

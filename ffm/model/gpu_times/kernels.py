@@ -32,6 +32,7 @@ from ffm.model.gpu_times.simulated_gpu import (
     work_until,
 )
 from ffm.model.gpu_times.stream_ends import forget_unnamed, last_on, latest, stream_that_ends_last
+from ffm.model.gpu_times.timelines import LONG_OVER_NS
 from ffm.model.numbers import (
     ENQUEUE,
     ENQUEUE_AND_WAIT,
@@ -74,7 +75,7 @@ class Fitted(NamedTuple):
     """The columns of `ffm.model.gpu_times.timelines.GpuTimes`, which are filled in."""
 
     gpu: Columns
-    ready: Columns
+    left: Columns
     latency: Columns
 
 
@@ -85,8 +86,8 @@ def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
     beyond the end of a wait for it. A wait that ends later than expected by more than `allowed` for the last work, or
     by more than `excused` for the wait's site, shows that this work took longer, by all of that time but `tolerance`.
     The rest of a wait goes into `latency`: the time from the end of the work until the CPU continues or, as a negative
-    number (-1 - wait), a wait for nothing known. `ready` receives, for each row, when all earlier work of its process
-    was done.
+    number (-1 - wait), a wait for nothing known. `left` receives, for each row, how long all earlier work of its
+    process still took, as `ffm.model.gpu_times.timelines.GpuTimes` has it.
 
     Returns the nanoseconds of waiting that the GPU's work explains, and those of all waiting.
     """
@@ -99,15 +100,14 @@ def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[
     explained = 0
     waited = 0
     order, action, start, duration, wait = trace.order, trace.action, trace.start, trace.duration, trace.wait
-    gpu, ready, latency, number = fitted.gpu, fitted.ready, fitted.latency, state.read_ahead
+    gpu, left, latency, number = fitted.gpu, fitted.left, fitted.latency, state.read_ahead
     scattered = len(trace.process_of_thread) - len(trace.legacy) >= SCATTERED
     for place in range(len(action)):
         if scattered and place % AHEAD == 0:
             number[0] = read_ahead(trace, fitted, state, place)
         row = row_at(order, place)
-        process = process_of(trace, row)
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        ready[row] = latest_of(state, trace, process)
+        left[row] = left_of(state, trace, row)
         latency[row] = -1 - wait[row]
         waited += wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
@@ -132,9 +132,15 @@ def read_ahead(trace: Trace, fitted: Fitted, state: State, place: int) -> int:
         row = row_at(trace.order, ahead)
         number ^= trace.thread[row] ^ trace.start[row] ^ trace.duration[row] ^ trace.wait[row] ^ trace.site[row]
         number ^= trace.action[row] ^ trace.stream[row] ^ trace.event[row]
-        number ^= fitted.gpu[row] ^ fitted.ready[row] ^ fitted.latency[row]
+        number ^= fitted.gpu[row] ^ fitted.left[row] ^ fitted.latency[row]
         number ^= state.queues.before[row] ^ state.queues.begun[row]
     return number
+
+
+@inner
+def left_of(state: State, trace: Trace, row: int) -> int:
+    """Return how long all work of a row's process still takes when the row's call starts."""
+    return max(latest_of(state, trace, process_of(trace, row)) - int(trace.start[row]), -LONG_OVER_NS)
 
 
 @inner
@@ -165,7 +171,7 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     elif blocks and not for_event and seen - rules.tolerance > target:
         target = lengthen(state, trace, rules, fitted.gpu, row, seen, target)
     if not works_first:
-        fitted.ready[row] = latest_of(state, trace, process)  # as the wait has shown
+        fitted.left[row] = left_of(state, trace, row)  # as the wait has shown
     if not for_event:
         settle(state, trace, row)
     if target > after:

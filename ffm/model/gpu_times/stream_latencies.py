@@ -39,6 +39,6 @@ def latencies_of_streams(
         return nothing
     never_late = np.full(len(timeline), ENDLESS_NS)
     gpu = work.measured.clip(0).astype(np.int64)
-    latency = fit_times(timeline, work, order, gpu, 0, never_late, pause=pause).latency
+    latency = fit_times(timeline, work, order, gpu, 0, never_late, pause=pause).latency.astype(np.int64, copy=False)
     waits = np.flatnonzero((latency >= 0) & (work.action == Action.WAIT_STREAM) & (work.stream >= 0))
     return latency[waits[known[work.stream[waits]]]]

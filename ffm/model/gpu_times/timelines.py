@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,31 @@ ENDLESS_NS = 1 << 50
 """Expected duration, in the slow timeline, of work that nothing ever waited for; waits shorten it to what is possible.
 """
 
+LONG_OVER_NS = 1 << 30
+"""Work that was over so long before a call counts as over for no longer: it delays nothing any more."""
+
+Times = NDArray[np.int64] | NDArray[np.int32]
+
+SHORT = np.iinfo(np.int32)
+"""What times are stored as, if all of a run fit."""
+
+
+def _fits(column: Times) -> bool:
+    """Return whether all numbers of a column fit in 32 bits."""
+    return not len(column) or bool(column.min() >= SHORT.min and column.max() <= SHORT.max)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuTimes:
     """One timeline of the GPU. Columns parallel to those of the timeline, in nanoseconds."""
 
-    gpu: NDArray[np.int64]
+    gpu: Times
     """How long the GPU does the work that the row enqueued; 0 for rows that enqueue nothing."""
-    ready: NDArray[np.int64]
-    """When all work of the process that was enqueued before the row is done."""
-    latency: NDArray[np.int64]
+    left: Times
+    """From the start of the row's call until all work of the process is done that was enqueued before; negative if it
+    was done by then, but not below -`LONG_OVER_NS`.
+    """
+    latency: Times
     """From the end of the work until the waiting CPU continues; -1 - wait if the reason for the wait is unknown."""
     explained: int
     """How much of all waiting this timeline explains."""
@@ -32,7 +48,16 @@ class GpuTimes:
     def work_alone(self) -> GpuTimes:
         """Return the same without what only a replay needs, which takes two thirds of the memory."""
         nothing = np.empty(0, np.int64)
-        return replace(self, ready=nothing, latency=nothing)
+        return replace(self, left=nothing, latency=nothing)
+
+    def short(self) -> GpuTimes:
+        """Return the same in 32 bits if all numbers fit, and otherwise as it is."""
+        return self.of_type(np.int32) if all(map(_fits, (self.gpu, self.left, self.latency))) else self
+
+    def of_type(self, kind: type[Any]) -> GpuTimes:
+        """Return the same with columns of a type."""
+        gpu, left, latency = (np.asarray(one, kind) for one in (self.gpu, self.left, self.latency))
+        return replace(self, gpu=gpu, left=left, latency=latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +101,15 @@ class Inference:
 
     guessed: GuessedTotals | None = None
     """None if it is not known."""
+
+    def of_one_type(self) -> Inference:
+        """Return the same with timelines in 32 bits if all fit, so that passes are compiled once for all of them."""
+        likely, slow, fast = (times.short() for times in (self.likely, self.slow, self.fast))
+        fastest = None if self.fastest is None else self.fastest.short()
+        if any(times is not None and times.gpu.dtype != np.int32 for times in (likely, slow, fast, fastest)):
+            likely, slow, fast = (times.of_type(np.int64) for times in (likely, slow, fast))
+            fastest = None if fastest is None else fastest.of_type(np.int64)
+        return replace(self, likely=likely, slow=slow, fast=fast, fastest=fastest)
 
     def work_alone(self) -> Inference:
         """As `GpuTimes.work_alone`, of the three timelines."""

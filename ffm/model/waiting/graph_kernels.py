@@ -132,7 +132,7 @@ def put_work(calls: Calls, places: Places, links: Links, row: int, called: int) 
             after = places.row[before]
             reason = int(places.reason[lane]) if kind == 0 else BY_LEGACY
     first = began if given else ready
-    end = first + calls.gpu[row]
+    end = first + int(calls.gpu[row])
     links.gpu_begin[row] = first
     links.gpu_end[row] = end
     links.gpu_after[row] = after

@@ -40,7 +40,7 @@ class Relative:
         return len(self.column)
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
-        difference: NDArray[Any] = self.column[part] - self.expected(part)
+        difference: NDArray[Any] = self.column[part].astype(np.int64, copy=False) - self.expected(part)
         return difference
 
 

@@ -1,8 +1,7 @@
 """The columnar file of the GPU's times: stage 5 infers them once, and the views that replay the run read them.
 
-It is compressed, because the three timelines agree on most rows, and only some views need them. The time at which the
-GPU is ready is relative to the start of the row's call in the likely timeline. What the others say is relative to that
-one: mostly nothing.
+It is compressed, because the three timelines agree on most rows, and only some views need them. What the others say is
+relative to the likely one: mostly nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times.fitting import visiting_order
@@ -23,7 +21,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.files import StoredError, edited
 
 GPU_TIMES_FILE = "gpu-times.arrow"
-VERSION = b"4"
+VERSION = b"5"
 
 LIKELY = "likely"
 TIMELINES = (LIKELY, "slow", "fast")
@@ -32,7 +30,7 @@ FASTEST = "fastest"
 
 _COLUMNS = {
     "gpu": Column(np.int64, least=0, most=LONGEST),
-    "ready": Column(np.int64, least=-LONGEST, most=LONGEST),
+    "left": Column(np.int64, least=-LONGEST, most=LONGEST),
     "latency": Column(np.int64, least=-LONGEST, most=LONGEST),
 }
 
@@ -51,8 +49,8 @@ class _Totals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     waking_ns: int
 
 
-def save_gpu_times(inference: Inference | None, start: NDArray[np.int64], path: Path) -> None:
-    """Write the GPU's times, completely or not at all; none if no trace shows any. `start` is that of the timeline.
+def save_gpu_times(inference: Inference | None, path: Path) -> None:
+    """Write the GPU's times, completely or not at all; none if no trace shows any.
 
     Raises:
         OSError: The file cannot be written.
@@ -63,8 +61,7 @@ def save_gpu_times(inference: Inference | None, start: NDArray[np.int64], path: 
     columns: dict[str, Any] = {}
     if inference is not None:
         likely = inference.likely
-        ready = Relative(likely.ready, start.__getitem__)
-        columns = {"likely_gpu": likely.gpu, "likely_ready": ready, "likely_latency": likely.latency}
+        columns = {f"{LIKELY}_{column}": getattr(likely, column) for column in _COLUMNS}
         columns |= {
             f"{name}_{column}": Relative(getattr(times, column), getattr(likely, column).__getitem__)
             for name, times in found.items()
@@ -112,7 +109,6 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
     counts = {len(each) for each in (totals.explained, totals.waited, totals.pause)}
     if counts != {len(names)} or len(columns["likely_gpu"]) != len(timeline):
         raise edited(Analysis, path)
-    columns["likely_ready"] += timeline.start
     for name in names[1:]:
         for column in _COLUMNS:
             columns[f"{name}_{column}"] += columns[f"{LIKELY}_{column}"]
@@ -132,10 +128,10 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
     order = visiting_order(timeline, work)
     return Inference(
         order=order,
-        likely=times["likely"],
+        likely=times[LIKELY],
         slow=times["slow"],
         fast=times["fast"],
         latency_ns=totals.latency_ns,
         waking_ns=totals.waking_ns,
-        fastest=times.get("fastest"),
-    )
+        fastest=times.get(FASTEST),
+    ).of_one_type()

@@ -116,8 +116,7 @@ def _estimated(
     inference = _gpu_times(findings, spilling, tell)
     give_back()
     with ThreadPoolExecutor(1) as beside:  # compressing releases the interpreter lock, and fills pauses of replays
-        start = findings.timeline.start
-        written = None if folder is None else beside.submit(save_gpu_times, inference, start, folder / GPU_TIMES_FILE)
+        written = None if folder is None else beside.submit(save_gpu_times, inference, folder / GPU_TIMES_FILE)
         analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
         if written is not None:
             written.result()

@@ -21,7 +21,7 @@ RUNS = st.sampled_from([1, 2, 4]).flatmap(lambda streams: programs(streams=strea
 def times_of(found: Inference) -> list[list[int]]:
     """All columns of the three timelines."""
     timelines = (found.likely, found.slow, found.fast)
-    return [getattr(times, name).tolist() for times in timelines for name in ("gpu", "ready", "latency")]
+    return [getattr(times, name).tolist() for times in timelines for name in ("gpu", "left", "latency")]
 
 
 @given(RUNS, st.sampled_from([0, 3_000]))

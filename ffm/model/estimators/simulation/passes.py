@@ -182,8 +182,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
 @inner
 def begin_of_load(state: State, trace: Trace, times: Gpu, row: int, begun: int) -> int:
     """Return when code is loaded that could be from `begun` on: then as much of the GPU's work is left as there was."""
-    left = max(times.ready[row] - trace.start[row], 0)
-    return int(max(begun, state.latest[process_of(trace, row)] - left))
+    return int(max(begun, state.latest[process_of(trace, row)] - max(int(times.left[row]), 0)))
 
 
 @inner
@@ -197,7 +196,7 @@ def runs_as_measured(state: State, trace: Trace, times: Gpu, row: int, place: in
     if process_of(trace, following) != process:
         return True
     # The GPU is early by as much, or as idle as before.
-    start, ready = trace.start[following], times.ready[following]
-    idle = state.latest[process] + times.pause <= start - early and ready + times.pause <= start
-    alike = idle or ready - state.latest[process] == early
+    start, left = trace.start[following], int(times.left[following])
+    idle = state.latest[process] + times.pause <= start - early and left + times.pause <= 0
+    alike = idle or start + left - state.latest[process] == early
     return bool(alike and state.removed.over[thread] <= start - early)

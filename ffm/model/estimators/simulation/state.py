@@ -57,7 +57,7 @@ class Gpu(NamedTuple):
     """One timeline of the GPU; the columns of `ffm.model.gpu_times.timelines.GpuTimes`."""
 
     gpu: Columns
-    ready: Columns
+    left: Columns
     latency: Columns
     late_from: Columns
     """For each site, the latency from which on a wait of it was late by chance (`ffm.model.estimators.lateness`)."""

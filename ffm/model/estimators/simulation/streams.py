@@ -14,7 +14,7 @@ from ffm.model.visits import is_legacy, process_of, thread_of
 def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
     """Let the GPU be early by as much as the CPU."""
     thread, process = thread_of(trace, row), process_of(trace, row)
-    state.latest[process] = times.ready[row] - state.early[thread]
+    state.latest[process] = trace.start[row] + times.left[row] - state.early[thread]
     state.legacy_latest[process] = state.latest[process]
     for number in range(len(trace.stream_process)):
         if trace.stream_process[number] == process:
@@ -34,7 +34,7 @@ def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
         first = max(first, state.legacy_latest[process])
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
-    work_until(state, trace, row, first + times.gpu[row])
+    work_until(state, trace, row, first + int(times.gpu[row]))
 
 
 @inner
