@@ -25,8 +25,8 @@ def work_of(*calls: dict[str, Any], devices: list[int] | None = None) -> DeviceW
     process's contexts.
     """
     defaults = {
-        "start": 0, "duration": 100_000, "wait": 0, "waits": 0, "bytes": 0, "destination": 0, "source": 0,
-        "stream": 0, "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
+        "start": 0, "duration": 100_000, "wait": 0, "after_wait": 0, "waits": 0, "bytes": 0, "destination": 0,
+        "source": 0, "stream": 0, "handle": 0, "flags": 0, "result": 0, "process": 0, "thread": 0, "stack": 0,
     }  # fmt: skip
     rows = [{**defaults, "start": 1_000_000 * place, "stack": place, **call} for place, call in enumerate(calls)]
     for row in rows:
