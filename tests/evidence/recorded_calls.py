@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ffm.driver.catalogue import load_catalogue
 
 ADDRESSES = ("destination", "source", "stream", "handle")
-FIELDS = ("wait", "waits", "bytes", *ADDRESSES, "flags", "result", "process", "thread", "stack", "number")
+FIELDS = ("wait", "after_wait", "waits", "bytes", *ADDRESSES, "flags", "result", "process", "thread", "stack", "number")
 
 
 def columns_of(*calls: dict[str, Any]) -> dict[str, NDArray[Any]]:
