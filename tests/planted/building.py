@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,9 @@ LONG = "devices = 4\nkernel.slow_fill = 40000\nkernel.slow_add_one = 10000\n"
 TRACED = "devices = 4\nkernel.slow_fill = 300000\nkernel.slow_add_one = 75000\n"
 """Long enough even while a program's code is translated, which takes a quarter of a second on a busy machine."""
 
+QUICK = f"devices = 4\nkernel.slow_fill = 200\nkernel.slow_add_one = 50\n{LIKE_DRIVERS}"
+"""For programs of many turns whose verdicts do not depend on whether the GPU is still working at a wait."""
+
 CONFIGURATION = "VGPU_CONFIGURATION"
 """Environment variable that names the virtual GPU's configuration."""
 
@@ -87,6 +90,8 @@ class Programs:
         self._long.write_text(LONG)
         self._traced = folder / "traced.vgpu"
         self._traced.write_text(TRACED)
+        self._quick = folder / "quick.vgpu"
+        self._quick.write_text(QUICK)
         self._flags = [
             "-O1", "-g1", "-Wall", "-Wextra", "-Werror", f"-I{PROGRAMS}", f"-I{INCLUDES}",
             "-isystem", str(_cuda_include()),
@@ -104,14 +109,13 @@ class Programs:
             digest.update(file.read_bytes())
         return digest.hexdigest()[:16]
 
-    @contextmanager
-    def very_slow_gpu(self) -> Iterator[None]:
+    def very_slow_gpu(self) -> AbstractContextManager[None]:
         """Make programs that this process starts use a GPU that is slower than their translation by the trace watch."""
-        os.environ[CONFIGURATION] = str(self._traced)
-        try:
-            yield
-        finally:
-            del os.environ[CONFIGURATION]
+        return _configured(self._traced)
+
+    def quick_gpu(self) -> AbstractContextManager[None]:
+        """Make programs that this process starts use a GPU with short kernels."""
+        return _configured(self._quick)
 
     def executable(self, source: Path) -> Path:
         """Compile a program unless that is done, with the configuration for measuring next to it."""
@@ -188,6 +192,15 @@ def _header_of(source: Path) -> Path:
 
 def _includes(source: Path) -> set[str]:
     return set(re.findall(r"^#include (<.+>)", source.read_text(), re.MULTILINE))
+
+
+@contextmanager
+def _configured(configuration: Path) -> Iterator[None]:
+    os.environ[CONFIGURATION] = str(configuration)
+    try:
+        yield
+    finally:
+        del os.environ[CONFIGURATION]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,13 @@ MISSED = TURNS // 100
 """The goal is 1 %."""
 MOVED = 1
 """Of a large block, the page that is used first is watched, until it is not used once."""
+
+
+@pytest.fixture(autouse=True)
+def _quick_gpu(programs: Programs) -> Iterator[None]:
+    """So many turns take long."""
+    with programs.quick_gpu():
+        yield
 
 
 VARIANTS = pytest.mark.parametrize(

@@ -6,27 +6,27 @@
 
 void program()
 {
-    int *device = device_integers(count), *other = device_integers(count);
+    int *device = device_integers(count);
     int *at_once = pinned_integers(count), *first = pinned_integers(count), *second = pinned_integers(count);
+    fill(device, count, 0);
     for (int turn = 0; turn < turns(); ++turn) {
-        const int value = 4 * turn;
-        fill(device, count, value);
+        const int value = 3 * turn;
+        add_slowly(device, device, count); // with fills alone, the trace would take minutes
         DOWNLOAD_ASYNC(first, device, count * sizeof(int));
-        fill(other, count, value + 1);
-        DOWNLOAD_ASYNC(at_once, other, count * sizeof(int));
+        DOWNLOAD_ASYNC(at_once, device, count / 2 * sizeof(int));
         WAIT(early, cudaStreamSynchronize(nullptr)); // sync: required
-        expect("at once", sum(at_once, count), 1LL * (value + 1) * count);
+        expect("at once", sum(at_once, count / 2), 1LL * (value + 1) * (count / 2));
         fill(device, count, value + 2);
         DOWNLOAD_ASYNC(second, device, count * sizeof(int));
         // sync: conditionally unnecessary or unnecessary
         WAIT(between, cudaStreamSynchronize(nullptr));
-        fill(device, count, value + 3);
+        add_slowly(device, device, count);
         if (is("each"))
             WAIT(always, cudaStreamSynchronize(nullptr)); // sync: each required, some, most, until absent
         else
             // sync: each absent, some, most, until required and unnecessary
             check(cudaStreamSynchronize(nullptr));
-        expect("first", sum(first, count), 1LL * value * count);
+        expect("first", sum(first, count), 1LL * (value + 1) * count);
         if (reads(turn))
             expect("second", sum(second, count), 1LL * (value + 2) * count);
     }
