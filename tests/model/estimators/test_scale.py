@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -12,6 +15,7 @@ from simulator import Call, Member, families, programs
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
+from ffm.model.gpu_times import expected_work, fitting, inference, pauses, segment_lengths
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
 from tests.examples import examples
@@ -30,17 +34,33 @@ def longer(factor: int, timeline: Timeline, work: DeviceWork) -> tuple[Timeline,
     return dataclasses.replace(timeline, **columns), dataclasses.replace(work, measured=times(work.measured))
 
 
+@contextmanager
+def slower_machine(factor: int) -> Iterator[None]:
+    """Let all that the model assumes of every machine take that many times as long."""
+    assumed = (
+        (inference, "WAKING_NS"),
+        (segment_lengths, "WAKING_NS"),
+        (pauses, "PAUSE_NS"),
+        (fitting, "WAITED_NS"),
+        (segment_lengths, "WAITED_NS"),
+        (expected_work, "SMALL_TRANSFER_NS"),
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name in assumed:
+            patched.setattr(module, name, factor * getattr(module, name))
+        yield
+
+
 @given(families(), st.sampled_from([2, 10]), st.data())
 @settings(max_examples=examples(60), deadline=None)
 def test_a_slower_run_saves_as_much_more(members: list[Member], factor: int, data: st.DataObject) -> None:
     timeline, work = together(data, members)
     some = subset(data, np.ones(len(timeline), bool))
     slower = longer(factor, timeline, work)
-    replay, slowed = (
-        Replay(*run, infer_gpu_times(*run, latency))
-        for run, latency in (((timeline, work), LATENCY), (slower, factor * LATENCY))
-    )
-    before, after = replay.selected(some), slowed.selected(some)
+    replay = Replay(timeline, work, infer_gpu_times(timeline, work, LATENCY))
+    before = replay.selected(some)
+    with slower_machine(factor):
+        after = Replay(*slower, infer_gpu_times(*slower, factor * LATENCY)).selected(some)
     for name in ("low_s", "likely_s", "high_s"):
         assert abs(getattr(after, name) - factor * getattr(before, name)) <= 2 * factor * rounding(replay)
 
