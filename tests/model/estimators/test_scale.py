@@ -31,7 +31,9 @@ def longer(factor: int, timeline: Timeline, work: DeviceWork) -> tuple[Timeline,
         return np.where(column >= 0, factor * column, column)
 
     columns = {name: times(getattr(timeline, name)) for name in ("start", "duration", "wait", "gap", "first_use")}
-    return dataclasses.replace(timeline, **columns), dataclasses.replace(work, measured=times(work.measured))
+    after_wait = None if work.after_wait is None else factor * work.after_wait
+    slower = dataclasses.replace(work, measured=times(work.measured), after_wait=after_wait)
+    return dataclasses.replace(timeline, **columns), slower
 
 
 @contextmanager
