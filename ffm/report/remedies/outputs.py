@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ffm.remedy.correct import ProgramRun
+from ffm.report.numbers import plural
 
 OFTEN = 0.1
 """If a number varies in at least this share of the lines that are alike, it may be the same in all runs of one of them
@@ -25,7 +26,8 @@ def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun])
     """Compare how the runs ended and what they wrote; return (differences, notes).
 
     Lines that differ between runs of the uncorrected program, such as times, are excluded from the comparison. So are
-    those that could: lines that are alike but for numbers, in a number that often differs, by no more than it does.
+    those that could: lines that are alike but for numbers, in a number that often differs, by no more than it does. A
+    note names the first of these, and their number.
     """
     differences, notes = [], []
     endings = {str(run.ending) for run in bare}
@@ -41,11 +43,15 @@ def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun])
         if not all(stable):
             notes.append(f"{stable.count(False)} lines of the output differ from run to run and were not compared.")
         alike = _Alike(texts)
+        excused: set[int] = set()
         for run in corrected:
-            difference = _first_difference(texts[0], run.output.splitlines(), stable, alike)
+            difference, alike_lines = _first_difference(texts[0], run.output.splitlines(), stable, alike)
+            excused.update(alike_lines)
             if difference:
                 differences.append(difference)
                 break
+        if excused:
+            notes.append(_told_of(sorted(excused)))
     for name in bare[0].files:
         digests = {run.files[name] for run in bare}
         if None in digests:
@@ -59,16 +65,33 @@ def compare_outputs(bare: Sequence[ProgramRun], corrected: Sequence[ProgramRun])
     return differences, notes
 
 
-def _first_difference(expected: list[bytes], actual: list[bytes], stable: list[bool], alike: _Alike) -> str:
+def _told_of(excused: list[int]) -> str:
+    """Return which lines differ, but count as the same."""
+    others = f" and {plural(len(excused) - 1, 'other line')}" if len(excused) > 1 else ""
+    return (
+        f"Line {excused[0]} of the corrected output{others} differ{'' if others else 's'} only in numbers that vary as "
+        "much in similar lines from run to run: this counts as the same."
+    )
+
+
+def _first_difference(
+    expected: list[bytes], actual: list[bytes], stable: list[bool], alike: _Alike
+) -> tuple[str, list[int]]:
+    """Return what differs first, and the numbers of the lines before it that differ as lines like them do."""
+    excused: list[int] = []
     if len(expected) != len(actual):
-        return f"The program writes {len(expected)} lines; corrected, it wrote {len(actual)}."
+        return f"The program writes {len(expected)} lines; corrected, it wrote {len(actual)}.", excused
     for number, (line, other, compared) in enumerate(zip(expected, actual, stable, strict=True), 1):
-        if compared and line != other and not alike.may_vary(line, other):
-            return (
+        if not compared or line == other:
+            continue
+        if not alike.may_vary(line, other):
+            difference = (
                 f"Line {number} of the output is {line.decode(errors='replace')!r}; the corrected program wrote "
                 f"{other.decode(errors='replace')!r}."
             )
-    return ""
+            return difference, excused
+        excused.append(number)
+    return "", excused
 
 
 @dataclass(slots=True)
