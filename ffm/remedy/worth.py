@@ -253,7 +253,12 @@ class _Plan:
         return sum(max(benefit.expected_s, benefit.bound_s, benefit.high_s or 0.0) for benefit in benefits)
 
     def _at_least_s(self, unit: int) -> float:
-        return sum(self._sites[site].benefit.low_s or 0.0 for site in self._problems([unit]))
+        problems = self._problems([unit])
+        least_s = sum(self._sites[site].benefit.low_s or 0.0 for site in problems)
+        if any(self._sites[site].function in DOWNLOADS for site in problems):
+            # Fixed in the source, they need no copying that they do when they are corrected.
+            least_s = min(least_s, self._gain(problems).low_s or 0.0)
+        return least_s
 
     def _cost_of(self, unit: int) -> float:
         return sum(self._call_cost_s(site, self._sites[site.site]) for site in self._units[unit])

@@ -50,7 +50,7 @@ class Estimates:
         by_chance: sites where chance decides which operations are problems, which widens intervals.
         keeps_memory: whether freed memory that no allocation takes over is left to the process's end; otherwise it is
             freed in the end.
-        fences: as for `ffm.model.estimators.replay.Replay`.
+        fences: as for `ffm.model.estimators.replay.Replay`, and so is `copies`.
         elsewhere: as for `ffm.model.estimators.replay.Replay`.
         tell: called with each step that takes long.
     """
@@ -68,6 +68,7 @@ class Estimates:
         by_chance: Sequence[ChosenByChance] = (),
         keeps_memory: bool = False,
         fences: bool = False,
+        copies: bool = False,
         elsewhere: Elsewhere | None = None,
         tell: Tell = untold,
     ) -> None:
@@ -75,7 +76,8 @@ class Estimates:
             work = replace(work, partner=without_keeping(work.partner))
         self._timeline, self._work, self._copy_time, self._wall_s = timeline, work, copy_time, wall_s
         self._inference, self._variation, self._pinning = inference, variation, pinning
-        self._elsewhere, self._tell, self._by_chance, self._fences = elsewhere, tell, by_chance, fences
+        self._elsewhere, self._tell, self._by_chance = elsewhere, tell, by_chance
+        self._fences, self._copies = fences, copies
         self._visited = 0  # rows, by passes of `carry`
 
     @functools.cached_property
@@ -83,7 +85,15 @@ class Estimates:
         """The replay of the run; None if nothing is known about the GPU."""
         if self._work is None or self._inference is None:
             return None
-        return Replay(self._timeline, self._work, self._inference(), self._elsewhere, self._tell, fences=self._fences)
+        return Replay(
+            self._timeline,
+            self._work,
+            self._inference(),
+            self._elsewhere,
+            self._tell,
+            fences=self._fences,
+            copies=self._copies,
+        )
 
     def for_likely_changes(self) -> Estimates:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""

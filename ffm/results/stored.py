@@ -72,15 +72,15 @@ class Results:
 
     @functools.cached_property
     def corrected(self) -> Estimates:
-        """The estimators for what `ffm apply-remedy` does: the GPU keeps the order that removed waits promised, and
-        memory is kept to the process's end.
+        """The estimators for what `ffm apply-remedy` does: the GPU keeps the order that removed waits promised, what
+        downloads fetch is copied from staging memory, and memory is kept to the process's end.
         """
-        return self._estimates(fences=True, keeps_memory=True)
+        return self._estimates(corrected=True, keeps_memory=True)
 
     @functools.cached_property
     def corrected_and_freed(self) -> Estimates:
         """The same if the memory is freed in the end, as long as that takes."""
-        return self._estimates(fences=True)
+        return self._estimates(corrected=True)
 
     @functools.cached_property
     def _inference(self) -> Inference:
@@ -89,7 +89,7 @@ class Results:
         assert self.work is not None
         return load_gpu_times(self.document, self.folder, self.timeline, self.work)
 
-    def _estimates(self, *, fences: bool = False, keeps_memory: bool = False) -> Estimates:
+    def _estimates(self, *, corrected: bool = False, keeps_memory: bool = False) -> Estimates:
         from ffm.results.estimates import Estimates
 
         document = self.document
@@ -103,7 +103,8 @@ class Results:
             document.pinning,
             by_chance=() if document.matching is None else document.matching.by_chance,
             keeps_memory=keeps_memory,
-            fences=fences,
+            fences=corrected,
+            copies=corrected,
         )
 
     @functools.cached_property

@@ -95,10 +95,13 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
             bool(call.problem & TRANSFER) or (without_wait and call.kind == Kind.SYNCHRONIZATION)
         )
         later = repaired and bool(call.problem & MISPLACED)
-        own = 0 if without_call else call.own
+        # An asynchronous download to pinned memory leaves the copying to the GPU.
+        copies = min(call.behind, call.own)
+        behind = 0 if without_wait or later or without_call else copies
+        own = 0 if without_call else call.own - copies + behind
         began, waited = now, 0
         if call.action in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
-            work(max(own - call.behind, 0))
+            work(own - behind)
             if not (repaired and call.problem & TRANSFER):
                 enqueue(call)
         if call.action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE, Action.WAIT_STREAM):
@@ -110,14 +113,14 @@ def live(calls: list[Call], fixed: list[bool]) -> Lived:
         else:
             target = 0
         if later:
-            left = call.behind if call.action == Action.ENQUEUE_AND_WAIT else call.own
+            left = 0 if call.action == Action.ENQUEUE_AND_WAIT else call.own
             moved = (left + call.first_use, target)
         elif target > now and not without_wait:
             waited = target - now
             now = target
         if call.action not in (Action.ENQUEUE, Action.ENQUEUE_AND_WAIT, Action.LOAD_AND_ENQUEUE):
             work(own)
-        work(min(call.behind, own))
+        work(behind)
         if call.action == Action.WAIT_AND_ENQUEUE and not (repaired and call.problem & TRANSFER):
             enqueue(call)
         if call.action == Action.RECORD_EVENT:
@@ -196,7 +199,7 @@ def programs(draw: st.DrawFn, *, streams: int = 1, misplaced: bool = False, max_
             problems.append(SYNC)
         if action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE):
             problems += [TRANSFER, SYNC | TRANSFER]
-        if misplaced and action in (Action.WAIT_CONTEXT, Action.WAIT_STREAM):
+        if misplaced and action in (Action.WAIT_CONTEXT, Action.WAIT_STREAM, Action.ENQUEUE_AND_WAIT):
             problems.append(MISPLACED)
         problem = draw(st.sampled_from(problems))
         own = draw(times)

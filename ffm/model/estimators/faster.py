@@ -94,7 +94,7 @@ def faster_run(
         action=np.where(sets, work.action.dtype.type(Action.ENQUEUE_AND_WAIT), work.action),
     )
     # Where nothing disappears, rows only count as changed, so that threads that follow theirs know.
-    fix = Fix(members, fixes=bool(gone.any()), needed=False, fences=False)
+    fix = Fix(members, fixes=bool(gone.any()), needed=False, fences=False, copies=False)
     rows = np.flatnonzero(lasts & ~ending)
     last = np.zeros(len(work.process_of_thread), np.int64)
     last[timeline.thread[rows]] = call[rows] + faster.gap[rows]

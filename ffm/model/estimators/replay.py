@@ -13,7 +13,8 @@ What a fix does to a row:
   the interval, what was late by chance is gone whatever waits next. For the lower end, the next one waits for as long
   as that latency again: what of it was the GPU's, and what was falling asleep and waking, cannot be seen. Waits of
   other threads take part only if they began after it: others show themselves when the work was done. What a download
-  does behind its wait, copying from the driver's buffers, remains, and comes after the wait if that remains, too.
+  does behind a wait that remains, copying from the driver's buffers, comes after that. What it does behind a wait that
+  disappears or moves is not needed: such a download is asynchronous, to pinned memory, to which the GPU copies itself.
 - **Free**: the memory is kept for the next allocation at its place that it is large enough for
   (`ffm.model.estimators.hoisting`), and both calls disappear. If no such allocation follows, the free comes later: its
   wait disappears, and so does its own time if the memory is left to the process's end.
@@ -115,7 +116,7 @@ class _Manners(NamedTuple):
 
 
 _NO_ROWS = np.zeros(0, np.int64)
-_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False, fences=False)
+_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
 """Changes no row."""
 _PROBES_STAY = Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
 
@@ -134,6 +135,7 @@ class Replay:
             default they are replayed one after the other. It is not pickled.
         tell: is told how far replaying has come; not pickled, either.
         fences: whether all that follows a wait that disappears still comes after what it waited for, on the GPU.
+        copies: whether the CPU still copies from a buffer what a download fetches whose wait disappears.
     """
 
     def __init__(
@@ -145,8 +147,9 @@ class Replay:
         tell: Tell = untold,
         *,
         fences: bool = False,
+        copies: bool = False,
     ) -> None:
-        self._elsewhere, self._tell, self._threads, self._fences = elsewhere, tell, True, fences
+        self._elsewhere, self._tell, self._threads, self._fences, self._copies = elsewhere, tell, True, fences, copies
         self._timeline = timeline
         self._work = work
         self.inference = inference
@@ -230,7 +233,7 @@ class Replay:
         """Return the same for each of some groups of rows alone."""
         return self._replays(
             [
-                Fix(np.sort(at(self._place, rows)).astype(np.int64), fixes=True, needed=True, fences=True)
+                Fix(np.sort(at(self._place, rows)).astype(np.int64), fixes=True, needed=True, fences=True, copies=False)
                 for rows in groups
             ]
         )
@@ -245,9 +248,10 @@ class Replay:
         """
         members = self._changing.by_group(label, group_of, groups)
         numbers = range(groups) if wanted is None else wanted
-        return self._replays(
-            [Fix(members[number], fixes=True, needed=False, fences=self._fences) for number in numbers]
-        )
+        return self._replays([self._fix(members[number]) for number in numbers])
+
+    def _fix(self, members: NDArray[np.int64]) -> Fix:
+        return Fix(members, fixes=True, needed=False, fences=self._fences, copies=self._copies)
 
     @functools.cached_property
     def _changing(self) -> Changing:
@@ -377,7 +381,7 @@ class Replay:
         [members] = self._changing.by_group(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
-        fix = Fix(members, fixes=True, needed=False, fences=self._fences)
+        fix = self._fix(members)
         self._run(len(timeline), self.inference.likely, fix, self._manners(jump=False).likely, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)
 

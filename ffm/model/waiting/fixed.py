@@ -36,6 +36,12 @@ def fixed_run(
     own = np.where(gone.call, 0, timeline.duration - timeline.wait)
     sets = gone.wait & (work.action == Action.SET_AND_WAIT)
     own[sets] = work.copied[sets] // SET_BYTES_A_NANOSECOND
+    after_wait = work.after_wait
+    if after_wait is not None:
+        # A download without its wait goes to pinned memory, and copies nothing behind it.
+        pinned = gone.wait | gone.moved
+        own -= np.where(pinned, np.minimum(after_wait, own), 0)
+        after_wait = np.where(pinned, np.int32(0), after_wait)
     duration = own + wait
     gap = timeline.gap.copy()
     following = timeline.thread[1:] == timeline.thread[:-1]
@@ -48,7 +54,7 @@ def fixed_run(
     likely = inference.likely
     return Fixed(
         timeline=replace(timeline, start=start, wait=wait, duration=duration, gap=gap),
-        work=replace(work, action=action),
+        work=replace(work, action=action, after_wait=after_wait),
         inference=replace(inference, order=np.lexsort((start, process))),
         times=replace(likely, gpu=np.where(gone.work, 0, likely.gpu)),
     )
@@ -59,6 +65,8 @@ class _Gone:
     """What fixing its problem takes from each row: its wait, its GPU work, its call (`ffm.model.estimators.replay`)."""
 
     wait: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+    """Or whether its wait comes later."""
     work: NDArray[np.bool_]
     call: NDArray[np.bool_]
 
@@ -70,4 +78,5 @@ class _Gone:
         served = (kind == Kind.ALLOCATION) & (partner >= 0) & kept[partner]
         transfer = (problem & Problem.UNNECESSARY_TRANSFER) != 0
         call = transfer | (wait & (kind == Kind.SYNCHRONIZATION)) | kept | served
-        return cls(wait, transfer | (wait & (work.action == Action.SET_AND_WAIT)), call)
+        moved = (problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
+        return cls(wait, moved, transfer | (wait & (work.action == Action.SET_AND_WAIT)), call)

@@ -128,6 +128,19 @@ def test_a_wait_before_a_download_saves_nothing_of_what_that_copies_behind_its_o
     assert replayed.low_s <= replayed.likely_s <= replayed.high_s
 
 
+@given(families(), st.data())
+@settings(max_examples=examples(80), deadline=None)
+def test_downloads_to_pinned_memory_save_at_most_what_others_copy_behind_their_waits(
+    members: list[Member], data: st.DataObject
+) -> None:
+    timeline, work = together(data, members)
+    inference = infer_gpu_times(timeline, work, 5 * MICROSECOND)
+    pinned, staged = (Replay(timeline, work, inference, copies=copies) for copies in (False, True))
+    some = subset(data, (timeline.problem & SYNC) != 0)
+    more = pinned.selected(some).likely_s - staged.selected(some).likely_s
+    assert -rounding(pinned) <= more <= int(work.behind[some].sum()) / SECOND + rounding(pinned)
+
+
 def alone(streams: int) -> st.SearchStrategy[list[Call]]:
     """Work of one stream while the others have none, a wait for it, and directly after it another one for the same."""
     microseconds = st.integers(0, 6).map(lambda value: 10 * value * MICROSECOND)

@@ -150,7 +150,11 @@ def change_of(trace: Trace, fix: Fix, manner: Manner, row: int, changed: bool) -
         no_work = True
     elif no_call:
         own = 0
-    return Change(own, min(behind_wait(trace, row), own), no_wait, no_work, later)
+    behind = min(behind_wait(trace, row), own)
+    if (no_wait or later) and not fix.copies:
+        own -= behind
+        behind = 0
+    return Change(own, behind, no_wait, no_work, later)
 
 
 @inner

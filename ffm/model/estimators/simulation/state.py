@@ -90,6 +90,8 @@ class Fix(NamedTuple):
     """Whether the rows' waits disappear although they are needed."""
     fences: bool
     """Whether what follows on other streams then waits for the work of the waits that disappear."""
+    copies: bool
+    """Whether a download whose wait disappears or moves still copies what it copied behind that."""
 
 
 class Probes(NamedTuple):
