@@ -68,6 +68,15 @@ def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> 
     assert any("already pinned" in step for step in remedy.steps)
 
 
+def test_a_copy_that_a_later_wait_covers_stays_on_its_stream() -> None:
+    upload, download = (replace(TRANSFER, downloads=downloads) for downloads in (False, True))
+    assert "cudaMemcpyAsync on the stream of the work that uses the data" in told(upload)
+    assert "cudaMemcpyAsync on the stream of the work that writes the data" in told(download)
+    kept = told(replace(download, keep=(8,)))
+    assert "cudaMemcpyAsync on the stream that the call uses now" in kept and "of the work" not in kept
+    assert "of the work that writes" in told(replace(download, keep=(download.site,)))
+
+
 def test_a_synchronous_transfer_of_pageable_memory_has_to_be_pinned() -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,))])
     assert any("cudaMallocHost" in step for step in remedy.steps)

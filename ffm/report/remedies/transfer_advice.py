@@ -45,7 +45,7 @@ def synchronous_transfer(problem: ProblemSite) -> Remedy:
     elif problem.framework is not None and not problem.sets_memory:
         steps = [problem.framework.asynchronous]
     else:
-        steps = [f"Use {asynchronous} on the stream of the work that uses the data."]
+        steps = [f"Use {asynchronous} {_stream(problem)}."]
     if problem.framework is not None and (problem.misplaced or (problem.downloads and problem.keep)):
         steps.insert(
             0,
@@ -69,6 +69,13 @@ def synchronous_transfer(problem: ProblemSite) -> Remedy:
     steps += _kept(problem)
     occurrences = problem.unnecessary or problem.misplaced
     return remedy_for(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
+
+
+def _stream(problem: ProblemSite) -> str:
+    """Return on which stream the copy is made. What a wait of another call covers must stay where that waits."""
+    if any(site != problem.site for site in problem.keep):
+        return "on the stream that the call uses now: the synchronization named below waits for it"
+    return f"on the stream of the work that {'writes' if problem.downloads else 'uses'} the data"
 
 
 def _unobserved(pageable: list[MemoryLink]) -> list[str]:
