@@ -115,7 +115,10 @@ def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> No
     program = os.path.relpath(sample("als"), tmp_path)
     first = ffm("run", "--timeout", 60, program, 1, folder=tmp_path)
     assert first.code == 0, first.err
-    assert [line.split(":")[0] for line in first.err.splitlines()] == [
+    told = first.err.splitlines()
+    if "went into compiling" in told[-1]:  # the code of the analysis, on a new machine
+        told.pop()
+    assert [line.split(":")[0] for line in told] == [
         "stage 1 baseline",
         "stage 2 tracing",
         "stage 3 memory",

@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
+from ffm.errors import FfmError
+from ffm.stages.analysis import workers
 from tests.conftest import Ffm
 from tests.stage_commands import run_stages
 
@@ -60,6 +62,23 @@ class Watching(threading.Thread):
                 if self.kill is not None:
                     os.kill(self.kill, signal.SIGKILL)
             time.sleep(0.001)
+
+
+def test_without_a_scheduler_or_its_workers_nothing_is_measured(
+    ffm: Ffm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = ffm("run", "--scheduler", "nowhere://x", "--sample", "als", 1, folder=tmp_path)
+    assert (nowhere.code, nowhere.out) == (1, "")
+    (line,) = nowhere.err.splitlines()
+    assert line.startswith("ffm: no Dask scheduler answers at nowhere://x") and "leave out --scheduler" in line
+    assert not (tmp_path / "results" / "als" / "baseline.json").exists()
+
+    monkeypatch.setattr(workers, "ANSWER_S", 0.1)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as idle,
+        pytest.raises(FfmError, match=f"{idle.scheduler_address} has no workers: start some with `dask worker"),
+    ):
+        workers.require_scheduler(idle.scheduler_address)
 
 
 @pytest.mark.thorough

@@ -20,7 +20,7 @@ in each process, and a core visits some tens of millions a second.
 """
 
 ANSWER_S = 20
-"""How long a scheduler may take to answer."""
+"""How long a scheduler may take to answer, and its first worker to come."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def spread_over(scheduler: str | None, folder: Path) -> Iterator[Spread]:
     with a process for each processor, which is started only if that pays. They end with the context.
 
     Raises:
-        FfmError: Dask's `distributed` is not installed, or no scheduler answers at the address.
+        FfmError: Dask's `distributed` is not installed, no scheduler answers at the address, or it has no worker.
     """
     with ExitStack() as stack:
         if scheduler is not None:
@@ -44,6 +44,16 @@ def spread_over(scheduler: str | None, folder: Path) -> Iterator[Spread]:
             return stack.enter_context(pool)
 
         yield Spread(start, folder, POOL_VISITS)
+
+
+def require_scheduler(address: str) -> None:
+    """Make sure that a Dask scheduler with a worker answers at an address, before anything is measured for it.
+
+    Raises:
+        FfmError: Dask's `distributed` is not installed, no scheduler answers, or it has no worker.
+    """
+    with _dask(address):
+        pass
 
 
 @contextmanager
@@ -65,4 +75,11 @@ def _dask(address: str) -> Iterator[Executor]:
             "workers with `dask worker ADDRESS`, or leave out --scheduler."
         ) from error
     with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER_S)
+        except TimeoutError as error:  # without one, the analysis would wait for its blocks forever
+            raise FfmError(
+                f"the Dask scheduler at {address} has no workers: start some with `dask worker {address}`, or leave "
+                "out --scheduler."
+            ) from error
         yield client.get_executor()
