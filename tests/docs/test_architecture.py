@@ -34,6 +34,7 @@ UNUSED = {
     "iteration": "measured programs call it",
     "library_folder": "what is linked with the virtual GPU asks where it is",
     "release_dead": "the workflow's Snakefile calls it",
+    "require_scheduler": "the workflow's Snakefile calls it",
 }
 """Functions and classes that ffm's own modules do not name, and why each exists."""
 
