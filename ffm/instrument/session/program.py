@@ -172,4 +172,18 @@ def reason_unreached(program: Path, status: int, output: Path) -> str:
         return "it is set-uid or set-gid, and the dynamic linker preloads nothing into such programs"
     if "libffm_" in os.environ.get("LD_PRELOAD", ""):
         return "another ffm, which runs this one, already instruments it. Run only one of them"
-    return "it is linked statically, or its environment was cleared, so that nothing can be preloaded into it"
+    if _has_no_interpreter(program):
+        return "it is linked statically, so nothing can be preloaded into it. Link it dynamically, without -static"
+    return (
+        "the variable LD_PRELOAD was removed from its environment, so nothing was preloaded into it. Start it without "
+        "what clears its environment"
+    )
+
+
+def _has_no_interpreter(program: Path) -> bool:
+    """Whether no dynamic linker loads this program."""
+    try:
+        with open_regular(program) as file:
+            return not any(ELFFile(file).iter_segments("PT_INTERP"))
+    except (OSError, ELFError):
+        return False
