@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TextIO
 
@@ -39,6 +40,8 @@ def sentence(error: OSError) -> str:
     """Say what failed, why and, if the cause is known, what to do about it."""
     if error.filename is None and error.errno == errno.ENOENT and not _has_current_folder():
         return "the current folder does not exist any more. Change to another one, and name the program by its path."
+    if error.filename is None and error.errno == errno.ENOENT and not _has_temporary_folder():
+        return "no folder for temporary files can be written. Set TMPDIR to one that can."
     cause = error.strerror or "it failed"
     subject = _subject(error)
     advice = ADVICE.get(error.errno or 0)
@@ -48,6 +51,14 @@ def sentence(error: OSError) -> str:
 def _has_current_folder() -> bool:
     try:
         Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _has_temporary_folder() -> bool:
+    try:
+        tempfile.gettempdir()
     except FileNotFoundError:
         return False
     return True

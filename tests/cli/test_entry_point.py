@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from command_line import CommandLine, write_small_results
 
 from ffm import __version__
 from ffm.cli import main as entry_point
+from ffm.cli.system_errors import sentence
 from ffm.errors import FfmError
 
 
@@ -165,3 +167,13 @@ def test_a_current_folder_that_is_gone_is_named_as_the_reason(tmp_path: Path) ->
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("ffm: "))
     assert "current folder does not exist any more. Change to another one" in line
+
+
+def test_a_missing_folder_for_temporary_files_is_named_as_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
+    with pytest.raises(FileNotFoundError) as refused:
+        tempfile.gettempdir()
+    assert sentence(refused.value) == ("no folder for temporary files can be written. Set TMPDIR to one that can.")
