@@ -11,10 +11,18 @@ from pathlib import Path
 
 import click
 
+from ffm.errors import FfmError
+
 
 @click.command()
 @click.option("--sample", default="als", show_default=True, help="Which bundled sample to measure.")
-@click.option("--rounds", default=3, show_default=True, help="How many times to run the sample and its corrected twin.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How many times to run the sample and its corrected twin.",
+)
 @click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
@@ -24,9 +32,17 @@ import click
 def demo(sample: str, rounds: int, results: Path | None) -> None:
     """Measure a bundled sample, show the report, and compare the estimate with what its corrected twin really saves."""
     from ffm.cli.run import run
+    from ffm.vgpu.paths import UnknownSampleError
     from ffm.vgpu.paths import sample as sample_path
 
-    program, twin = sample_path(sample), sample_path(f"{sample}_fixed")
+    program = sample_path(sample)
+    try:
+        twin = sample_path(f"{sample}_fixed")
+    except UnknownSampleError as error:
+        raise FfmError(
+            f"the sample {sample} has no twin {sample}_fixed to compare it with: measure it by `ffm run --sample "
+            f"{sample}`."
+        ) from error
     folder = results or Path("results") / sample
     _say(f"$ ffm run --sample {sample}")
     run.main(
@@ -42,7 +58,6 @@ LIMIT_S = 60
 
 def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
     """Run the sample and its twin in turn; print the measured saving and the estimate for all sequences."""
-    from ffm.report.numbers import percent
     from ffm.results.stored import open_results
 
     bare, fixed = [], []
@@ -50,18 +65,32 @@ def _compare(program: Path, twin: Path, results: Path, rounds: int) -> None:
         bare.append(_seconds(program))
         fixed.append(_seconds(twin))
     before, after = statistics.median(bare), statistics.median(fixed)
-    saved = before - after
     document = open_results(results).document
     everything = document.everything
     estimate = 0.0 if everything is None else everything.replay_s or everything.carry_s
-    lines = [
-        f"The corrected twin {twin.name} takes {after:.2f} s instead of {before:.2f} s (medians of {rounds} runs, in "
-        f"turn): it saves {saved:.2f} s ({percent(100 * saved / before)}).",
-        f"ffm estimated {estimate:.2f} s for all problems together"
-        + (f", {100 * estimate / saved:.0f} % of that." if saved > 0 else "."),
-    ]
+    lines = outcome(twin.name, before, after, rounds, estimate)
     width = shutil.get_terminal_size().columns
     _say("\n".join(click.wrap_text(line, width) for line in lines))
+
+
+def outcome(twin: str, before: float, after: float, rounds: int, estimate: float) -> list[str]:
+    """Say what a corrected twin saves, given the seconds without and with its corrections, and what was estimated."""
+    from ffm.report.numbers import percent
+
+    runs = f"medians of {rounds} runs, in turn" if rounds > 1 else "one run of each"
+    times = f"The corrected twin {twin} takes {after:.2f} s instead of {before:.2f} s ({runs})"
+    estimated = f"ffm estimated {estimate:.2f} s for all problems together"
+    saved = before - after
+    if saved <= 0:
+        return [
+            f"{times}, so it saved nothing this time. Other programs on the machine can cause that: repeat the demo "
+            f"when it is quiet, or with more rounds (--rounds {rounds + 2}).",
+            f"{estimated}.",
+        ]
+    return [
+        f"{times}: it saves {saved:.2f} s ({percent(100 * saved / before)}).",
+        f"{estimated}, {100 * estimate / saved:.0f} % of that.",
+    ]
 
 
 def _seconds(program: Path) -> float:

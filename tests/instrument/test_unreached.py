@@ -13,7 +13,11 @@ from ffm.instrument.session.program import reason_unreached
 
 @pytest.mark.parametrize(
     ("preloaded", "why"),
-    [("", "LD_PRELOAD was removed"), ("/lib/libother.so", "LD_PRELOAD was removed"), ("/lib/libffm_gate.so", "another")],
+    [
+        ("", "LD_PRELOAD was removed"),
+        ("/lib/libother.so", "LD_PRELOAD was removed"),
+        ("/lib/libffm_gate.so", "another"),
+    ],
 )
 def test_ffm_below_another_one_is_told_from_a_program_that_preloads_nothing(
     preloaded: str, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
