@@ -15,10 +15,12 @@ from ffm.results.folder.output import LONGEST, where_output
         (b"one\nno device\n\n", "no device"),
         (b"10 %\r20 %\rno device", "no device"),
         (b"\x1b[31mred\x1b[0m\xff\n", r"\x1b[31mred\x1b[0m" + "\ufffd"),
+        (b"-----\nno slots\n-----\n", "no slots"),
+        (b"---\n", "---"),
         (b"x" * 100_000 + b"\n", "x" * LONGEST + "…"),
         (b"first\n" + b"\n" * 1_000_000 + b"last", "last"),
     ],
-    ids=["lines", "progress", "escape sequences", "one long line", "much output"],
+    ids=["lines", "progress", "escape sequences", "ruled", "only a rule", "one long line", "much output"],
 )
 def test_the_last_line_is_shown(tmp_path: Path, written: bytes, shown: str) -> None:
     (tmp_path / "out.log").write_bytes(written)

@@ -25,6 +25,7 @@ def where_output(log: Path) -> str:
         return f"Its output is in {log}."
     if not lines:
         return f"It wrote nothing (its output would be in {log})."
-    last = lines[-1].strip()
+    words = (line for line in reversed(lines) if any(map(str.isalnum, line)))  # a ruled line says nothing
+    last = next(words, lines[-1]).strip()
     shown = last if len(last) <= LONGEST else f"{last[:LONGEST]}…"
     return f'Its output is in {log}, and ends with "{plain(shown)}".'
