@@ -93,6 +93,18 @@ def test_a_program_with_braces_in_its_name_can_be_measured_through_a_link(tmp_pa
     assert read_settings({"app": str(tmp_path / "a")}).files == [str(tmp_path / "a")]
 
 
+def test_results_depend_on_the_programs_and_scripts_that_a_launcher_runs(tmp_path: Path) -> None:
+    program = shutil.copy("/bin/true", tmp_path / "app")
+    script, module, data = (tmp_path / name for name in ("run.sh", "train.py", "input.dat"))
+    script.write_text("#!/bin/sh\n")
+    module.write_text("pass\n")
+    data.write_text("1 2 3\n")
+    launcher = shutil.which("env")
+    assert read_settings({"app": f"env A=1 {program} {data} {tmp_path}"}).files == [launcher, str(program)]
+    assert read_settings({"app": f"env {script} {script}"}).files == [launcher, str(script)]
+    assert read_settings({"app": f"env python3 -u {module}"}).files == [launcher, str(module)]
+
+
 def dry_run(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--workflow-profile", "none"]
     return subprocess.run(
