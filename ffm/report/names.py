@@ -9,7 +9,7 @@ from ffm.model.groups.names import base_name
 _DOTS_BEFORE, _DOTS_BEHIND = re.compile(r"\.{1,3}\Z"), re.compile(r"\A\.{1,3}")
 """Dots next to the cut, which brings dots of its own."""
 SHORTEST_CALL = 6
-"""Columns for a call in front of its place: three letters, `cud...`. With fewer, the place is shortened, too."""
+"""Columns for a call in front of its place: three letters, `cud...`. With fewer, places are left out."""
 
 
 def shorten(name: str, width: int) -> str:
@@ -32,14 +32,20 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def cut_before_place(text: str, width: int) -> str:
-    """Shorten `cudaDeviceSynchronize cg.cu:66 from als.cu:184` to a number of columns: the places stay as long as a few
-    letters of the call fit before them.
+    """Shorten `cudaDeviceSynchronize cg.cu:66 from als.cu:184*` to a number of columns.
+
+    The places stay as long as a few letters of the call fit before them, and then the first one, which makes the call.
     """
     if len(text) <= width:
         return text
     call, _, places = text.partition(" ")
-    room = width - len(places) - 1
-    return f"{call[: room - 3]}... {places}" if room >= SHORTEST_CALL else cut_middle(text, width)
+    first, behind, _ = places.partition(" from ")
+    mark = "*" if behind and text.endswith("*") else ""
+    for shown in (places, first + mark):
+        room = width - len(shown) - 1
+        if room >= SHORTEST_CALL:
+            return f"{call[: room - 3]}... {shown}" if len(call) > room else f"{call} {shown}"
+    return cut_middle(text, width)
 
 
 def cut_behind_place(text: str, width: int) -> str:

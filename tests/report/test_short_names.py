@@ -51,12 +51,15 @@ def test_a_line_number_stays_when_the_calls_behind_it_are_cut(width: int, short:
         (60, "cudaDeviceSynchronize cg.cu:66 from als.cu:184"),
         (36, "cudaDevi... cg.cu:66 from als.cu:184"),
         (31, "cud... cg.cu:66 from als.cu:184"),
-        (30, "cudaDeviceSyn...rom als.cu:184"),
+        (30, "cudaDeviceSynchronize cg.cu:66"),
+        (15, "cud... cg.cu:66"),
+        (14, "cudaD...cu:184"),
     ],
 )
 def test_places_stay_when_the_call_before_them_is_cut(width: int, short: str) -> None:
     assert cut_before_place("cudaDeviceSynchronize cg.cu:66 from als.cu:184", width) == short
     assert len(short) <= width
+    assert cut_before_place("cudaFree cg.cu:66 from als.cu:184*", 20) == "cudaFree cg.cu:66*"
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.just("."))), st.integers(min_value=5, max_value=60))
