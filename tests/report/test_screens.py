@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -99,6 +100,14 @@ def test_a_trace_that_proves_nothing_is_not_said_to_be_free_of_problems() -> Non
     assert "worth proving" not in small
     nothing = text_of(render_overview(overview(imported_analysis(0))), 200)
     assert "The trace shows no wait for a GPU" in nothing
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("transfer", "bytes moved"), ("allocation", "bytes allocated"), ("free", "bytes freed")]
+)
+def test_the_bytes_of_a_call_are_called_what_they_are(kind: str, said: str) -> None:
+    view = replace(site(sample_analysis(), 3), kind=kind, bytes=1 << 20)
+    assert re.search(rf"{said} +1\.00 MiB", text_of(render_site(view)))
 
 
 def test_a_site_of_a_trace_is_not_said_to_recover_nothing() -> None:

@@ -105,8 +105,12 @@ def _times(view: SiteView, scale: Scale, width: int) -> RenderableType:
         Column("of run", right=True),
     ]
     if view.bytes:
-        rows.append(["bytes moved", size(view.bytes), ""])
+        rows.append([BYTES.get(view.kind, "bytes moved"), size(view.bytes), ""])
     return table(columns, rows, width)
+
+
+BYTES = {"allocation": "bytes allocated", "free": "bytes freed"}
+"""What the bytes of a call are, by its kind; otherwise they are moved."""
 
 
 def _frame(frame: StackFrame, width: int) -> RenderableType:
