@@ -15,14 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.instrument.ptrace import DETACH, GETREGS, INTERRUPT, SEIZE, ptrace
+
 LARGEST_STACK = 1 << 16
 """Most bytes that are read, from the innermost frame outwards."""
 _PAGE = 4096
 
-_PTRACE_GETREGS = 12
-_PTRACE_DETACH = 17
-_PTRACE_SEIZE = 0x4206
-_PTRACE_INTERRUPT = 0x4207
 _WALL = 0x40000000
 _STOPPED = 0x7F
 
@@ -30,10 +28,6 @@ _STOPPED = 0x7F
 _REGISTERS = 27
 _PROGRAM_COUNTER = 16
 _STACK_POINTER = 19
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.ptrace.restype = ctypes.c_long
-_libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +44,26 @@ def read_stack(process: int, thread: int) -> Stack | None:
 
     Raises `PermissionError` if tracing is not allowed. Call this from one Python thread only, which becomes the tracer.
     """
-    if not _trace(_PTRACE_SEIZE, thread):
+    if not _trace(SEIZE, thread):
         return None
     try:
-        if not _trace(_PTRACE_INTERRUPT, thread) or not _stopped(thread):
+        if not _trace(INTERRUPT, thread) or not _stopped(thread):
             return None
         registers = (ctypes.c_uint64 * _REGISTERS)()
-        if not _trace(_PTRACE_GETREGS, thread, ctypes.addressof(registers)):
+        if not _trace(GETREGS, thread, ctypes.addressof(registers)):
             return None
         words = _memory(process, registers[_STACK_POINTER])
         return Stack(registers[_PROGRAM_COUNTER], words)
     finally:
-        _trace(_PTRACE_DETACH, thread)
+        _trace(DETACH, thread)
 
 
 def _trace(request: int, thread: int, data: int | None = None) -> bool:
     """Make a request; return whether the thread still exists. Raises `PermissionError`."""
-    if _libc.ptrace(request, thread, None, data) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code == errno.ESRCH:
-        return False
-    raise OSError(code, os.strerror(code))
+    error = ptrace(request, thread, data)
+    if error not in (0, errno.ESRCH):
+        raise OSError(error, os.strerror(error))
+    return error == 0
 
 
 def _stopped(thread: int) -> bool:

@@ -15,13 +15,12 @@ import frida
 
 from ffm.errors import InstrumentError
 from ffm.instrument.library import LIBRARIES, native_library
+from ffm.instrument.ptrace import SEIZE, ptrace
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _SYS_PTRACE = 19
 """Number of the capability CAP_SYS_PTRACE; source: linux/capability.h."""
 
-_PTRACE_SEIZE = 0x4206
-"""Source: linux/ptrace.h."""
 _NOBODY = 1 << 30
 """No process has this number: the kernel's limit is 2^22."""
 
@@ -88,11 +87,7 @@ def check_tracing() -> Check:
 
 def _refused() -> str:
     """Return why the kernel refuses ptrace for any process, as a container's filter does; empty if it does not."""
-    library = ctypes.CDLL(None, use_errno=True)
-    library.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
-    library.ptrace.restype = ctypes.c_long
-    library.ptrace(_PTRACE_SEIZE, _NOBODY, None, None)
-    error = ctypes.get_errno()
+    error = ptrace(SEIZE, _NOBODY)
     return "" if error == errno.ESRCH else os.strerror(error)
 
 
