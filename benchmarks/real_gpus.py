@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times.expected_work import expect_times, find_equal_work
+from ffm.model.gpu_times.expected_work import SMALL_TRANSFER_NS, expect_times, find_equal_work
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.segment_lengths import find_segment_lengths
 from ffm.model.gpu_times.timelines import ENDLESS_NS
@@ -113,7 +113,9 @@ def compare(trace: Path, latency_ns: int) -> Row:
 def _guessed(timeline: Timeline, work: DeviceWork, latency_ns: int) -> NDArray[np.bool_]:
     """Return the operations of which no wait shows how long they take, as `infer_gpu_times` counts them."""
     shown, _ = find_segment_lengths(timeline, work, latency_ns)
-    expected = expect_times(timeline, work, find_equal_work(timeline, work), shown, shown.likely_length)
+    expected = expect_times(
+        timeline, work, find_equal_work(timeline, work), shown, shown.likely_length, SMALL_TRANSFER_NS
+    )
     return expected.unseen | (expected.gpu < 0)
 
 

@@ -35,9 +35,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffm.model.compiled import run
+from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import DeviceWork
 from ffm.model.gpu_times import limits
-from ffm.model.gpu_times.expected_work import EqualWork, Expected, enqueues, expect_times, find_equal_work
+from ffm.model.gpu_times.expected_work import (
+    LEAST_SMALL_TRANSFER_NS,
+    MOST_SMALL_TRANSFER_NS,
+    SMALL_TRANSFER_NS,
+    EqualWork,
+    Expected,
+    enqueues,
+    expect_times,
+    find_equal_work,
+)
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
 from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times
@@ -66,11 +76,11 @@ def infer_gpu_times(
     shown, room = find_segment_lengths(timeline, work, latency_ns)
     order, usual, pause = shown.order, shown.usual, shown.pause
     works = find_equal_work(timeline, work)
-    expected = expect_times(timeline, work, works, shown, shown.likely_length)
+    expected = expect_times(timeline, work, works, shown, shown.likely_length, SMALL_TRANSFER_NS)
     fastest = None
     if anything_late:
         shortest = np.where(shown.same.often, shown.same.least - shown.least, 0).clip(0)
-        seen = expect_times(timeline, work, works, shown, shortest).gpu
+        seen = expect_times(timeline, work, works, shown, shortest, LEAST_SMALL_TRANSFER_NS).gpu
         briefest = _shortest(work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
         fastest = fit_times(timeline, work, order, *briefest, pause=pause)
         del seen, briefest
@@ -99,7 +109,7 @@ def infer_likely_times(timeline: Timeline, work: DeviceWork, latency_ns: int = 0
     """
     shown, room = find_segment_lengths(timeline, work, latency_ns)
     works = find_equal_work(timeline, work)
-    expected = expect_times(timeline, work, works, shown, shown.likely_length)
+    expected = expect_times(timeline, work, works, shown, shown.likely_length, SMALL_TRANSFER_NS)
     guessed = _Guessed.nothing()
     if np.count_nonzero(expected.gpu >= 0) < len(works.rows):
         slow = _slow(timeline, work, shown, _longest_times(timeline, work, shown, works, expected))
@@ -117,7 +127,7 @@ def _longest_times(
 ) -> NDArray[np.int64]:
     """Return how long each row's work takes at most; work that no wait shows lasts as long as it can."""
     length = np.where(shown.same.alike, shown.same.median, shown.length)
-    gpu = expect_times(timeline, _longest(work), works, shown, length).gpu
+    gpu = expect_times(timeline, _longest(work), works, shown, length, MOST_SMALL_TRANSFER_NS).gpu
     gpu.clip(0, out=gpu)
     gpu[((likely.gpu < 0) | likely.seldom) & enqueues(work)] = ENDLESS_NS
     return gpu
@@ -202,7 +212,13 @@ def _shortest(
     gpu = expected.gpu
     allowed = np.empty(len(gpu), np.int32)
     queued = max(shown.least - shown.pause, 0)
-    passing = limits.Passing(shown.least - shown.hidden, queued, 0 if shown.shows_latency else WAKING_NS)
+    passing = limits.Passing(
+        alone=shown.least - shown.hidden,
+        queued=queued,
+        late=0 if shown.shows_latency else WAKING_NS,
+        few_bytes=WORTH_TIMING_BYTES,
+        small=LEAST_SMALL_TRANSFER_NS,
+    )
     seen = np.empty(0, np.int64) if seen is None else seen
     run(limits.find_shortest, len(gpu), _known(work, shown, expected), passing, seen, gpu, allowed)
     return gpu, shown.most, allowed
@@ -223,6 +239,8 @@ def _known(work: DeviceWork, shown: Shown, expected: Expected) -> limits.Known:
         firm=expected.firm,
         sure=expected.sure,
         seldom=expected.seldom,
+        unseen=expected.unseen,
+        copied=work.copied,
         size=shown.size,
         median=shown.same.median,
         brief=shown.brief,

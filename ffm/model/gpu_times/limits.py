@@ -25,9 +25,11 @@ class Known(NamedTuple):
     """Each row's segment; -1 for none."""
     measured: Columns
     firm: Columns
-    """The columns of `ffm.model.gpu_times.expected_work.Expected`, as the next two."""
+    """The columns of `ffm.model.gpu_times.expected_work.Expected`, as the next three."""
     sure: Columns
     seldom: Columns
+    unseen: Columns
+    copied: Columns
     size: Columns
     """The number of each segment's operations."""
     median: Columns
@@ -53,6 +55,10 @@ class Passing(NamedTuple):
     """and of one of several."""
     late: int
     """By so much any wait may be late, shared by a segment's operations."""
+    few_bytes: int
+    """Transfers of fewer bytes, whose time is guessed,"""
+    small: int
+    """take no longer than that."""
 
 
 def allow_late(known: Known, allowed: Columns) -> None:
@@ -90,6 +96,8 @@ def find_shortest(known: Known, passing: Passing, seen: Columns, gpu: Columns, a
             gpu[row] = max(min(gpu[row], seen[row]), 0)
         elif likely < 0 or seldom[row]:
             gpu[row] = 0
+        elif 0 < known.copied[row] < passing.few_bytes and is_guessed(known, row):
+            gpu[row] = min(gpu[row], passing.small)
         allowed[row] = ANY if anyhow else min(late_in_fast(known, row, late_in_likely(known, row)), ANY)
 
 
@@ -105,6 +113,13 @@ def shortest_of(known: Known, passing: Passing, row: int, likely: int) -> int:
         return 0
     size = int(known.size[segment])
     return max(likely - (passing.queued if size > 1 else passing.alone) - passing.late // max(size, 1), 0)
+
+
+@inner
+def is_guessed(known: Known, row: int) -> bool:
+    """Return whether neither events nor a wait for it alone show how long a row's transfer takes."""
+    segment = known.segment[row]
+    return bool(known.unseen[row] or (known.measured[row] < 0 and segment >= 0 and known.size[segment] > 1))
 
 
 @inner

@@ -15,7 +15,7 @@ from simulator import Call, Member, families, programs
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
-from ffm.model.gpu_times import expected_work, fitting, inference, pauses, segment_lengths
+from ffm.model.gpu_times import fitting, inference, pauses, segment_lengths
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
 from tests.examples import examples
@@ -45,7 +45,9 @@ def slower_machine(factor: int) -> Iterator[None]:
         (pauses, "PAUSE_NS"),
         (fitting, "WAITED_NS"),
         (segment_lengths, "WAITED_NS"),
-        (expected_work, "SMALL_TRANSFER_NS"),
+        (inference, "SMALL_TRANSFER_NS"),
+        (inference, "LEAST_SMALL_TRANSFER_NS"),
+        (inference, "MOST_SMALL_TRANSFER_NS"),
     )
     with pytest.MonkeyPatch.context() as patched:
         for module, name in assumed:

@@ -13,6 +13,7 @@ from simulator import SYNC, Call, live, programs, traced
 from ffm.model import grouping
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
+from ffm.model.gpu_times.expected_work import LEAST_SMALL_TRANSFER_NS, MOST_SMALL_TRANSFER_NS, SMALL_TRANSFER_NS
 from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.gpu_times.segment_lengths import WAKING_NS
@@ -276,7 +277,12 @@ def test_a_small_set_beside_kernels_takes_the_gpu_little() -> None:
     timeline, work, _ = traced([launch(300), launch(100), launch(300), wait()])
     work = dataclasses.replace(work, copied=np.array([0, 4096, 0, 0]))
     found = infer_gpu_times(timeline, work)
-    assert found.likely.gpu.tolist() == [348_000 - PAUSE_NS, 4_000, 348_000 - PAUSE_NS, 0]
+    assert found.likely.gpu.tolist() == [
+        (700_000 - SMALL_TRANSFER_NS) // 2 - PAUSE_NS,
+        SMALL_TRANSFER_NS,
+        (700_000 - SMALL_TRANSFER_NS) // 2 - PAUSE_NS,
+        0,
+    ]
 
 
 def test_a_gpu_that_keeps_up_is_idle_between_short_kernels() -> None:
@@ -358,3 +364,19 @@ def test_equal_work_takes_as_long_as_what_was_measured_of_it() -> None:
     timeline = dataclasses.replace(timeline, site=np.array([1, 1, 2], np.int32))
     work = dataclasses.replace(work, measured=np.array([300_000, -1, -1]))
     assert infer_gpu_times(timeline, work).likely.gpu[1] == 300_000
+
+
+@pytest.mark.parametrize("copied", [4, 4096])
+def test_a_transfer_of_a_few_bytes_that_nothing_shows_may_take_less_or_more(copied: int) -> None:
+    upload = Call(Action.WAIT_AND_ENQUEUE, Kind.TRANSFER, own=MICROSECOND)
+    timeline, work, true = traced([upload, launch(50), wait()] * 6)
+    timeline = dataclasses.replace(timeline, site=timeline.site % 3)
+    kernels, uploads = timeline.kind == Kind.LAUNCH, timeline.kind == Kind.TRANSFER
+    work = dataclasses.replace(work, measured=np.where(kernels, true, -1), copied=np.where(uploads, copied, 0))
+    found = infer_gpu_times(timeline, work)
+    for times, taken in (
+        (found.fast, LEAST_SMALL_TRANSFER_NS),
+        (found.likely, SMALL_TRANSFER_NS),
+        (found.slow, MOST_SMALL_TRANSFER_NS),
+    ):
+        assert set(times.gpu[uploads].tolist()) == {taken}
