@@ -92,6 +92,7 @@ def find_segment_lengths(timeline: Timeline, work: DeviceWork, latency_ns: int) 
         segments.find_segments,
         len(timeline),
         trace_of(timeline, work, order),
+        work.measured,
         WAITED_NS,
         latency_ns,
         segment,
@@ -101,7 +102,7 @@ def find_segment_lengths(timeline: Timeline, work: DeviceWork, latency_ns: int) 
     same = _compare(length, key)
     pause = usual_pause(timeline, work, segment, length, latency_ns)
     left = _latencies(length - (size - 1) * pause, size, segment, work.measured, latency_ns)
-    measured = len(left) >= max(OFTEN, SEEN_SHARE * len(length))
+    measured = _are_enough(len(left), len(length))
     if measured:
         hidden = latency_ns = int(np.quantile(left, FEW))
         usual = int(np.median(left))
@@ -119,6 +120,10 @@ def find_segment_lengths(timeline: Timeline, work: DeviceWork, latency_ns: int) 
     return Shown(order, segment, length, size, same, brief, hidden, usual, latency_ns, pause, known), room
 
 
+def _are_enough(latencies: int, segments: int) -> bool:
+    return latencies >= max(OFTEN, SEEN_SHARE * segments)
+
+
 def _latencies(
     length: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -126,7 +131,8 @@ def _latencies(
     measured: NDArray[np.int32] | NDArray[np.int64],
     least: int,
 ) -> NDArray[np.int64]:
-    """Return the latencies that the segments show whose work was completely measured, in nanoseconds.
+    """Return the latencies that the segments show whose work was completely measured, in nanoseconds: those of one
+    operation, if they are not few, as what events measure is a little wrong for each.
 
     What the work and the pauses leave over of a segment, whose `length` is without pauses, may still be time between
     its operations, which grows with their number. So of a longer segment, only an equal share is latency, unless even
@@ -135,6 +141,9 @@ def _latencies(
     known = np.flatnonzero((segment >= 0) & (measured >= 0))
     number = segment[known]
     complete = np.bincount(number, minlength=len(length)) == size
+    alone = complete & (size == 1)
+    if _are_enough(int(alone.sum()), len(length)):
+        complete = alone
     work = np.bincount(number, weights=measured[known], minlength=len(length)).astype(np.int64)
     left = (length - work)[complete].clip(0)
     latencies: NDArray[np.int64] = np.maximum(left // size[complete], np.minimum(left, least))

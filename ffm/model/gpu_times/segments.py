@@ -32,6 +32,9 @@ Columns = NDArray[Any]
 
 NONE = -1
 
+LONGEST = (1 << 31) - 1
+"""Nanoseconds for which work is known to last, at most."""
+
 BESIDE = 0.05
 """At most this share of a segment's operations may overlap others. What all of them took is then about that share
 longer than the segment.
@@ -71,6 +74,10 @@ class Pending(NamedTuple):
     """How long the longest chain is that ends with the operation."""
     before: Columns
     """The operation before it in that chain; -1 for the first."""
+    lasts: Columns
+    """For how long after its arrival the device works on it at least, as events measured it and those before it in that
+    chain.
+    """
     of_stream: Tails
     """After which operation the next one of each stream comes."""
     of_event: Tails
@@ -88,7 +95,7 @@ class Segments(NamedTuple):
 
 
 def find_segments(
-    trace: Trace, threshold: int, latency: int, segment: Columns, room: Columns
+    trace: Trace, measured: Columns, threshold: int, latency: int, segment: Columns, room: Columns
 ) -> tuple[Columns, Columns, Columns]:
     """Find the stretches of GPU work whose length is shown by a wait, and fill in each enqueuing row's `segment`.
 
@@ -96,10 +103,10 @@ def find_segments(
     of it comes after the one before: because they are on one stream, or because events or the legacy stream order their
     streams. Returns for each segment the nanoseconds from the arrival of its first work to the end of the wait, a hash
     of its operations, and their number. If operations came one by one, so that the GPU may have been idle between them,
-    only those after the last such pause count. A wait must last `threshold` nanoseconds to show that it waited for
-    something, and lasts at least `latency` beyond the work. Rows in no segment get -1. `room` receives, for work in
-    such an order that was waited for, the nanoseconds until the next work arrived or the device was seen to be idle; -1
-    if neither is known.
+    only those after the last such pause count; there is none while work lasts that events `measured` (shape (n,), -1
+    for other work). A wait must last `threshold` nanoseconds to show that it waited for something, and lasts at least
+    `latency` beyond the work. Rows in no segment get -1. `room` receives, for work in such an order that was waited
+    for, the nanoseconds until the next work arrived or the device was seen to be idle; -1 if neither is known.
     """
     pending = nothing_pending(trace)
     # What is not written to takes no memory.
@@ -115,7 +122,7 @@ def find_segments(
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
         waits_first = does in (WAIT_AND_ENQUEUE, WAIT_CONTEXT, WAIT_STREAM, WAIT_EVENT)
         if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
-            add_pending(trace, pending, row, enqueued_at(trace, row))
+            add_pending(trace, pending, measured, row, enqueued_at(trace, row))
         elif does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(trace, pending, row)
         if does == ENQUEUE_AND_WAIT or waits_first:
@@ -133,7 +140,7 @@ def find_segments(
                 elif waiting[gpu] == 0:
                     idle_since[gpu] = max(idle_since[gpu], end)
         if does == WAIT_AND_ENQUEUE:
-            add_pending(trace, pending, row, start[row] + duration[row])
+            add_pending(trace, pending, measured, row, start[row] + duration[row])
     return found.length[:number], found.key[:number], found.size[:number]
 
 
@@ -160,13 +167,14 @@ def nothing_pending(trace: Trace) -> Pending:
         arrival=np.empty(rows, np.int64),
         depth=np.empty(rows, np.int32),
         before=np.empty(rows, np.int32),
+        lasts=np.empty(rows, np.int32),
         of_stream=Tails(np.full(streams, NONE, np.int64), np.zeros(streams, np.int64), np.zeros(streams, np.int32)),
         of_event=Tails(np.full(events, NONE, np.int64), np.zeros(events, np.int64), np.zeros(events, np.int32)),
     )
 
 
 @inner
-def add_pending(trace: Trace, pending: Pending, row: int, arrival: int) -> None:
+def add_pending(trace: Trace, pending: Pending, measured: Columns, row: int, arrival: int) -> None:
     """Add a row's work, which arrives then, to what nothing has waited for."""
     lane = trace.stream[row]
     gpu = gpu_of(trace, process_of(trace, row), lane)
@@ -181,10 +189,23 @@ def add_pending(trace: Trace, pending: Pending, row: int, arrival: int) -> None:
     pending.arrival[first + count] = arrival
     pending.before[first + count] = before
     pending.depth[first + count] = 1 + depth_of(pending, gpu, before)
+    waits = max(still_lasts(pending, gpu, before, arrival), 0)
+    pending.lasts[first + count] = min(waits + max(int(measured[row]), 0), LONGEST)
     pending.deepest[gpu] = deeper(pending, gpu, pending.deepest[gpu], count)
     if lane >= 0 and not trace.apart[lane]:
         pending.deepest_ordered[gpu] = deeper(pending, gpu, pending.deepest_ordered[gpu], count)
     pending.number[gpu] = count + 1
+
+
+@inner
+def still_lasts(pending: Pending, gpu: int, operation: int, arrival: int) -> int:
+    """Return for how long at least a device still works on an operation when another one arrives; 0 or less if it may
+    be over, or for none.
+    """
+    if operation < 0:
+        return 0
+    place = pending.first[gpu] + operation
+    return int(pending.arrival[place] + pending.lasts[place] - arrival)
 
 
 @inner
@@ -283,7 +304,7 @@ def waited_for(
     if not pending.unnamed[gpu]:
         if depth_of(pending, gpu, pending.deepest[gpu]) == count:
             make_room(members, arrivals, count, done, found.room)
-        begin = busy_since(arrivals, count, end, latency) if latency >= 0 else count
+        begin = busy_since(pending, gpu, arrivals, end, latency) if latency >= 0 else count
         if begin < count and in_sequence(pending, gpu, begin, end):
             found.key[number] = number_segment(members, begin, count, number, trace.site, trace.copied, found.segment)
             found.length[number] = max(end - max(arrivals[begin], pending.idle_since[gpu]), 0)
@@ -322,23 +343,33 @@ def in_sequence(pending: Pending, gpu: int, begin: int, end: int) -> bool:
 
 
 @inner
-def busy_since(arrivals: Columns, count: int, end: int, latency: int) -> int:
-    """Return the first of `count` operations from which on the GPU worked without a pause until shortly before `end`.
+def busy_since(pending: Pending, gpu: int, arrivals: Columns, end: int, latency: int) -> int:
+    """Return the first of a device's operations from which on it worked without a pause until shortly before `end`.
 
     As far as is known, they take equally long. Then they share the time until the last is done;
-    were it longer, the GPU would still have been busy. An operation after a long pause starts over.
+    were it longer, the GPU would still have been busy. An operation after a long pause starts over, and one that comes
+    while measured work before it lasts does not.
     """
+    count = len(arrivals)
     begin = count - 1
     least = float(end - latency - arrivals[begin])
     for index in range(count - 2, -1, -1):
         each = (end - latency - arrivals[index]) / (count - index)
-        if each <= least:
+        if each <= least or (begin == index + 1 and is_queued(pending, gpu, begin)):
             begin = index
             least = each
     for index in range(begin + 1, count):
-        if arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin]):
+        paused = arrivals[index] - arrivals[index - 1] > 0.2 * (end - arrivals[begin])
+        if paused and not is_queued(pending, gpu, index):
             begin = index
     return begin
+
+
+@inner
+def is_queued(pending: Pending, gpu: int, operation: int) -> bool:
+    """Return whether an operation arrived while the device worked on the one before it, as events show."""
+    place = pending.first[gpu] + operation
+    return still_lasts(pending, gpu, pending.before[place], pending.arrival[place]) > 0
 
 
 @inner

@@ -366,6 +366,30 @@ def test_equal_work_takes_as_long_as_what_was_measured_of_it() -> None:
     assert infer_gpu_times(timeline, work).likely.gpu[1] == 300_000
 
 
+@given(st.integers(10, 60), st.integers(1, 9), st.integers(1, 8), st.integers(1, 40), st.integers(0, 8))
+@settings(max_examples=examples(60), deadline=None)
+def test_a_download_that_comes_while_measured_work_lasts_takes_what_that_leaves_of_the_wait(
+    kernel: int, own: int, gpu: int, gap: int, latency: int
+) -> None:
+    """However long the CPU takes to ask for it, and however late all waits end."""
+    download = Call(Action.ENQUEUE_AND_WAIT, Kind.TRANSFER, *(MICROSECOND * number for number in (own, gpu, gap)))
+    timeline, work, true = traced([launch(kernel), wait(gap=50), launch(kernel), download] * 6)
+    late = np.where(timeline.wait > 0, latency * MICROSECOND, 0)
+    timeline = dataclasses.replace(
+        timeline,
+        site=timeline.site % 4,
+        start=timeline.start + np.cumsum(late) - late,
+        duration=timeline.duration + late,
+        wait=timeline.wait + late,
+    )
+    kernels = timeline.kind == Kind.LAUNCH
+    downloads = timeline.kind == Kind.TRANSFER
+    work = dataclasses.replace(work, measured=np.where(kernels, true, -1), copied=np.where(downloads, 100_000, 0))
+    found = infer_gpu_times(timeline, work)
+    assert found.likely.gpu[downloads].tolist() == (true - PAUSE_NS)[downloads].tolist()
+    assert (found.likely.latency[downloads] == latency * MICROSECOND).all()
+
+
 @pytest.mark.parametrize("copied", [4, 4096])
 def test_a_transfer_of_a_few_bytes_that_nothing_shows_may_take_less_or_more(copied: int) -> None:
     upload = Call(Action.WAIT_AND_ENQUEUE, Kind.TRANSFER, own=MICROSECOND)
