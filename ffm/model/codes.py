@@ -1,4 +1,8 @@
-"""Columns of codes: small numbers that stand for the values of an enumeration."""
+"""Columns of codes: small numbers that stand for the values of an enumeration.
+
+NumPy takes a member of an enumeration for a number of 64 bits, and turns the whole column into such numbers first. That
+takes up to thirty times as long, so members become plain numbers here.
+"""
 
 from __future__ import annotations
 
@@ -15,5 +19,11 @@ def is_one_of(codes: NDArray[np.uint8], values: Iterable[int]) -> NDArray[np.boo
     """
     found = np.zeros(len(codes), np.bool_)
     for value in values:
-        found |= codes == value
+        found |= codes == int(value)
+    return found
+
+
+def has_any(codes: NDArray[np.uint8], flags: int) -> NDArray[np.bool_]:
+    """Return which rows of a column of flags have one of these, shape (n,)."""
+    found: NDArray[np.bool_] = (codes & int(flags)) != 0
     return found

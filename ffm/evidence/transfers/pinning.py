@@ -8,6 +8,7 @@ from ffm.evidence.calls import functions_called
 from ffm.evidence.operations import function_name
 from ffm.evidence.transfers.allocations import pageable_memory
 from ffm.instrument.pinning import PINNING, pinning_s
+from ffm.model.codes import has_any
 from ffm.model.pinning import buffers_to_pin
 from ffm.model.timeline import Problem, Timeline
 from ffm.results.columnar.columns import Columns
@@ -27,7 +28,7 @@ def memory_to_pin(columns: Columns, timeline: Timeline, least_byte_s: float, cal
         call_ns: nanoseconds that each call takes to pin memory, whatever its size.
     """
     waits = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
-    moved = ((timeline.problem & waits) != 0) & ((timeline.problem & Problem.UNNECESSARY_TRANSFER) == 0)
+    moved = has_any(timeline.problem, waits) & ~has_any(timeline.problem, Problem.UNNECESSARY_TRANSFER)
     rows, address = pageable_memory(columns, np.flatnonzero(moved))
     if not len(rows):
         return []

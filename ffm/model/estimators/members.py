@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import has_any
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.member_kernels import members_by_group
@@ -38,7 +39,7 @@ class Changing:
             return taking & (work.partner[part] >= 0)
 
         served = _rows_where(takes_over, rows, kind)
-        served = served[(timeline.problem[work.partner[served]] & Problem.UNNECESSARY_SYNCHRONIZATION) != 0]
+        served = served[has_any(timeline.problem[work.partner[served]], Problem.UNNECESSARY_SYNCHRONIZATION)]
         fixed = _rows_where(lambda part: (timeline.problem[part] != 0) & ~takes_over(part), rows, kind)
         if not len(place) and not len(served):
             return cls(fixed, fixed)

@@ -64,6 +64,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from ffm.model.codes import has_any
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.encounter_order import order_of_encounters
@@ -446,7 +447,7 @@ class Replay:
     def _longest_moved(self) -> int:
         """How long the longest call takes if waits may be moved to first uses; otherwise 0."""
         problem = self._timeline.problem
-        moved = any((problem[part] & Problem.MISPLACED_SYNCHRONIZATION).any() for part in parts(len(problem)))
+        moved = any(has_any(problem[part], Problem.MISPLACED_SYNCHRONIZATION).any() for part in parts(len(problem)))
         return int(self._timeline.duration.max(initial=0)) if moved else 0
 
     def _run(

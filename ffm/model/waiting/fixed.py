@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.codes import has_any
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -73,10 +74,10 @@ class _Gone:
     @classmethod
     def of(cls, timeline: Timeline, work: DeviceWork) -> _Gone:
         kind, problem, partner = timeline.kind, timeline.problem, work.partner
-        wait = (problem & Problem.UNNECESSARY_SYNCHRONIZATION) != 0
+        wait = has_any(problem, Problem.UNNECESSARY_SYNCHRONIZATION)
         kept = wait & (kind == Kind.FREE) & (partner >= 0)
         served = (kind == Kind.ALLOCATION) & (partner >= 0) & kept[partner]
-        transfer = (problem & Problem.UNNECESSARY_TRANSFER) != 0
+        transfer = has_any(problem, Problem.UNNECESSARY_TRANSFER)
         call = transfer | (wait & (kind == Kind.SYNCHRONIZATION)) | kept | served
-        moved = (problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
+        moved = has_any(problem, Problem.MISPLACED_SYNCHRONIZATION)
         return cls(wait, moved, transfer | (wait & (work.action == Action.SET_AND_WAIT)), call)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.codes import is_one_of
+from ffm.model.codes import has_any, is_one_of
 from ffm.model.grouping import looked_up, parts
 from ffm.model.necessity.program import Comparison
 from ffm.model.necessity.reasons import AT_UNKNOWN_TIMES, REQUIRED, UNNECESSARY, Reason
@@ -40,7 +40,7 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
     reason, first_use, stack = joined.reason, joined.first_use, timeline.site
     problem = timeline.problem
     unnecessary = is_one_of(reason, UNNECESSARY)
-    judged = (reason != 0) & (reason != Reason.OUTSIDE_PORTION)
+    judged = ~is_one_of(reason, (0, Reason.OUTSIDE_PORTION))
     unnecessary &= looked_up(_share(unnecessary, judged, stack) > MOSTLY, stack)
     repeated = is_one_of(joined.repetition, REPEATED)
     problem[unnecessary | (repeated & (columns["waits"] > 0))] |= np.uint8(Problem.UNNECESSARY_SYNCHRONIZATION)
@@ -60,22 +60,20 @@ def timeline_of_problems(columns: Columns, joined: Joined, wall_s: float) -> Tim
 
 def misplaced_synchronizations(timeline: Timeline) -> NDArray[np.bool_]:
     """Return which operations are misplaced synchronizations."""
-    found: NDArray[np.bool_] = (timeline.problem & Problem.MISPLACED_SYNCHRONIZATION) != 0
-    return found
+    return has_any(timeline.problem, Problem.MISPLACED_SYNCHRONIZATION)
 
 
 def waits_for_timing(reason: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a `Comparison` for each wait that only serves timing, by its reason; otherwise 0."""
     sureness = np.zeros(len(reason), np.uint8)
-    sureness[(reason == Reason.HOST_TIMER) | (reason == Reason.COUNTER_TIMER)] = Comparison.COMPARED
-    sureness[reason == Reason.MAYBE_TIMER] = Comparison.MAYBE_COMPARED
+    sureness[is_one_of(reason, (Reason.HOST_TIMER, Reason.COUNTER_TIMER))] = Comparison.COMPARED
+    sureness[is_one_of(reason, (Reason.MAYBE_TIMER,))] = Comparison.MAYBE_COMPARED
     return sureness
 
 
 def only_order_streams(reason: NDArray[np.uint8], timeline: Timeline) -> NDArray[np.bool_]:
     """Return which rows are synchronizations that only order streams, by their reasons."""
-    found: NDArray[np.bool_] = (timeline.kind == Kind.SYNCHRONIZATION) & (reason == Reason.ORDERS_STREAMS)
-    return found
+    return is_one_of(timeline.kind, (Kind.SYNCHRONIZATION,)) & is_one_of(reason, (Reason.ORDERS_STREAMS,))
 
 
 def _share(some: NDArray[np.bool_], of: NDArray[np.bool_], site: NDArray[np.int32]) -> NDArray[np.float64]:

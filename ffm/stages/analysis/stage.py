@@ -175,7 +175,7 @@ def _traced_findings(
         allocations=links,
         pinning=pinning,
         timing=_unless_empty(waits_for_timing(joined.reason)),
-        sharing=_unless_empty(joined.reason == Reason.SHARED_MEMORY),
+        sharing=_unless_empty(is_one_of(joined.reason, (Reason.SHARED_MEMORY,))),
         ordering=_unless_empty(only_order_streams(joined.reason, traced)),
         equal_bytes=_unless_empty(is_one_of(joined.repetition, FROM_ELSEWHERE)),
         fetching=fetches_of(joined.reason, joined.keep, uploads, traced, named.stacks),
