@@ -58,20 +58,25 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     if hasattr(kernel, BUILT):
         return getattr(kernel, BUILT)()  # type: ignore[no-any-return]
-    keep = may_keep(kernel, numba.config)
-    _follow_compiler()
-    steps.is_kept(kept=keep)
     assert isinstance(kernel, FunctionType)
     named = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
     parts = {name: compiled(function) for name, function in named.items() if hasattr(function, INNER)}
     whole = FunctionType(kernel.__code__, kernel.__globals__ | parts, kernel.__name__)
     whole.__module__ = kernel.__module__
     whole.__qualname__ = name_of(kernel, repr(_OPTIONS))
-    options = getattr(kernel, INNER, {"cache": keep, **_OPTIONS})
+    options = getattr(kernel, INNER, None) or _options_of(kernel, numba.config)
     dispatcher: Any = numba.njit(**options)(whole)
     if hasattr(kernel, INNER):
         _widen(dispatcher, numba.types)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _options_of(kernel: Callable[..., Any], config: Any) -> Any:
+    """Return how a function that no other kernel calls is compiled."""
+    keep = may_keep(kernel, config)
+    _follow_compiler()
+    steps.is_kept(kept=keep)
+    return {"cache": keep, **_OPTIONS}
 
 
 @functools.cache

@@ -37,6 +37,7 @@ def name_of(kernel: Callable[..., Any], options: str) -> str:
     return f"{kernel.__name__}-{digest}"
 
 
+@functools.cache
 def _constants(kernel: Callable[..., Any], options: str) -> str:
     """Return a digest of how a kernel is compiled, and of what is from other files: plain values, and functions with
     theirs.
