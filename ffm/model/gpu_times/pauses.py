@@ -88,6 +88,7 @@ def _within_segments(
     rows = np.flatnonzero(segment[:LOOKED_AT] >= 0)
     rows = rows[np.argsort(segment[rows], kind="stable")]
     number, measured = segment[rows], work.measured[rows].clip(0)
+    length = length[: int(number.max(initial=-1)) + 1]
     size = np.bincount(number, minlength=len(length))
     total = np.bincount(number, weights=measured, minlength=len(length))
     complete = np.bincount(number, weights=work.measured[rows] >= 0, minlength=len(length)) == size

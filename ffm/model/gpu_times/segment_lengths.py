@@ -179,11 +179,19 @@ def _compare(length: NDArray[np.int64], key: NDArray[np.int64]) -> Same:
     least, median = ordered[first + few], ordered[first + half]
     excess = median - least
     often = counts >= OFTEN
-    usual = int(np.quantile(np.repeat(excess[often], counts[often]), 0.25)) if often.any() else 0
-    usual = min(usual, WAKING_NS)
+    usual = min(_first_quartile(excess[often], counts[often]), WAKING_NS) if often.any() else 0
     allowed = np.maximum(ALIKE_SHARE * least, ALIKE_TIMES * usual)
     alike = often & (excess <= allowed)
     late = np.bincount(which, weights=length > (least + allowed)[which])
     sure = alike & (late <= SELDOM * counts)
     usual = int(np.average(excess[alike], weights=counts[alike])) if alike.any() else 0
     return Same(least[which], median[which], alike[which], sure[which], often[which], usual)
+
+
+def _first_quartile(value: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+    """Return the first quartile of values each of which occurs so many times, in whole numbers."""
+    order = np.argsort(value)
+    ends = np.cumsum(counts[order])
+    place = 0.25 * (int(ends[-1]) - 1)
+    beside = np.searchsorted(ends, np.minimum([int(place), int(place) + 1], ends[-1] - 1), side="right")
+    return int(np.quantile(value[order[beside]], place % 1))
