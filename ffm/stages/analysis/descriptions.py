@@ -37,6 +37,9 @@ VERDICTS = {
 }
 """Names of the verdicts on transfers; all others are `needed`."""
 
+COUNTED_ROWS = 1 << 17
+"""Rows whose verdicts are counted at once: so many that those with a verdict are numbered in linear time."""
+
 
 def describe_sites(
     columns: Columns, joined: Joined, misplaced: NDArray[np.bool_], stacks: int, allocators: dict[int, str]
@@ -47,22 +50,19 @@ def describe_sites(
     moved = sums_by(columns["stack"], stacks, columns["bytes"])
     synchronization: list[list[Verdict]] = [[] for _ in range(stacks)]
     transfer: list[list[Verdict]] = [[] for _ in range(stacks)]
-    for (stack, reason, keep, late), occurrences in _counts(columns["stack"], joined.reason, joined.keep, misplaced):
-        if reason:
-            verdict = _synchronization_verdict(
-                Reason(reason), keep, occurrences, misplaced=bool(late), partly=bool(joined.left_out.any())
+    partly = bool(joined.left_out.any())
+    for (reason, stack, keep, late), occurrences in _counts(joined.reason, columns["stack"], joined.keep, misplaced):
+        verdict = _synchronization_verdict(Reason(reason), keep, occurrences, misplaced=bool(late), partly=partly)
+        synchronization[stack].append(verdict)
+    for (kind, stack, first), occurrences in _counts(joined.repetition, columns["stack"], joined.first):
+        transfer[stack].append(
+            Verdict(
+                kind=VERDICTS[Repetition(kind)],
+                because=Because[Repetition(kind).name],
+                occurrences=occurrences,
+                first=first if first >= 0 else None,
             )
-            synchronization[stack].append(verdict)
-    for (stack, kind, first), occurrences in _counts(columns["stack"], joined.repetition, joined.first):
-        if kind:
-            transfer[stack].append(
-                Verdict(
-                    kind=VERDICTS[Repetition(kind)],
-                    because=Because[Repetition(kind).name],
-                    occurrences=occurrences,
-                    first=first if first >= 0 else None,
-                )
-            )
+        )
     return [
         SiteDescription(
             stack=stack,
@@ -113,13 +113,16 @@ def _synchronization_verdict(reason: Reason, keep: int, occurrences: int, *, mis
     return Verdict(kind=kind, because=Because[reason.name], occurrences=occurrences, keep=keep if keep >= 0 else None)
 
 
-def _counts(*identity: NDArray[np.integer] | NDArray[np.bool_]) -> list[tuple[tuple[int, ...], int]]:
-    """Return the distinct rows of some columns, with how often each occurs, most frequent first; of equally frequent
-    ones, in their order.
+def _counts(
+    code: NDArray[np.uint8], *others: NDArray[np.integer] | NDArray[np.bool_]
+) -> list[tuple[tuple[int, ...], int]]:
+    """Return the distinct rows of some columns whose `code` is not 0, with how often each occurs, most frequent first;
+    of equally frequent ones, in their order.
     """
     counts: dict[tuple[int, ...], int] = {}
-    for part in parts(len(identity[0])):
-        columns = [column[part] for column in identity]
+    for part in parts(len(code), COUNTED_ROWS):
+        found = np.flatnonzero(code[part])
+        columns = [column[part][found] for column in (code, *others)]
         number, first = numbered(*columns)
         distinct = zip(*(column[first].astype(np.int64).tolist() for column in columns), strict=True)
         for row, count in zip(distinct, np.bincount(number).tolist(), strict=True):
