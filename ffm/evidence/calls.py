@@ -38,10 +38,13 @@ def only_enqueue(columns: Columns) -> NDArray[np.bool_]:
     """Return which operations never wait for results, but only for what they need themselves: launches, and copies and
     sets that are asynchronous and touch no host memory. The driver has kernels for these.
     """
-    launches = calls_where(columns["function"], lambda one: one.kind in (Kind.LAUNCH, Kind.HOST_FUNCTION))
-    on_device = calls_where(columns["function"], lambda one: one.kind in _BY_KERNELS and one.asynchronous)
+    launches = functions_where(lambda one: one.kind in (Kind.LAUNCH, Kind.HOST_FUNCTION))
+    by_kernels = functions_where(lambda one: one.kind in _BY_KERNELS and one.asynchronous)
     on_host = constant("FFM_OPERATION_HOST_SOURCE") | constant("FFM_OPERATION_HOST_DESTINATION")
-    enqueues: NDArray[np.bool_] = launches | (on_device & ((columns["flags"] & on_host) == 0))
+    enqueues = np.empty(len(columns["function"]), np.bool_)
+    for part in parts(len(enqueues)):
+        function, flags = columns["function"][part], columns["flags"][part]
+        enqueues[part] = launches[function] | (by_kernels[function] & ((flags & on_host) == 0))
     return enqueues
 
 
