@@ -342,3 +342,22 @@ def test_nothing_is_put_into_a_child_that_cannot_load_a_driver(tmp_path: Path, m
     outcome = runner.run_instrumented(command, nothing, output=tmp_path / "output")
     assert str(outcome.ending) == "exited with code 0"
     assert len(attached) == 1
+
+
+def test_nothing_is_put_into_a_shell_and_its_subshells_but_into_what_they_execute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, attached = tmp_path / "program", list[str]()
+    subprocess.run(["gcc", "-x", "c", "-o", program, "-", "-ldl"], input=LOADING, text=True, check=True)
+    monkeypatch.setattr(runner.Hooking, "attach", lambda _, process_id: attached.append(running(process_id)))
+    nothing = runner.Instruments(tmp_path, [], 0, None, lambda _: pytest.fail("there is no driver"))
+    script = f"(:); (:); test -n $({program}); {program}; exit 0"
+    command = [sys.executable, "-c", f"import subprocess; subprocess.run(['bash', '-c', {script!r}], check=True)"]
+    outcome = runner.run_instrumented(command, nothing, output=tmp_path / "output")
+    assert str(outcome.ending) == "exited with code 0"
+    assert attached[1:] == ["program", "program"] and attached[0].startswith("python")
+
+
+def running(process_id: int) -> str:
+    """Return the name of the program that a process runs."""
+    return Path(f"/proc/{process_id}/exe").readlink().name

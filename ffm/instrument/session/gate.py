@@ -26,6 +26,11 @@ STARTED, FORKED, CUT_OFF, NO_DRIVER = 0, 1, 2, 3
 
 PREFIX, NAME = "ffm-", "gate"
 
+WITHOUT_DRIVER = ("bash",)
+"""Programs that can load libraries, but no driver: bash loads only its own commands (`enable -f`). It forks for each
+subshell, so a script can have dozens of such processes.
+"""
+
 LONGEST = 107
 """Bytes that the path of a socket may have (unix(7))."""
 
@@ -176,6 +181,13 @@ class Gate:
         for process_id, handle in list(self._handles.items()):
             if _ended(handle):
                 os.close(self._handles.pop(process_id))
+
+
+def loads_no_driver(process_id: int) -> bool:
+    """Return whether a process runs a program that loads no driver, although it could load libraries."""
+    with contextlib.suppress(OSError):  # it was killed while it waited
+        return Path(f"/proc/{process_id}/exe").readlink().name in WITHOUT_DRIVER
+    return False
 
 
 def _ended(handle: int, within_s: float = 0.0) -> bool:

@@ -21,7 +21,7 @@ from ffm.errors import InstrumentError
 from ffm.instrument.session.attaching import UnresponsiveError
 from ffm.instrument.session.cut import Cut
 from ffm.instrument.session.frida_home import home, outer_environment
-from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate
+from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate, loads_no_driver
 from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.hooking import Hooking, Instrumented
 from ffm.instrument.session.instruments import Instruments, telling_ranges, told_of_marks
@@ -281,7 +281,8 @@ class _Run:
         if reason == CUT_OFF:
             self._fail(_CUT_OFF.format(process_id=process_id))
             return
-        if self.hooking.left or (reason == NO_DRIVER and self.root not in (0, process_id)):
+        child = self.root not in (0, process_id)
+        if self.hooking.left or (child and (reason == NO_DRIVER or loads_no_driver(process_id))):
             return  # what is wrong with instrumenting shows at the first process, whatever that is
         with self._held.holding(process_id):
             try:
