@@ -37,6 +37,14 @@ def _waits_or_repeats(problem: ProblemSite) -> bool:
 
 
 def _remedy(problem: ProblemSite) -> Remedy:
+    """Return the remedy for one site. What the program can do if it uses a library as it is comes first."""
+    remedy = _of_site(problem)
+    if problem.library is None or problem.at_exit:
+        return remedy
+    return replace(remedy, steps=(problem.library.advice, *remedy.steps))
+
+
+def _of_site(problem: ProblemSite) -> Remedy:
     if problem.download is None:
         return _of_problem(problem)
     if not _waits_or_repeats(problem):

@@ -10,6 +10,7 @@ from ffm.report.downloads import download
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
 from ffm.report.python.frameworks import framework_of_site, in_copy
+from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
@@ -63,6 +64,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
+                library=library_call(analysis, site),
                 at_exit=site.caller in EXITS,
                 in_upload=_callers(analysis, site) in uploading,
                 needed_for=_needed_for(site),

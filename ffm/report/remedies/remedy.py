@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ffm.report.python.frameworks import Framework
+from ffm.report.remedies.library_calls import LibraryCall
 from ffm.results.vocabulary import Because
 
 
@@ -109,6 +110,8 @@ class ProblemSite:
     """Why occurrences whose synchronization is needed are, and how many."""
     unrecorded: int = 0
     """Waits for events that were not recorded before."""
+    library: LibraryCall | None = None
+    """The library that makes the call for the program, if it is one without known lines."""
     at_exit: bool = False
     """Whether the C library makes the call when the program ends, for a library that the program uses."""
 
