@@ -6,6 +6,8 @@ such as a home folder that cannot be written.
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
 from logging import LogRecord
 
@@ -15,6 +17,31 @@ from snakemake_interface_logger_plugins.common import LogEvent
 OF_STAGES = frozenset({"RuleException", "CalledProcessError"})
 """The exceptions of a stage that failed, which has already printed its own error."""
 A_STAGE_FAILED = "At least one job did not complete"
+
+_STAGE = re.compile(
+    r" ffm stage (?P<name>[\w-]+) .*?(died with <Signals\.(?P<signal>\w+)|exit status (?P<status>\d+))", re.S
+)
+_SHELL_SIGNAL = 128
+"""What a shell adds to the number of a signal that ended its command."""
+
+
+def stage_that_was_killed(message: str) -> str:
+    """Return a sentence about a stage that a signal ended, which could then say nothing itself; else nothing."""
+    found = _STAGE.search(message)
+    if found is None:
+        return ""
+    name = found["signal"] or _signal_of(int(found["status"]))
+    if not name or name == signal.SIGINT.name:
+        return ""
+    often = ": the system does that where memory runs out" if name == signal.SIGKILL.name else ""
+    return f"{name} ended the stage {found['name'].replace('-', ' ')}{often}."
+
+
+def _signal_of(status: int) -> str:
+    try:
+        return signal.Signals(status - _SHELL_SIGNAL).name
+    except ValueError:
+        return ""
 
 
 class LogHandler(LogHandlerBase):
@@ -49,6 +76,8 @@ class LogHandler(LogHandlerBase):
         """Print the last line of an error that nobody else prints; that of a traceback names the exception."""
         if getattr(record, "event", None) != LogEvent.ERROR or not self._is_quiet():
             return
+        if killed := stage_that_was_killed(record.getMessage()):
+            print(f"ffm: {killed}", file=sys.stderr)
         lines = record.getMessage().strip().splitlines()
         exception = getattr(record, "exception", None)
         if not lines or exception in OF_STAGES or A_STAGE_FAILED in lines[-1]:

@@ -14,6 +14,7 @@ import pytest
 from ffm.errors import FfmError
 from ffm.results.folder.lock import InUseError
 from ffm.workflow.locking import release_dead, running
+from ffm.workflow.logger import stage_that_was_killed
 from ffm.workflow.settings import NAMES, SettingsError, read_settings
 from tests.conftest import ROOT
 
@@ -157,6 +158,28 @@ def test_an_error_outside_of_the_stages_is_one_sentence(tmp_path: Path, home: st
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("ffm: "))
     assert line.startswith("ffm: Snakemake failed: ") and told in line
+
+
+STAGE = "the stage sync use"
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (
+            "died with <Signals.SIGKILL: 9>.",
+            "SIGKILL ended the stage sync use: the system does that where memory runs out.",
+        ),
+        ("returned non-zero exit status 143.", f"SIGTERM ended {STAGE}."),
+        ("returned non-zero exit status 1.", ""),
+        ("returned non-zero exit status 130.", ""),
+        ("returned non-zero exit status 255.", ""),
+    ],
+)
+def test_a_stage_that_a_signal_ended_is_named(ended: str, told: str) -> None:
+    command = "set -euo pipefail;  /bin/python -m ffm stage sync-use --results results/a   -- ./a 1"
+    message = f"RuleException:\nCalledProcessError in file \"Snakefile\", line 87:\nCommand '{command}' {ended}"
+    assert stage_that_was_killed(message) == told
 
 
 def lock(folder: Path, results: str) -> Path:
