@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ffm.report.python.frameworks import CUPY, PYTHON, TORCH, Framework
+from ffm.report.python.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, PlaceToChange, ProblemSite, RemedyKind
@@ -101,8 +101,11 @@ def test_a_transfer_is_replaced_by_the_asynchronous_form_of_its_own_call(call: s
 
 
 @pytest.mark.parametrize("downloads", [False, True])
-def test_what_is_uploaded_from_pinned_memory_in_place_of_pageable_has_to_stay_until_then(downloads: bool) -> None:
-    (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), downloads=downloads)])
+@pytest.mark.parametrize("framework", [None, CUPY, NUMBA, TORCH, PYTHON])
+def test_what_is_uploaded_from_pinned_memory_in_place_of_pageable_has_to_stay_until_then(
+    framework: Framework | None, downloads: bool
+) -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), downloads=downloads, framework=framework)])
     assert any("write or free it only after" in step for step in remedy.steps) is not downloads
 
 

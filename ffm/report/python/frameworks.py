@@ -1,9 +1,10 @@
 """What a change is called in the Python packages through which people use GPUs.
 
-Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`, `torch.cuda.empty_cache`), CuPy
-(`cupy.ndarray.get`, `cupyx.empty_pinned`, "Memory Management"), Numba CUDA (`cuda.pinned_array`,
-`DeviceNDArray.copy_to_host`, `cuda.defer_cleanup`), JAX (`jax.Array.copy_to_host_async`, memory kinds, "GPU memory
-allocation") and PyCUDA (`pycuda.driver.pagelocked_empty`, `pycuda.tools.DeviceMemoryPool`).
+Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`, `torch.cuda.empty_cache`, "A guide on good
+usage of non_blocking and pin_memory() in PyTorch"), CuPy (`cupy.ndarray.get`, `cupyx.empty_pinned`, "Memory
+Management"), Numba CUDA (`cuda.pinned_array`, `DeviceNDArray.copy_to_host`, `cuda.defer_cleanup`), JAX
+(`jax.Array.copy_to_host_async`, memory kinds, "GPU memory allocation") and PyCUDA (`pycuda.driver.pagelocked_empty`,
+`pycuda.tools.DeviceMemoryPool`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Framework:
 TORCH = Framework(
     "PyTorch",
     'Copy with non_blocking=True: tensor.to("cuda", non_blocking=True), or pinned.copy_(tensor, non_blocking=True).',
-    "Pin the host tensor, or the copy waits anyway: tensor.pin_memory(), or pin_memory=True for a DataLoader.",
+    "Pin the host tensor, or the copy waits anyway: pin_memory=True for a DataLoader, whose own thread pins, or "
+    "tensor.pin_memory() once, before the loop: it copies on the CPU.",
     "PyTorch keeps freed memory by itself: leave out torch.cuda.empty_cache() in the loop. Where memory runs short, "
     "PyTorch gives it back before it tries again: make the work need less.",
     "torch.cuda.synchronize(), or the synchronize() of a stream or an event",
@@ -57,9 +59,10 @@ TORCH = Framework(
     ".cpu() or .tolist() after the loop, as in torch.stack(losses).tolist(), or in every k-th iteration.",
     'saved = tensor.to("cuda") before the loop; use it there, or buffer.copy_(saved) where the loop changes it.',
     'tensor.to("cuda", non_blocking=True), or buffer.copy_(pinned, non_blocking=True), from pinned memory: '
-    "pin_memory=True for a DataLoader, or tensor.pin_memory(). Batches are safe, because PyTorch hands pinned memory "
-    "out again only when the GPU is done with it. Before the script itself writes to a pinned tensor again, wait for "
-    "an event recorded after the copy, or use several tensors in turn.",
+    "pin_memory=True for a DataLoader, whose own thread pins, or tensor.pin_memory() once, before the loop. In the "
+    "loop, pin_memory() copies on the CPU, and can take longer than the wait. Batches are safe, because PyTorch hands "
+    "pinned memory out again only when the GPU is done with it. Before the script itself writes to a pinned tensor "
+    "again, wait for an event recorded after the copy, or use several tensors in turn.",
     ("_local_scalar_dense_cuda",),
 )
 CUPY = Framework(

@@ -59,13 +59,13 @@ def synchronous_transfer(problem: ProblemSite) -> Remedy:
             "new, and free it with cudaFreeHost, or register it once with cudaHostRegister."
         )
         steps += _unobserved(pageable)
-        if not problem.downloads:
-            steps.append(
-                "The copy then reads that memory while the program goes on: write or free it only after waiting for "
-                "an event recorded after the copy, or use several buffers in turn."
-            )
     elif any(link.role == "host memory" and link.memory != "managed" for link in problem.memory):
         steps.append("The host memory is already pinned, as an asynchronous copy requires.")
+    if pageable and not problem.downloads:
+        steps.append(
+            "The copy then reads that memory while the program goes on: write or free it only after waiting for "
+            "an event recorded after the copy, or use several buffers in turn."
+        )
     steps += _kept(problem)
     occurrences = problem.unnecessary or problem.misplaced
     return remedy_for(problem, RemedyKind.SYNCHRONOUS_TRANSFER, occurrences, steps, "host memory")
