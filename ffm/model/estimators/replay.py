@@ -23,6 +23,11 @@ What a fix does to a row:
 - **Unnecessary transfer**: the call and the GPU's copy disappear. So does its wait if that is unnecessary too;
   otherwise it remains as a wait for the stream's earlier work.
 
+An upload from pageable memory waits for earlier work, and then copies. What it does besides, such as checking its
+arguments, comes before the wait or after it: the trace does not show which, if the upload did not have to wait. All of
+it comes after a wait that a fix brings about there. For the upper end of the interval, it comes before that if the
+upload is of few bytes; with more, copying takes nearly all of the time.
+
 Loading device code may wait for the GPU (`ffm.model.device.Action.LOAD`). So a call that loads code overlaps with no
 more of the GPU's work than it did. The upper end of the interval assumes that it never waits.
 
@@ -78,6 +83,7 @@ from ffm.model.estimators.simulation.lone import is_of_one_thread, replay_lone
 from ffm.model.estimators.simulation.passes import replay_group
 from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace, at_the_start
 from ffm.model.estimators.stretches import Course, Stretches
+from ffm.model.gpu_times.fitting import WAITED_NS
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
@@ -425,12 +431,13 @@ class Replay:
             set_bytes_a_nanosecond=SET_BYTES_A_NANOSECOND,
             waking=inference.latency_ns,
             recurs=False,
+            uploads_overlap=-1,
             loads_wait=True,
         )
         return _Manners(
             likely=likely,
             slow=likely._replace(strict=True),
-            fast=likely._replace(waking=inference.waking_ns, loads_wait=False),
+            fast=likely._replace(waking=inference.waking_ns, loads_wait=False, uploads_overlap=WAITED_NS),
             recurring=likely._replace(strict=True, recurs=True),
             as_measured=likely._replace(loads_wait=False),
         )

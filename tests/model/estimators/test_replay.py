@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import Action, DeviceWork, ThreadLives
 from ffm.model.estimators.replay import Replay
+from ffm.model.estimators.simulation.passes import COPIED_BYTES_A_NANOSECOND
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem, Timeline
 from tests.examples import examples
@@ -425,3 +427,21 @@ def test_threads_that_are_joined_after_the_last_call_end_the_run() -> None:
     work = dataclasses.replace(work, lives=lives)
     found = Replay(timeline, work, given_gpu_times(timeline, work, gpu)).selected(np.ones(5, bool))
     assert 0 < found.low_s <= found.likely_s <= found.high_s
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(0, 65535))
+@settings(max_examples=examples(100), deadline=None)
+def test_at_most_an_upload_of_few_bytes_does_all_but_copy_while_it_waits(gpu: int, own: int, copied: int) -> None:
+    """Without the wait before it, the upload waits, and its own time may be over before."""
+    calls = [
+        Call(Action.ENQUEUE, Kind.LAUNCH, gpu=1000 * gpu),
+        Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, problem=SYNC),
+        Call(Action.WAIT_AND_ENQUEUE, Kind.TRANSFER, own=1000 * own),
+    ]
+    timeline, work, times = traced(calls)
+    most = min(1000 * gpu, max(1000 * own - copied // COPIED_BYTES_A_NANOSECOND, 0))
+    for moved, saved in ((copied, most), (WORTH_TIMING_BYTES, 0)):
+        sent = dataclasses.replace(work, copied=np.array([0, 0, moved]))
+        found = Replay(timeline, sent, given_gpu_times(timeline, sent, times)).selected(np.array([False, True, False]))
+        assert found.likely_s == 0
+        assert found.high_s * SECOND == pytest.approx(saved, abs=1)

@@ -6,6 +6,7 @@ As in `ffm.model.kernels`, nothing is compiled here. Rows are visited in `order`
 from __future__ import annotations
 
 from ffm.model.compiled import inner
+from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.estimators.simulation.encounters import come, follow, go_on_together
 from ffm.model.estimators.simulation.state import Change, Columns, Fix, Gpu, Manner, Probes, State, Trace
 from ffm.model.estimators.simulation.streams import enqueue, let_gpu_be_early, order_by_event
@@ -39,6 +40,9 @@ from ffm.model.numbers import (
 )
 from ffm.model.thread_relations_kernels import Family
 from ffm.model.visits import is_lone, process_of, row_at, thread_of
+
+COPIED_BYTES_A_NANOSECOND = 25
+"""At most, by one core in ordinary memory."""
 
 
 def replay_group(
@@ -171,6 +175,8 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
     if ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
         now = wait_for_gpu(state, trace, times, fix, manner, change, row, now)
         now += change.behind if does == ENQUEUE_AND_WAIT else change.own
+        if does == WAIT_AND_ENQUEUE and trace.wait[row] <= manner.uploads_overlap:
+            now -= min(overlapped(trace, change, row), now - change.own - begun)
     else:
         now += change.behind if does in (ENQUEUE, LOAD_AND_ENQUEUE) else change.own
         if not change.no_wait:
@@ -181,6 +187,15 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
         enqueue(state, trace, times, row, now)
     starve(state, trace, times, row)
     return now
+
+
+@inner
+def overlapped(trace: Trace, change: Change, row: int) -> int:
+    """Return how much of an upload's own time may not be for copying into the driver's buffer. Nearly all of it is, if
+    these are more than a few bytes.
+    """
+    copied = int(trace.copied[row])
+    return max(change.own - copied // COPIED_BYTES_A_NANOSECOND, 0) if copied < WORTH_TIMING_BYTES else 0
 
 
 @inner

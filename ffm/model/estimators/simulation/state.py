@@ -120,6 +120,10 @@ class Manner(NamedTuple):
     """A thread that comes to its next wait while a removed one would still last then waits for as long as the removed
     one's latency, as if all of that were falling asleep and waking.
     """
+    uploads_overlap: int
+    """If an upload of few bytes from pageable memory, which waited no longer than this, waits then, it does all but
+    copy meanwhile. Below 0, none does.
+    """
     loads_wait: bool
     """Loading device code overlaps with no more of the GPU's work than it did."""
 
