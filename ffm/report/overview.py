@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass
 
 from ffm.report.commands import command, stdin_of
-from ffm.report.costly_waits import CostlyWaits, costly_waits
 from ffm.report.downloads import Download, download, watch_notes
+from ffm.report.kept.costly_waits import CostlyWaits, costly_waits
 from ffm.report.not_measured import NotMeasured, not_measured
 from ffm.report.notes import sentence, unknown_lines
 from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Estimator, Saving, Scale, plural

@@ -34,7 +34,7 @@ NAMING = {
     "ffm/doctor/diagnosis.py": "says what cuInit answered",
     "ffm/doctor/subject.py": "says what cuInit answered",
     "ffm/instrument/agent/entry_points.js": "asks what else there is",
-    "ffm/report/python/frameworks.py": "advises to call them",
+    "ffm/report/frameworks.py": "advises to call them",
     "ffm/report/remedies/transfer_advice.py": "says which copies have no asynchronous form",
     "ffm/symbols/buffer_names.py": "looks for them in the text of programs",
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ffm.report.python.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework
+from ffm.report.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, PlaceToChange, ProblemSite, RemedyKind

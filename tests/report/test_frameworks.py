@@ -7,10 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ffm.report.numbers import Scale
-from ffm.report.python import sending
-from ffm.report.python.fetching import FetchingWaits, advice
-from ffm.report.python.frameworks import (
+from ffm.report.frameworks import (
     CUPY,
     JAX,
     NUMBA,
@@ -22,6 +19,9 @@ from ffm.report.python.frameworks import (
     framework_of_site,
     in_copy,
 )
+from ffm.report.kept import sending
+from ffm.report.kept.fetching import FetchingWaits, advice
+from ffm.report.numbers import Scale
 from ffm.report.remedies.advice import identify_remedies
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.places import place

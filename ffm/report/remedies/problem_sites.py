@@ -7,9 +7,9 @@ from itertools import dropwhile
 
 from ffm.remedy.correctable import SETS
 from ffm.report.downloads import download
+from ffm.report.frameworks import framework_of_site, in_copy
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
-from ffm.report.python.frameworks import framework_of_site, in_copy
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.results.documents.analysis import Analysis

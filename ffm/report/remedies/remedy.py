@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ffm.report.python.frameworks import Framework
+from ffm.report.frameworks import Framework
 from ffm.report.remedies.library_calls import LibraryCall
 from ffm.results.vocabulary import Because
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ffm.report.python.frameworks import Framework
+from ffm.report.frameworks import Framework
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite, Remedy, RemedyKind, remedy_for
 
 UNPROVED_UPLOAD = "Not proved: that the host data stays the same with other input."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffm.remedy.fitness import Fitness, fitness
-from ffm.report.costly_waits import CostlyWaits, costly_waits
+from ffm.report.kept.costly_waits import CostlyWaits, costly_waits
 from ffm.report.notes import unknown_lines
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
 from ffm.report.places import site_saving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
-from ffm.report.costly_waits import CostlyWaits
+from ffm.report.kept.costly_waits import CostlyWaits
 from ffm.report.numbers import Scale, hidden_rows
 from ffm.report.terminal.layout import bullet, heading, paragraph
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ffm.report.kept_waits import KeptWaits
+from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words
+from ffm.report.kept.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
-from ffm.report.python.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words
 from ffm.results.documents.analysis import Analysis
 
 HEADING = "Uploads that the CPU waits for again and again"

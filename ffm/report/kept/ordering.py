@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ffm.report.kept_waits import KeptWaits
+from ffm.report.kept.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
 

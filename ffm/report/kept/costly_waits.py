@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ffm.report import ordering, sharing, timing
-from ffm.report.kept_waits import KeptWaits, worth_telling
+from ffm.report.kept import fetching, ordering, sending, sharing, timing
+from ffm.report.kept.fetching import FetchingWaits, fetching_waits
+from ffm.report.kept.kept_waits import KeptWaits, worth_telling
+from ffm.report.kept.ordering import OrderingWaits, ordering_waits
+from ffm.report.kept.sending import SendingWaits, sending_waits
+from ffm.report.kept.sharing import SharingWaits, sharing_waits
+from ffm.report.kept.timing import TimingWaits, timing_waits
 from ffm.report.numbers import Scale
-from ffm.report.ordering import OrderingWaits, ordering_waits
-from ffm.report.python import fetching, sending
-from ffm.report.python.fetching import FetchingWaits, fetching_waits
-from ffm.report.python.sending import SendingWaits, sending_waits
-from ffm.report.sharing import SharingWaits, sharing_waits
-from ffm.report.timing import TimingWaits, timing_waits
 from ffm.results.documents.analysis import Analysis
 
 
