@@ -112,6 +112,13 @@ static uint32_t *latest_of(const ffm_function *function, const ffm_operation *op
     return &times.latest[(ffm_stream_key(function, operation, thread) >> 4) * 0x9E3779B97F4A7C15ULL >> 54];
 }
 
+/* Milliseconds between two events that are over; false if the driver does not say, or says that the second came first,
+ * as a virtual GPU on a busy machine may. */
+static bool between(event first, event second, float *milliseconds)
+{
+    return times.elapsed(milliseconds, first, second) == 0 && *milliseconds >= 0;
+}
+
 /* Nanoseconds that the GPU waited after the first event until the work had surely arrived. */
 static uint64_t idle_before(const ring *here, const timing *one)
 {
@@ -145,7 +152,7 @@ static void record(const ring *here, ffm_thread *thread, const timing *one, floa
 static void record_alone(ffm_thread *thread, const timing *one)
 {
     float milliseconds;
-    if (one->alone == 0 || times.query(one->alone) != 0 || times.elapsed(&milliseconds, one->end, one->alone) != 0)
+    if (one->alone == 0 || times.query(one->alone) != 0 || !between(one->end, one->alone, &milliseconds))
         return;
     const ffm_gpu_time found = {
         .operation = FFM_EVENTS_ALONE,
@@ -164,7 +171,7 @@ static void collect(ring *here, ffm_thread *thread)
         float milliseconds;
         if (__atomic_load_n(&one->state, __ATOMIC_ACQUIRE) == ENQUEUED && times.query(one->end) == 0) {
             one->state = OVER;
-            if (times.elapsed(&milliseconds, one->begin, one->end) == 0) {
+            if (between(one->begin, one->end, &milliseconds)) {
                 record(here, thread, one, milliseconds);
                 record_alone(thread, one);
             }
