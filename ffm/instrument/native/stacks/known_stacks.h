@@ -9,7 +9,7 @@
 #include "stacks.h"
 
 /* How many stacks are known at a time, and by how many inner frames at most. */
-enum { FFM_KNOWN_STACKS = 8, FFM_KNOWN_RETURNS = 16 };
+enum { FFM_KNOWN_STACKS = 16, FFM_KNOWN_RETURNS = 16 };
 
 typedef struct {
     const void *caller; /* NULL: none */

@@ -19,10 +19,9 @@ enum { FUNCTION = 1024, INTERPRETER_CLOCKS = 64, INTERPRETER_CODE = 8, NEAR_FRAM
 
 typedef enum { ELSEWHERE, INTERPRETER, FOR_SCRIPTS } code_kind;
 
-/* Capturing a stack costs a microsecond. So a limited number of a thread's reads are captured between two of its
- * operations, those after the first PLAIN only if their stack is not recognised, and a limited number of their stacks
- * are told apart. */
-enum { PLAIN = 8, CAPTURED = 1024, TOLD_APART = 4 };
+/* Capturing a stack costs a microsecond. So a limited number of a thread's reads whose stacks are not recognised are
+ * captured between two of its operations, and a limited number of their stacks are told apart. */
+enum { CAPTURED = 1024, TOLD_APART = 4 };
 
 /* Reads before the recording begins: so many of all threads are remembered, with so many frames. */
 enum { EARLY = 32, EARLY_FRAMES = 16 };
@@ -236,7 +235,8 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
             return;
         }
         stack = from == NULL ? ffm_stack_here(0, &truncated) : ffm_stack_from(from, &truncated);
-        if (++here->captured > PLAIN && thread != NULL)
+        here->captured++;
+        if (thread != NULL && ffm_known_stack_met(&thread->clock_readers, caller, base))
             ffm_known_stack_add(&thread->clock_readers, caller, base, from, stack);
     }
     if (told(here, stack))
