@@ -125,6 +125,8 @@ static void enter(int number, siginfo_t *info, void *context)
 
 void ffm_program_handlers_tell(ffm_handler_listener before)
 {
+    if (before_handlers == NULL) /* otherwise this is a forked child */
+        ffm_signals_need_not_block();
     before_handlers = before;
 }
 
@@ -135,7 +137,8 @@ bool ffm_program_handlers_are_told(void)
 
 void ffm_program_handlers_interrupt(void)
 {
-    __atomic_store_n(&interrupts, true, __ATOMIC_RELAXED);
+    if (!__atomic_exchange_n(&interrupts, true, __ATOMIC_SEQ_CST))
+        ffm_signals_block();
 }
 
 bool ffm_program_handlers_may_interrupt(void)

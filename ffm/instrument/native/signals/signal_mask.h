@@ -39,9 +39,21 @@ static inline void ffm_signals_unlock(bool *locked, uint64_t before)
 }
 
 /* Let no handler of the program run on this thread until ffm_signals_release; ours do. These calls nest, and only the
- * outermost pair costs system calls. */
+ * outermost pair costs system calls, and none as long as the program is known to have no handler. */
 void ffm_signals_hold(void);
 void ffm_signals_release(void);
+
+/* One reason more, or less, for holds to block signals, because handlers of the program may run. There is one at first:
+ * whoever knows all handlers takes it away. */
+void ffm_signals_block(void);
+void ffm_signals_need_not_block(void);
+
+/* The program is about to install its first handler, which is such a reason now: wait until no other thread relies on
+ * there being none. */
+void ffm_signals_await_holds(void);
+
+/* In a forked child, where only this thread exists. */
+void ffm_signals_holds_after_fork(void);
 
 /* Never block these signals in this thread: the kernel ends a process that faults while SIGSEGV is blocked. */
 void ffm_signals_unblock(void);

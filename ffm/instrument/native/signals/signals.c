@@ -12,6 +12,10 @@
 
 enum { OURS = 4, SIGNALS = 64 };
 
+/* The C library's own handler for this one, which programs with threads have, calls setuid and the like in a thread for
+ * another one that asks it to by tgkill (glibc's nptl/nptl_setxid.c). */
+enum { SETXID = 33 };
+
 static const uint64_t RESTORER = 0x04000000; /* SA_RESTORER: the kernel's flag, in no header of the C library */
 
 static const int numbers[OURS] = {SIGSEGV, SIGBUS, SIGTRAP, SIGSYS};
@@ -63,6 +67,7 @@ static void begin_to_interrupt(void)
     const int place = place_of(SIGSYS);
     handlers.ours[place].mask = ~FFM_SIGNALS_OURS;
     ffm_program_handlers_interrupt();
+    ffm_signals_await_holds();
     if (__atomic_load_n(&handlers.open, __ATOMIC_ACQUIRE))
         ffm_signal_action_install(SIGSYS, &handlers.ours[place], NULL);
 }
@@ -72,9 +77,15 @@ static void begin_to_interrupt(void)
 static int64_t install_of_program(int number, const ffm_signal_action *wanted, ffm_signal_action *before)
 {
     const bool preceded = child == NULL && ffm_program_handlers_precede(number, wanted);
-    if (preceded && !ffm_program_handlers_may_interrupt())
+    if (preceded && number != SETXID && !ffm_program_handlers_may_interrupt())
         begin_to_interrupt();
     return ffm_program_handlers_install(number, wanted, preceded, before);
+}
+
+void ffm_signals_sent_to_thread(uint64_t number)
+{
+    if (number == SETXID && ffm_program_handlers_are_told() && !ffm_program_handlers_may_interrupt())
+        begin_to_interrupt();
 }
 
 void ffm_signals_before_handlers(ffm_handler_listener before)
@@ -123,6 +134,7 @@ bool ffm_signals_child_begins(void)
     for (int i = 0; i < OURS; i++)
         ffm_signal_action_install(numbers[i], &handlers.ours[i], NULL);
     child = state;
+    ffm_signals_block();
     return true;
 }
 
@@ -133,6 +145,7 @@ void ffm_signals_child_over(void)
     ffm_signals_withhold(&child->withheld);
     ffm_kernel(SYS_munmap, (uint64_t)child, sizeof *child, 0, 0);
     child = NULL;
+    ffm_signals_need_not_block();
 }
 
 bool ffm_signals_in_child(void)
@@ -142,10 +155,12 @@ bool ffm_signals_in_child(void)
 
 void ffm_signals_after_fork(void)
 {
+    ffm_signals_holds_after_fork();
     if (child == NULL)
         return;
     memcpy(handlers.program, child->program, sizeof handlers.program);
     child = NULL;
+    ffm_signals_need_not_block();
 }
 
 /* Let the signal occur again, with the effect that it has without us. Only an access to memory repeats by itself. A

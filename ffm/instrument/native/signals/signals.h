@@ -16,6 +16,9 @@ bool ffm_signals_open(ffm_signal_handler fault, ffm_signal_handler trap, ffm_sig
 /* From now on, call a function before each handler of the program, also before those that it has installed already. */
 void ffm_signals_before_handlers(ffm_handler_listener before);
 
+/* The program is about to send a signal to one of its threads. */
+void ffm_signals_sent_to_thread(uint64_t number);
+
 /* Pass a signal that was not ours to the program, as it requested. */
 void ffm_signals_pass(int number, siginfo_t *info, void *context);
 

@@ -30,6 +30,7 @@
 #include "neighbours.h"
 #include "quick_places.h"
 #include "resting.h"
+#include "signals.h"
 #include "structures.h"
 #include "traced.h"
 #include "watched.h"
@@ -380,6 +381,8 @@ void ffm_system_call_before(uint64_t number, const uint64_t *a, const ffm_regist
         ffm_quick_places_stop();
         ffm_closed_memory_stop();
     }
+    if (number == SYS_tgkill)
+        ffm_signals_sent_to_thread(a[2]);
     if (number == SYS_pkey_alloc)
         ffm_resting_without_keys();
     if (number == SYS_mremap && a[1] == 0)
