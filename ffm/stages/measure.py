@@ -23,7 +23,7 @@ from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.session.cut import Lasting
-from ffm.instrument.session.instruments import PAGES, Instruments
+from ffm.instrument.session.instruments import PAGES, HeapRequest, Instruments
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import Outcome, run_instrumented
@@ -105,15 +105,15 @@ def measure(
     functions: Sequence[str] = (),
     mode: Mode = Mode.NONE,
     plan: Path | None = None,
-    own_pages: bool = False,
+    own_pages: Sequence[HeapRequest] | None = None,
     trace: bool = False,
     ranges: bool = False,
     portion: Asked | None = None,
     until: Lasting | None = None,
     unread: Path | None = None,
 ) -> Measurement:
-    """Run the program with a stage's instruments; `own_pages` is for the page watch, `trace` for the other, `ranges`
-    for what the program marks with NVTX.
+    """Run the program with a stage's instruments; `own_pages` is for the page watch, and says whose blocks an earlier
+    run transferred; `trace` is for the other watch, `ranges` for what the program marks with NVTX.
 
     `on` names the runs that it is built on. `until` says when to end the program; if it is None, the request does.
     `unread` is a file that says which of their parameters kernels never read (`ffm.stages.plan_files`).
@@ -137,7 +137,8 @@ def measure(
             mode,
             plan,
             search,
-            preloaded=(PAGES,) if own_pages else (),
+            preloaded=() if own_pages is None else (PAGES,),
+            own_pages=tuple(own_pages or ()),
             trace=trace,
             ranges=ranges or isinstance(portion, Iterations),
             portion=portion,

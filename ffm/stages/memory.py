@@ -17,6 +17,7 @@ from ffm.evidence.chosen_sites import stacks_to_watch
 from ffm.evidence.operations import EVENTS, operation_columns
 from ffm.evidence.stack_table import StackTable
 from ffm.instrument.modes import Mode
+from ffm.instrument.session.instruments import HeapRequest
 from ffm.results.chosen_sites import are_chosen
 from ffm.results.columnar.columns import Columns
 from ffm.results.columnar.tables import stored_table, write_table
@@ -27,7 +28,7 @@ from ffm.results.memory.heap import kept_memory
 from ffm.stages.judging import judged_processes
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.plan_files import write_unread, write_watch_plan
-from ffm.stages.portions import lasting, traced_portion
+from ffm.stages.portions import lasting, read_tracing, traced_portion
 from ffm.stages.tracing import traced_functions
 
 
@@ -40,6 +41,7 @@ def run_memory(request: Request) -> Memory:
         ProgramError: The program could not be measured, or failed; or it never calls a chosen site.
     """
     baseline = read_latest(Baseline, request.folder, "baseline")
+    tracing = read_tracing(request.folder)
     plan, planned = (None, []) if request.chosen is None else _plan(request, request.chosen)
     trace = request.watch == "trace"
     measured = measure(
@@ -54,9 +56,9 @@ def run_memory(request: Request) -> Memory:
         | (Mode.NONE if request.ordinary_memory else Mode.NO_ORDINARY)
         | (Mode.NONE if plan is None else Mode.PLAN | Mode.CHOSEN),
         plan=plan,
-        own_pages=not trace,
+        own_pages=None if trace else requests_of(tracing),
         trace=trace,
-        portion=traced_portion(request.folder),
+        portion=traced_portion(tracing),
         until=lasting(request.folder, request.for_s),
         unread=write_unread([module.path for module in baseline.modules], request.folder.root),
     )
@@ -68,6 +70,13 @@ def watched_functions(baseline: Baseline) -> list[str]:
     effects = (Effect.END_CONTEXT, Effect.RELEASE_CONTEXT, Effect.REACH_PEER)
     more = [function.name for effect in effects for function in load_catalogue().with_effect(effect)]
     return [*traced_functions(baseline.functions), *more]
+
+
+def requests_of(tracing: Tracing | None) -> list[HeapRequest]:
+    """Return whose heap blocks get pages of their own: of those to which stage 2 saw downloads, if it has run."""
+    if tracing is None:
+        return []
+    return [HeapRequest(tracing.modules[one.module].path, one.offset, one.bytes) for one in tracing.requested]
 
 
 def _plan(request: Request, chosen: list[str]) -> tuple[Path, list[str]]:

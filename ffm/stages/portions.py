@@ -22,16 +22,22 @@ from ffm.results.folder.identity import read_latest
 from ffm.results.folder.paths import ResultsFolder
 
 
-def traced_portion(folder: ResultsFolder) -> Calls | Iterations | None:
-    """Return the portion that stage 2 measured, for the stages after it; None for the whole run.
+def read_tracing(folder: ResultsFolder) -> Tracing | None:
+    """Return what stage 2 wrote; None if it has not run.
 
     Raises:
-        DocumentError: What stage 2 wrote is damaged or out of date.
+        DocumentError: That is damaged or out of date.
     """
-    if not folder.document("tracing").exists():
-        return None
-    run = read_latest(Tracing, folder, "tracing").run
-    portion = None if run is None else run.portion
+    return read_latest(Tracing, folder, "tracing") if folder.document("tracing").exists() else None
+
+
+def traced_portion(tracing: Tracing | None) -> Calls | Iterations | None:
+    """Return the portion that stage 2 measured, if it has run, for the stages after it; None for the whole run.
+
+    Raises:
+        DocumentError: No other run can find this portion.
+    """
+    portion = None if tracing is None or tracing.run is None else tracing.run.portion
     if portion is not None and portion.last_s is not None:
         raise DocumentError(
             f"Stage tracing kept the last {portion.last_s:g} s of its run, which no other run can find again. Look at "

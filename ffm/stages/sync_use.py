@@ -25,9 +25,9 @@ from ffm.results.documents.measured import Memory as MemoryDocument
 from ffm.results.documents.stacks import Stack
 from ffm.results.folder.identity import read_latest
 from ffm.stages.measure import Measurement, Request, measure, require_sound
-from ffm.stages.memory import watched_functions
+from ffm.stages.memory import requests_of, watched_functions
 from ffm.stages.plan_files import write_unread, write_watch_plan
-from ffm.stages.portions import lasting, traced_portion
+from ffm.stages.portions import lasting, read_tracing, traced_portion
 from ffm.stages.tables import ACCESSES
 from ffm.stages.tracing import context_makers
 
@@ -47,7 +47,8 @@ def run_sync_use(request: Request) -> SyncUse:
     plan = request.folder.root / "sync-use.plan"
     numbers = np.unique(accesses["stack"]).tolist()
     write_watch_plan([bytes.fromhex(memory.stacks[number].key) for number in numbers], plan)
-    portion = traced_portion(request.folder)
+    tracing = read_tracing(request.folder)
+    portion = traced_portion(tracing)
     until = lasting(request.folder, request.for_s)
     # The portion begins or ends at the same call as in the runs before, so the same functions must be counted.
     functions = (
@@ -65,7 +66,7 @@ def run_sync_use(request: Request) -> SyncUse:
         functions=functions,
         mode=watching if watches else Mode.NONE,
         plan=plan if watches else None,
-        own_pages=watches,
+        own_pages=requests_of(tracing) if watches else None,
         portion=portion,
         until=until,
         unread=write_unread([module.path for module in memory.modules], request.folder.root) if watches else None,

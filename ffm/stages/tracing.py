@@ -18,6 +18,7 @@ from ffm.evidence.threads.lock_waits import recorded_lock_waits
 from ffm.evidence.threads.processor_times import recorded_processor_times
 from ffm.evidence.threads.thread_lives import recorded_lives
 from ffm.evidence.transfers.host_memory import host_memory_columns
+from ffm.evidence.transfers.requested_blocks import requested_blocks
 from ffm.instrument.modes import Mode
 from ffm.instrument.pinning import least_pinning_s
 from ffm.instrument.probing.device import compute_capability
@@ -153,6 +154,7 @@ def record_tracing(measured: Measurement, request: Request) -> Tracing:
         processor_times=None if request.leave else recorded_processor_times(measured.recordings),
         devices=context_devices(measured.recordings),
         kernels=launched_kernels(measured.recordings, columns),
+        requested=requested_blocks(measured.recordings, stacks.modules),
     )
     document = write_document(document, request.folder.document("tracing"), own=True)
     require_sound(measured.run, request)

@@ -23,6 +23,17 @@ function guardLibrary() {
   }
 }
 
+// Tell the preloaded library whose heap blocks get pages of their own.
+function expectResults(module) {
+  const requests = configuration.ownPages[module.path];
+  const expect = requests === undefined ? null : Module.findGlobalExportByName("ffm_result_blocks_expect");
+  if (expect === null) {
+    return;
+  }
+  const tell = new NativeFunction(expect, "void", ["pointer", "uint64"]);
+  requests.forEach(([offset, bytes]) => tell(module.base.add(offset), bytes));
+}
+
 // The allocators that the program calls, including its own. One that cannot be replaced stays unchanged; then the
 // origin of its memory is unknown.
 function hookAllocators() {

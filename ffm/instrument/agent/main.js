@@ -41,6 +41,7 @@ rpc.exports = {
       onAdded(module) {
         findPython(module);
         findClockModule(module);
+        expectResults(module);
         if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
           collector.foreign(module.base, module.size, 0);
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,6 +98,15 @@ reach protected ones (`neighbours.c`).
 
 
 @dataclass(frozen=True, slots=True)
+class HeapRequest:
+    """Code that requests heap blocks of some bytes: the file's path, and the offset of the return address in it."""
+
+    path: str
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Instruments:
     """What to put into the program. `functions` are exported names in the catalogue."""
 
@@ -114,6 +123,8 @@ class Instruments:
     """Names in the C library that the library replaces from the start; their indices follow those."""
     preloaded: tuple[str, ...] = ()
     """Our libraries that the program loads before its own."""
+    own_pages: tuple[HeapRequest, ...] = ()
+    """Whose blocks get pages of their own, if `PAGES` is among these."""
     portion: Asked | None = None
     """What to record of the run; None for all of it."""
     last_s: float | None = None
@@ -150,6 +161,7 @@ def configuration_of(instruments: Instruments) -> dict[str, Any]:
         "kept": 0 if instruments.last_s is None else round(instruments.last_s * 1e9),
         "plan": None if instruments.plan is None else str(instruments.plan.resolve()),
         "unread": None if instruments.unread is None else str(instruments.unread.resolve()),
+        "ownPages": _by_module(instruments.own_pages),
         "translator": "".join(part.read_text() for part in TRANSLATOR) if instruments.trace else None,
         "functions": [
             *([catalogue[name].index, name] for name in instruments.functions),
@@ -161,6 +173,13 @@ def configuration_of(instruments: Instruments) -> dict[str, Any]:
         "forms": _forms(instruments.functions),
         "guarded": [[guarded + place, name] for place, name in enumerate(instruments.guarded_functions)],
     }
+
+
+def _by_module(requests: Sequence[HeapRequest]) -> dict[str, list[list[int]]]:
+    found: dict[str, list[list[int]]] = {}
+    for request in requests:
+        found.setdefault(request.path, []).append([request.offset, request.bytes])
+    return found
 
 
 def told_of_marks(instruments: Instruments) -> dict[str, str]:

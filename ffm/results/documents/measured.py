@@ -131,6 +131,15 @@ class ContextDevice(Record, frozen=True, kw_only=True):
     uuid: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 
 
+class RequestedBlocks(Record, frozen=True, kw_only=True):
+    """Code of a module that requested host memory in blocks of a size, to which something was downloaded."""
+
+    module: Number
+    offset: Annotated[int, msgspec.Meta(ge=0)]
+    """Of the return address, as in `Frame`."""
+    bytes: Count
+
+
 class LaunchedKernels(Record, frozen=True, kw_only=True):
     """The kernels that a stack launched, as the driver names them, most often launched first."""
 
@@ -208,11 +217,13 @@ class Tracing(Document, frozen=True, kw_only=True):
     """None if they were not recorded, as `locks`."""
     devices: list[ContextDevice] = msgspec.field(default_factory=list)
     kernels: list[LaunchedKernels] = msgspec.field(default_factory=list)
+    requested: list[RequestedBlocks] = msgspec.field(default_factory=list)
 
     def references(self) -> Iterator[Reference]:
         """As in `Document`."""
         yield from super().references()
         yield "a launched kernel names stack", [one.stack for one in self.kernels], len(self.stacks)
+        yield "a block was requested by module", [one.module for one in self.requested], len(self.modules)
         yield from self.sampled.references(len(self.stacks))
         if self.locks is not None:
             yield from self.locks.references()

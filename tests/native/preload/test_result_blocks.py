@@ -122,3 +122,13 @@ def test_who_watches_is_told_of_a_block_that_is_freed_while_it_is_whole(native: 
     ctypes.memset(block, 7, 16)
     native.free(block)
     assert seen == [(block, PAGE, b"\x07" * 16)]
+
+
+def test_blocks_that_an_earlier_run_transferred_get_their_pages_at_once(native: ctypes.CDLL) -> None:
+    native.ffm_result_blocks_expect.argtypes = ctypes.c_void_p, ctypes.c_uint64
+    native.ffm_result_blocks_expect(HERE, 2000)
+    assert take(native, 2000, ELSEWHERE) is None
+    assert take(native, 2001) is None
+    block = take(native, 2000)
+    assert block is not None
+    assert block % PAGE == 0

@@ -85,15 +85,24 @@ static uint64_t kind_at(uint64_t address)
     return __atomic_load_n(&recent[place].block, __ATOMIC_RELAXED) == address ? kind : 0;
 }
 
-EXPORT void ffm_result_blocks_beside(uint64_t address)
+static void add_kind(uint64_t kind)
 {
-    const uint64_t kind = kind_at(address);
     const uint32_t place = hash(kind) % KINDS;
-    if (kind == 0 || is_known(kind))
-        return;
     kinds[place].given = kinds[place].used = 0;
     __atomic_store_n(&kinds[place].kind, kind, __ATOMIC_RELAXED);
     __atomic_store_n(&some, true, __ATOMIC_RELAXED);
+}
+
+EXPORT void ffm_result_blocks_beside(uint64_t address)
+{
+    const uint64_t kind = kind_at(address);
+    if (kind != 0 && !is_known(kind))
+        add_kind(kind);
+}
+
+EXPORT void ffm_result_blocks_expect(const void *caller, uint64_t bytes)
+{
+    add_kind(kind_of(bytes, caller));
 }
 
 EXPORT void ffm_result_blocks_used(uint64_t address)
