@@ -17,7 +17,7 @@ from ffm.results.documents.fields import Number, Record
 from ffm.whole_file import named_output
 
 FORMAT = "ffm.gate-baseline"
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 1 << 28
 
 
@@ -31,7 +31,7 @@ class KnownSites(Record, frozen=True, kw_only=True):
     """Sites with the same identity."""
 
     call: str
-    issues: list[str]
+    problems: list[str]
     functions: list[str]
     sites: Annotated[int, msgspec.Meta(ge=1, le=0x7FFFFFFF)]
     """How many there are."""
@@ -41,7 +41,7 @@ class KnownSites(Record, frozen=True, kw_only=True):
     @property
     def identity(self) -> Identity:
         """What they are recognized by."""
-        return Identity(self.call, tuple(self.issues), tuple(self.functions))
+        return Identity(self.call, tuple(self.problems), tuple(self.functions))
 
 
 def known_sites(sites: Iterable[CallSite]) -> list[KnownSites]:
@@ -52,13 +52,13 @@ def known_sites(sites: Iterable[CallSite]) -> list[KnownSites]:
     return [
         KnownSites(
             call=identity.call,
-            issues=list(identity.issues),
+            problems=list(identity.problems),
             functions=list(identity.functions),
             sites=len(group),
             lines=dict(sorted(Counter(filter(None, map(_line, group))).items())),
         )
         for identity, group in sorted(
-            groups.items(), key=lambda item: (item[0].call, item[0].functions, item[0].issues)
+            groups.items(), key=lambda item: (item[0].call, item[0].functions, item[0].problems)
         )
     ]
 
@@ -93,7 +93,7 @@ def new_sites(sites: Iterable[CallSite], known: Iterable[KnownSites]) -> tuple[l
 
 def of_kind(known: Iterable[KnownSites], *, proved: bool) -> list[KnownSites]:
     """Return what a baseline says of sites that are proved to be problems; or else of those that wait in one trace."""
-    return [one for one in known if (UNPROVED in one.issues) != proved]
+    return [one for one in known if (UNPROVED in one.problems) != proved]
 
 
 def write_baseline(path: Path, sites: Iterable[CallSite], others: Iterable[KnownSites] = ()) -> None:

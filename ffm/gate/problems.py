@@ -42,7 +42,7 @@ class Identity:
     """What stays the same of a site when addresses, lines, build paths and thread numbers change."""
 
     call: str
-    issues: tuple[str, ...]
+    problems: tuple[str, ...]
     """`synchronization`, `transfer` or both; or `UNPROVED` alone."""
     functions: tuple[str, ...]
     """The program's own functions on its stack, innermost first, without template arguments; libraries where names are
@@ -195,7 +195,7 @@ def _identity(analysis: Analysis, site: Site) -> Identity:
     frames = analysis.stacks[site.stack].frames
     calls = [number for number, frame in enumerate(frames) if frame.function == site.call]
     outside = frames[calls[-1] + 1 :] if calls else frames
-    issues = [
+    problems = [
         name
         for name, verdicts in (("synchronization", site.synchronization), ("transfer", site.transfer))
         if any(verdict.kind not in REFUSED for verdict in verdicts)
@@ -203,8 +203,8 @@ def _identity(analysis: Analysis, site: Site) -> Identity:
     # What lies between in libraries and their headers changes with their versions and with the compiler's options.
     named = own_frames(outside, analysis.modules) or outside
     if not analysis.proves:
-        issues = [UNPROVED]
-    return Identity(site.call, tuple(issues), tuple(_once_in_a_row(_stable_name(analysis, frame) for frame in named)))
+        problems = [UNPROVED]
+    return Identity(site.call, tuple(problems), tuple(_once_in_a_row(_stable_name(analysis, frame) for frame in named)))
 
 
 def _stable_name(analysis: Analysis, frame: Frame) -> str:

@@ -128,7 +128,7 @@ def _view(
         Operation(
             position,
             place(analysis, operation.site),
-            operation.issues,
+            operation.problems,
             operation.count,
             site_saving(analysis, operation.site),
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from ffm.gate.baseline import FORMAT, VERSION
 from tests.conftest import Ffm, Finished
 from tests.pipeline.gated import BY_MAIN, BY_THREADS, PROGRAM
 
@@ -56,8 +57,8 @@ def test_the_report_ranks_waits_and_transfers(ffm: Ffm, traced: Traced) -> None:
 
 def test_a_baseline_keeps_what_the_other_way_of_measuring_found(ffm: Ffm, traced: Traced) -> None:
     baseline = traced.folder / "ffm-baseline.json"
-    proved = {"call": "cudaFree", "issues": ["synchronization"], "functions": ["main"], "sites": 1, "lines": {}}
-    baseline.write_bytes(orjson.dumps({"format": "ffm.gate-baseline", "version": 1, "known": [proved]}))
+    proved = {"call": "cudaFree", "problems": ["synchronization"], "functions": ["main"], "sites": 1, "lines": {}}
+    baseline.write_bytes(orjson.dumps({"format": FORMAT, "version": VERSION, "known": [proved]}))
     assert ffm("check", folder=traced.folder).code == 1
     assert ffm("check", "--update", folder=traced.folder).out.endswith(": 3 sites that wait.\n")
     assert proved in orjson.loads(baseline.read_bytes())["known"]

@@ -179,9 +179,9 @@ def sample_analysis() -> Analysis:
         sequences=[
             Sequence(
                 operations=[
-                    SequenceOperation(site=1, count=5000, issues=["synchronization", "transfer"]),
-                    SequenceOperation(site=0, count=5000, issues=["synchronization"]),
-                    SequenceOperation(site=2, count=120, issues=["synchronization"]),
+                    SequenceOperation(site=1, count=5000, problems=["synchronization", "transfer"]),
+                    SequenceOperation(site=0, count=5000, problems=["synchronization"]),
+                    SequenceOperation(site=2, count=120, problems=["synchronization"]),
                 ],
                 recurrences=5000,
                 ends_at=3,

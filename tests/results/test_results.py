@@ -183,7 +183,7 @@ def test_folds_join_template_instances_under_their_call(results: Results) -> Non
 def test_the_loop_is_one_sequence(results: Results) -> None:
     (sequence,) = results.document.sequences
     assert [(line.site, line.count) for line in sequence.operations] == [(0, 4), (2, 4), (3, 4)]
-    assert sequence.operations[0].issues == ["synchronization", "transfer"]
+    assert sequence.operations[0].problems == ["synchronization", "transfer"]
     assert (sequence.recurrences, sequence.ends_at) == (ITERATIONS, 4)
     # Each iteration: calls of 1, 1 and 1 ms; waits of 2, 3 and 1 ms before 1 + 1 + 1, 2 and 5 ms of work.
     assert sequence.benefit.carry_s == pytest.approx(4 * (3 + 6) / 1000)

@@ -92,7 +92,7 @@ def test_a_sequence_misses_the_first_operation_of_the_loop_as_diogenes_does(impo
     assert imported.sequences[0].recurrences == 10
     assert imported.sequences[0].ends_at == 5
     assert imported.sequences[0].benefit.bound_s == pytest.approx(min(6.0 + 5.0, 1.0 + 4.0))
-    assert [operation.issues for operation in imported.sequences[0].operations] == [
+    assert [operation.problems for operation in imported.sequences[0].operations] == [
         ["synchronization", "transfer"],
         ["synchronization"],
     ]

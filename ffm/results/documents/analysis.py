@@ -47,7 +47,7 @@ class SequenceOperation(Record, frozen=True, kw_only=True):
 
     site: Number
     count: Count
-    issues: list[Annotated[str, one_of("synchronization", "transfer")]]
+    problems: list[Annotated[str, one_of("synchronization", "transfer")]]
     """`synchronization`, `transfer` or both."""
 
 
@@ -244,7 +244,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 18
+    written: ClassVar[int] = 19
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times")
     version: int = written
     application: str

@@ -132,7 +132,7 @@ def sequences_of(
     sequences = [
         Sequence(
             operations=[
-                SequenceOperation(site=line.site, count=line.count, issues=_issues(line.problem))
+                SequenceOperation(site=line.site, count=line.count, problems=_problems(line.problem))
                 for line in sequence.lines
             ],
             recurrences=sequence.recurrences,
@@ -147,7 +147,7 @@ def sequences_of(
     return sequences, membership.reorder(order), unlisted
 
 
-def _issues(problem: Problem) -> list[str]:
+def _problems(problem: Problem) -> list[str]:
     synchronization = Problem.UNNECESSARY_SYNCHRONIZATION | Problem.MISPLACED_SYNCHRONIZATION
     names = {"synchronization": synchronization, "transfer": Problem.UNNECESSARY_TRANSFER}
     return [name for name, flags in names.items() if problem & flags]
