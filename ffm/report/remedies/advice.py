@@ -87,7 +87,9 @@ def _memory_management(problem: ProblemSite) -> Remedy:
             "of the program."
         )
     steps = [once, pool] if problem.framework is None else [problem.framework.memory]
-    if any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
+    if problem.thrust is not None:
+        steps = [problem.thrust.value]
+    elif any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
     if problem.needed_for:
         steps.append(f"Wait otherwise, as with cudaStreamSynchronize, where the free is relied on: {_needed(problem)}.")
@@ -111,6 +113,8 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
             else problem.framework.asynchronous,
         ]
         return _of_unnecessary(problem, steps)
+    if problem.thrust is not None:
+        return _of_unnecessary(problem, [f"In no run did anything rely on the wait{kept}.", problem.thrust.value])
     if problem.at_exit:
         steps = [
             "The CUDA runtime makes this call when the program ends: there is nothing to change, unless the program "

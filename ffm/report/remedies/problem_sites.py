@@ -12,6 +12,7 @@ from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
+from ffm.report.remedies.thrust_calls import thrust_call
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Frame
@@ -65,6 +66,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
                 library=library_call(analysis, site),
+                thrust=thrust_call(analysis, site),
                 at_exit=site.caller in EXITS,
                 in_upload=_callers(analysis, site) in uploading,
                 needed_for=_needed_for(site),

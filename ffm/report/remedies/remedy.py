@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ffm.report.frameworks import Framework
 from ffm.report.remedies.library_calls import LibraryCall
+from ffm.report.remedies.thrust_calls import ThrustCall
 from ffm.results.vocabulary import Because
 
 
@@ -112,6 +113,8 @@ class ProblemSite:
     """Waits for events that were not recorded before."""
     library: LibraryCall | None = None
     """The library that makes the call for the program, if it is one without known lines."""
+    thrust: ThrustCall | None = None
+    """What Thrust makes the call for, if it makes it."""
     at_exit: bool = False
     """Whether the C library makes the call when the program ends, for a library that the program uses."""
 

@@ -1,0 +1,59 @@
+"""Which calls Thrust's algorithms make. The program cannot remove these, but can choose what makes fewer of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from ffm.model.groups.names import DROPPED, base_name
+from ffm.results.documents.analysis import Analysis
+from ffm.results.documents.site import Site
+from ffm.results.documents.stacks import Frame
+
+
+class ThrustCall(StrEnum):
+    """What Thrust makes a call for. The text says what a program can do about it."""
+
+    AT_THE_END = (
+        "Thrust waits at the end of the algorithm. Give it the policy thrust::cuda::par_nosync, or "
+        "thrust::cuda::par_nosync.on(stream), as its first argument (Thrust 1.16 and newer): it then returns at once."
+    )
+    WITHIN = (
+        "Thrust waits within the algorithm, with any policy. The functions of CUB, such as cub::DeviceReduce, do not "
+        "wait: they leave their results on the GPU."
+    )
+    TEMPORARY = (
+        "Thrust frees the algorithm's temporary memory. Give the algorithm an allocator that keeps it, as in "
+        "thrust::cuda::par(allocator), which may be followed by .on(stream)."
+    )
+
+
+_OPTIONAL = ("::synchronize_optional", "::synchronize_stream_optional")
+"""Functions of Thrust that do not wait with `par_nosync`."""
+
+
+def thrust_call(analysis: Analysis, site: Site) -> ThrustCall | None:
+    """Return what Thrust makes a site's call for; None if it does not, or that has no advice of its own."""
+    if not 0 <= site.stack < len(analysis.stacks):
+        return None
+    names = _of_thrust(analysis.stacks[site.stack].frames)
+    if site.kind == "synchronization" and any("cuda_cub::" in name for name in names):
+        optional = any(name.endswith(_OPTIONAL) for name in names)
+        return ThrustCall.AT_THE_END if optional else ThrustCall.WITHIN
+    if site.kind == "free" and any(name.endswith("::return_temporary_buffer") for name in names):
+        return ThrustCall.TEMPORARY
+    return None
+
+
+def _of_thrust(frames: Sequence[Frame]) -> list[str]:
+    """Return the names of Thrust's functions on a stack up to the first function outside it, without the runtime and
+    CUB, which make the call.
+    """
+    found: list[str] = []
+    for frame in frames:
+        name = base_name(frame.function).removesuffix(DROPPED)
+        if name.startswith("thrust::"):
+            found.append(name)
+        elif found or (frame.line and not name.startswith(("cub::", "cuda"))):
+            break
+    return found
