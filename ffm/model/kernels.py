@@ -116,7 +116,8 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
         if row > 0 and rows.thread[row] != rows.thread[row - 1]:
             debtor, debt = -1, 0
             clock = max(clock, last_deadline)
-        group = int(group_of[label[row]]) if label[row] >= 0 else -1
+        asked = debtor >= 0 or rows.problem[row] != 0  # a row without a problem changes nothing
+        group = int(group_of[label[row]]) if asked and label[row] >= 0 else -1
         if group < 0 and debtor < 0:  # nobody saves anything here
             clock += int(rows.duration[row]) + int(rows.gap[row])
             continue
