@@ -65,7 +65,7 @@ class PinningCosts:
                 renumbered = np.full(len(benefits), -1, np.int32)
                 renumbered[numbers] = np.arange(len(numbers))
                 regrouped = np.where(group_of >= 0, renumbered[np.maximum(group_of, 0)], -1)
-                left = pinned[~self._is_one_of(fixed)[self._timeline.site[pinned]]]
+                left = pinned[~self._is_one_of(fixed)[self._timeline.site[pinned]]] if fixed else pinned
                 if not len(left):
                     found = [benefits[number] for number in numbers]
                 elif numbers:

@@ -78,6 +78,8 @@ def chosen_by_chance(columns: Columns, able: NDArray[np.bool_], chosen: NDArray[
     """Return the stacks of a run of which some operations are chosen, but not all that are `able` to be, and that
     several threads of a process have. Columns have shape (n,).
     """
+    if not columns["thread"].any():  # each process has one
+        return []
     stack = columns["stack"]
     many = np.bincount(stack[chosen], minlength=1)
     of = np.bincount(stack[able | chosen], minlength=len(many))[: len(many)]
