@@ -141,7 +141,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     const bool locks = ffm_watch_active() || operation->flags & FFM_OPERATION_HOST_DESTINATION;
     if (locks)
         ffm_signals_hold();
-    ffm_aside_driver_over();
+    ffm_keys_expel();
     ffm_blocks_note(function, operation);
     ffm_managed_variables_note(function, arguments, operation);
     /* While a graph is captured, a stream that waits for an event can become a part of it. */
@@ -154,6 +154,9 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     ffm_cover cover;
     if (ffm_waited(function, operation, thread, &cover))
         ffm_arming_wait_ended(&cover, thread, operation->stack);
+    /* What lies beside new results is closed with them: closing a page takes longer than all else, since the kernel
+     * interrupts each processor on which another thread of the process runs. */
+    ffm_aside_driver_over();
     ffm_counters_round();
     if (locks)
         ffm_signals_release();
