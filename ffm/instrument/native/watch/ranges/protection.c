@@ -59,6 +59,21 @@ static page_access wanted_at(const ffm_range *ranges, const ffm_nearby *nearby, 
     return wanted;
 }
 
+/* The same, up to where that is another protection. */
+static page_access wanted_from(const ffm_range *ranges, const ffm_nearby *nearby, uint64_t page, uint64_t *until)
+{
+    const uint64_t last = *until;
+    const page_access wanted = wanted_at(ranges, nearby, page, until);
+    while (*until < last) {
+        uint64_t further = last;
+        const page_access next = wanted_at(ranges, nearby, *until, &further);
+        if (next.rights != wanted.rights || next.key != wanted.key)
+            break;
+        *until = further;
+    }
+    return wanted;
+}
+
 static int64_t protect(uint64_t start, uint64_t bytes, page_access wanted)
 {
     const uint64_t arguments[6] = {start, bytes, (uint64_t)wanted.rights, wanted.key};
@@ -75,7 +90,7 @@ int64_t ffm_protection_renew(const ffm_range *ranges, const ffm_nearby *nearby, 
     changes++;
     for (uint64_t until; first < last; first = until) {
         until = last;
-        const page_access wanted = wanted_at(ranges, nearby, first, &until);
+        const page_access wanted = wanted_from(ranges, nearby, first, &until);
         int64_t result = protect(first, until - first, wanted);
         if (result == -EACCES && wanted.key != 0) { /* of a file that the program may only read */
             __atomic_store_n(&without_key, true, __ATOMIC_RELAXED);
