@@ -104,14 +104,16 @@ static bool is_alone_with(uint64_t operand)
            !ffm_blocks_hold(operand);
 }
 
-/* The same on a copy of the operand, while the page stays closed. */
+/* The same on a copy of the operand, while the page stays closed. A store needs nothing of what it overwrites. */
 static bool emulated_closed(const fault *of, const ffm_page *page, ucontext_t *context)
 {
     ffm_decoded instruction;
-    char operand[16], before[sizeof operand];
+    char operand[16] = {0}, before[sizeof operand];
     if (!is_alone_with((uint64_t)of->info->si_addr) || !decoded(of, page, context, &instruction) ||
-        instruction.is_locked || instruction.bytes > sizeof operand ||
-        !ffm_closed_memory_read(instruction.address, operand, instruction.bytes))
+        instruction.is_locked || instruction.bytes > sizeof operand)
+        return false;
+    const bool stores = instruction.kind == FFM_OPERAND_STORE || instruction.kind == FFM_OPERAND_VECTOR_STORE;
+    if (!stores && !ffm_closed_memory_read(instruction.address, operand, instruction.bytes))
         return false;
     const uint64_t address = instruction.address;
     gregset_t registers;
@@ -119,7 +121,8 @@ static bool emulated_closed(const fault *of, const ffm_page *page, ucontext_t *c
     memcpy(before, operand, instruction.bytes);
     instruction.address = (uint64_t)operand;
     ffm_emulation_execute(&instruction, context);
-    if (memcmp(before, operand, instruction.bytes) == 0 || ffm_closed_memory_write(address, operand, instruction.bytes))
+    if ((!stores && memcmp(before, operand, instruction.bytes) == 0) ||
+        ffm_closed_memory_write(address, operand, instruction.bytes))
         return true;
     memcpy(context->uc_mcontext.gregs, registers, sizeof registers);
     return false;
