@@ -10,7 +10,8 @@ enum { HIGH = 640 }; /* programs put files of their own in low places, and count
 
 static struct {
     bool stopped;
-    int file; /* 0: not opened yet; no program has it there */
+    bool doubted; /* the file may not be ours any more */
+    int file;     /* 0: not opened yet; no program has it there */
     int64_t process;
     struct stat identity;
 } memory;
@@ -49,9 +50,18 @@ static bool is_open(void)
     if (memory.stopped)
         return false;
     const int64_t process = ffm_kernel(SYS_getpid, 0, 0, 0, 0);
-    if (memory.file == 0)
-        return open_file(process);
-    return memory.process == process && (is_ours() || open_file(process)); /* a child of vfork has another number */
+    if (memory.file != 0 && memory.process != process) /* as in a child of vfork */
+        return false;
+    if (memory.file == 0 || __atomic_load_n(&memory.doubted, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&memory.doubted, false, __ATOMIC_RELAXED);
+        return (memory.file != 0 && is_ours()) || open_file(process);
+    }
+    return true;
+}
+
+void ffm_closed_memory_doubt(void)
+{
+    __atomic_store_n(&memory.doubted, true, __ATOMIC_RELAXED);
 }
 
 bool ffm_closed_memory_read(uint64_t address, void *to, uint32_t bytes)

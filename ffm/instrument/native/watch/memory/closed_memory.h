@@ -11,6 +11,10 @@
 bool ffm_closed_memory_read(uint64_t address, void *to, uint32_t bytes);
 bool ffm_closed_memory_write(uint64_t address, const void *from, uint32_t bytes);
 
+/* The program has made a system call, or is about to. It may close the file, so whether the file is still there is
+ * looked at before the next access. */
+void ffm_closed_memory_doubt(void);
+
 /* The program is about to filter its system calls, and may forbid those that this takes: none is made any more. */
 void ffm_closed_memory_stop(void);
 

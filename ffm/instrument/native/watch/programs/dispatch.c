@@ -14,6 +14,7 @@
 #include "births.h"
 #include "blocked_calls.h"
 #include "calls_in_progress.h"
+#include "closed_memory.h"
 #include "dispatch_places.h"
 #include "guarded.h"
 #include "handlers.h"
@@ -318,6 +319,7 @@ void ffm_dispatch_signal(int number, siginfo_t *info, void *context)
         return;
     }
     const uint64_t from = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    ffm_closed_memory_doubt();
     if (info->si_code != USER_DISPATCH || ffm_own_dispatch_wants(from)) {
         ffm_signals_pass(number, info, context);
         return;
