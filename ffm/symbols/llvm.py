@@ -17,6 +17,8 @@ from ffm.symbols.locations import SourceFrame
 
 _NAME = "llvm-symbolizer"
 _UNKNOWN = "??"
+_TWICE = re.compile(r"\A(\./(?:[^/]+/)+)\1")
+"""A folder in front of itself."""
 
 
 @functools.cache
@@ -71,6 +73,15 @@ def _quoted(module: Path) -> str:
     return f"{mark}{path}{mark}"
 
 
+def source_path(file: str) -> str:
+    """Return the path of a source file in its shortest form.
+
+    Where a compiler was told to write `.` for the folder of a build (`-fdebug-prefix-map`), a file's path begins there,
+    but so does that of the folder in which it was compiled, and the symbolizer joins them: `./stdlib/./stdlib/exit.c`.
+    """
+    return posixpath.normpath(_TWICE.sub(r"\1", file))
+
+
 def _frames(lines: list[str]) -> list[SourceFrame]:
     """Return frames from alternating lines `function` and `file:line:column`."""
     if len(lines) % 2:
@@ -83,7 +94,7 @@ def _frames(lines: list[str]) -> list[SourceFrame]:
         frames.append(
             SourceFrame(
                 "" if function == _UNKNOWN else without_clone_suffix(function),
-                "" if file == _UNKNOWN else posixpath.normpath(file),
+                "" if file == _UNKNOWN else source_path(file),
                 int(line) if file != _UNKNOWN else 0,
             )
         )

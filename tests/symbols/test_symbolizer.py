@@ -24,7 +24,7 @@ from ffm.results.documents.notes import (
 )
 from ffm.symbols import Location, SourceFrame, Symbolizer
 from ffm.symbols.elf import SymbolTable, read_elf
-from ffm.symbols.llvm import find_llvm_symbolizer
+from ffm.symbols.llvm import find_llvm_symbolizer, source_path
 from ffm.vgpu.paths import sample
 
 Build = Callable[..., Program]
@@ -63,6 +63,19 @@ def test_a_file_has_one_path_however_the_compiler_was_told(build: Build, tmp_pat
     program = build("-g", f"-fdebug-prefix-map={tmp_path}={tmp_path}/build/..")
     [frames] = Symbolizer(**ways).resolve([program.location("inlined")])
     assert {frame.file for frame in frames} == {str(tmp_path / "probe.cpp")}
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("./stdlib/./stdlib/exit.c", "stdlib/exit.c"),
+        ("./csu/../sysdeps/nptl/libc_start_call_main.h", "sysdeps/nptl/libc_start_call_main.h"),
+        ("./solver/solver/main.c", "solver/solver/main.c"),
+        ("/build/./solver/./solver/main.c", "/build/solver/solver/main.c"),
+    ],
+)
+def test_a_folder_that_was_joined_to_itself_counts_once(said: str, path: str) -> None:
+    assert source_path(said) == path
 
 
 @LINKS
