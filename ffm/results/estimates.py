@@ -98,7 +98,9 @@ class Estimates:
     def for_likely_changes(self) -> Estimates:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""
         replay = None if self.replay is None else self.replay.for_likely_changes()
-        alone = Estimates(self._timeline, self._work, self._copy_time, self._wall_s, None, keeps_memory=True)
+        alone = Estimates(
+            self._timeline, self._work, self._copy_time, self._wall_s, None, self._variation, keeps_memory=True
+        )
         alone.replay = replay
         return alone
 
@@ -217,7 +219,7 @@ class Estimates:
         if self.replay is None:
             return []
         return [
-            Replayed(min(replayed.likely_s, self._wall_s), self._at_least(replayed), self._at_most(replayed))
+            Replayed(self._likely(replayed.likely_s), self._at_least(replayed), self._at_most(replayed))
             for replayed in self.replay.without_each(groups)
         ]
 
@@ -226,18 +228,22 @@ class Estimates:
         if self.replay is None:
             return None
         found = self.replay.changed(faster)
-        return Replayed(min(found.likely_s, self._wall_s), self._at_least(found), self._at_most(found))
+        return Replayed(self._likely(found.likely_s), self._at_least(found), self._at_most(found))
 
     def likely_change(self, faster: Faster) -> float | None:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""
         if self.replay is None:
             return None
-        return min(self.replay.likely_change(faster), self._wall_s)
+        return self._likely(self.replay.likely_change(faster))
 
     @property
     def _always_s(self) -> float:
         """How much two runs differ even on an undisturbed machine; 0 if that is unknown."""
         return min(self._variation.run_s, VARIES * self._wall_s)
+
+    def _likely(self, replayed_s: float) -> float:
+        """Return what the bare run saves of seconds that the traced one does: the same share, if that was slower."""
+        return min(replayed_s / self._variation.slower, self._wall_s)
 
     def _at_least(self, replayed: Replayed) -> float:
         return min(max(replayed.low_s * (1 - self._variation.of_saving) - self._always_s, 0.0), self._wall_s)
@@ -298,7 +304,7 @@ class Estimates:
         return Benefit(
             carry_s=carry_s,
             bound_s=bound_s,
-            replay_s=min(replayed.likely_s, self._wall_s),
+            replay_s=self._likely(replayed.likely_s),
             low_s=self._at_least(replayed),
             high_s=self._at_most(replayed),
             basis=self._basis,

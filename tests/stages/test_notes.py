@@ -139,3 +139,10 @@ def test_time_that_others_had_the_processor_counts_once() -> None:
 
 def test_what_threads_of_a_program_take_from_each_other_in_every_run_is_certain() -> None:
     assert differing(variation(1.0, 1.125, 0.0, delayed_s=(0.5, 0.5))) == (0.125, DIFFERS)
+
+
+def test_a_run_is_slower_if_its_waits_span_more() -> None:
+    assert spanned(baseline=0.75, tracing=0.9375).slower == 1.25
+    assert spanned(baseline=0.75, tracing=0.625).slower == 1.0
+    # Getting into the program takes longer, too, and slows down no call.
+    assert spanned().slower == variation(1.0, 1.5, 0.0).slower == 1.0

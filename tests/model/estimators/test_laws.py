@@ -21,6 +21,7 @@ from ffm.results.documents.analysis import PinnedMemory
 from ffm.results.documents.benefit import Benefit
 from ffm.results.estimates import Estimates
 from ffm.results.pinning_costs import PINNED_ALONE
+from ffm.results.variation import Variation
 from tests.examples import examples
 
 MICROSECOND = 1_000
@@ -256,3 +257,22 @@ def test_groups_save_at_least_what_their_members_save_and_at_most_everything(
         parts = [seconds(estimates.of_rows(membership.rows_of(number, line, line))) for line in range(lines)]
         grow(parts, whole)
         grow([whole], everything)
+
+
+@given(families(), st.floats(1, 5), st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_of_a_bare_run_that_is_faster_the_same_share_is_saved(
+    members: list[Member], slower: float, data: st.DataObject
+) -> None:
+    timeline, work = together(data, members)
+    traced_s = float((timeline.start + timeline.duration + timeline.gap).max()) / SECOND
+    bare_s = traced_s / slower
+    inference = infer_gpu_times(timeline, work, 5 * MICROSECOND)
+    copies = np.zeros(int(timeline.site.max()) + 1, np.int64)
+    differs = Variation(run_s=traced_s - bare_s, compared_s=bare_s or 1.0, slower=slower)
+    bare = Estimates(timeline, work, copies, bare_s, lambda: inference, differs).of_everything()
+    traced = Estimates(timeline, work, copies, traced_s, lambda: inference).of_everything()
+    assert bare.replay_s is not None and traced.replay_s is not None
+    assert abs(bare.replay_s * traced_s - traced.replay_s * bare_s) <= 1e-9 * traced_s
+    assert bare.low_s is not None and bare.high_s is not None
+    assert bare.low_s <= bare.replay_s + 1e-12 <= bare.high_s + 2e-12
