@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from ffm.cli.options import analysed_folder, chosen_folder, limit_options, view_command
+from ffm.cli.options import analysed_folder, checkout, chosen_folder, limit_options, view_command
 from ffm.cli.standard_input import input_option
 from ffm.errors import FfmError
 
@@ -219,7 +219,7 @@ def _formatted(view: CheckView, kind: str) -> bytes:
     if kind == "json":
         return orjson.dumps(view, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if kind == "sarif":
-        log = formats.sarif(view, Path.cwd())
+        log = formats.sarif(view, checkout())
         return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if kind == "junit":
         return formats.junit(view)

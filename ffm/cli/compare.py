@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ffm.cli.options import json_option, open_chosen, view_command
+from ffm.cli.options import checkout, json_option, open_chosen, view_command
 from ffm.errors import FfmError
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -63,9 +63,9 @@ def compare(
     if as_json or kind == "json":
         click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
     elif kind == "sarif":
-        click.echo(orjson.dumps(formats.sarif(view, Path.cwd()), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(formats.sarif(view, checkout()), option=orjson.OPT_INDENT_2))
     elif kind == "github":
-        click.echo(formats.github(view, Path.cwd()), nl=False)
+        click.echo(formats.github(view, checkout()), nl=False)
     elif kind == "junit":
         click.echo(formats.junit(view), nl=False)
     if as_json or kind != "terminal":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import shlex
 import typing
 from collections.abc import Callable
@@ -229,6 +230,14 @@ def analysed_folder(folder: Path | None) -> Path:
 def results_words(folder: Path | None) -> str:
     """Return `--results FOLDER` as the user gave it, for commands that screens print; empty if it was not given."""
     return "" if folder is None else f"--results {shlex.quote(str(folder))}"
+
+
+def checkout() -> Path:
+    """Return the folder to which logs name source files: that of the checkout in a job of GitHub, which uploads them
+    from there, otherwise the current one.
+    """
+    current, workspace = Path.cwd(), os.environ.get("GITHUB_WORKSPACE")
+    return Path(workspace) if workspace and current.is_relative_to(workspace) else current
 
 
 def newest_results(parent: Path) -> Path:

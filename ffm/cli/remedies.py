@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
+from ffm.cli.options import (
+    checkout,
+    estimator_option,
+    json_option,
+    open_chosen,
+    results_option,
+    results_words,
+    view_command,
+)
 
 if TYPE_CHECKING:
     from ffm.report.numbers import Estimator
@@ -37,7 +45,7 @@ def remedies(
         from ffm.report.formats.sarif import sarif as sarif_log
         from ffm.whole_file import named_output
 
-        log = sarif_log(view, Path.cwd())
+        log = sarif_log(view, checkout())
         with named_output(sarif) as file:
             file.write(orjson.dumps(log, option=orjson.OPT_INDENT_2))
         unknown = len(view.remedies) - len(log["runs"][0]["results"])

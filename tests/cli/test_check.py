@@ -129,7 +129,8 @@ def test_annotations_name_file_and_line(ffm: CommandLine) -> None:
     assert warning.startswith("::warning title=ffm check::an entry of the allow-list") and "(100 %25)" in warning
 
 
-def test_sarif_has_a_result_for_each_violation_and_limit(ffm: CommandLine) -> None:
+def test_sarif_has_a_result_for_each_violation_and_limit(ffm: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     configure("[limits]\nnew_sites = 1\n")
     log = orjson.loads(ffm("check", "--format", "sarif").output)
     assert (log["$schema"], log["version"]) == (SCHEMA, "2.1.0")
@@ -139,6 +140,19 @@ def test_sarif_has_a_result_for_each_violation_and_limit(ffm: CommandLine) -> No
     places = [result["locations"][0]["physicalLocation"] for result in run["results"][:2]]
     assert {place["artifactLocation"]["uri"] for place in places} == {"file:///src/solve.cu"}
     assert {place["region"]["startLine"] for place in places} == {10, 11}
+
+
+@pytest.mark.parametrize(
+    ("workspace", "uri"), [("/", "src/solve.cu"), ("/elsewhere", "file:///src/solve.cu"), ("", "file:///src/solve.cu")]
+)
+def test_sarif_names_files_from_the_checkout_of_a_github_job_on(
+    ffm: CommandLine, monkeypatch: pytest.MonkeyPatch, workspace: str, uri: str
+) -> None:
+    """The job may run the program in a folder of the checkout, but uploads the log from the top."""
+    monkeypatch.setenv("GITHUB_WORKSPACE", workspace)
+    log = orjson.loads(ffm("check", "--format", "sarif").output)
+    places = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
+    assert {place["artifactLocation"]["uri"] for place in places} == {uri}
 
 
 def test_junit_has_a_failure_for_each_violation(ffm: CommandLine) -> None:
