@@ -11,7 +11,7 @@ from ffm.gate.judgement import Exceeded, Judgement, TooMany
 from ffm.gate.problems import REFUSED, CallSite, ProblemCalls, call_site
 from ffm.plain_text import plain
 from ffm.report.numbers import Scale, percent, plural
-from ffm.report.places import findings
+from ffm.report.places import below, findings
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 
@@ -220,9 +220,4 @@ def _limit(exceeded: Exceeded, *, proved: bool) -> ExceededLimit:
 def _own_place(site: CallSite, root: Path) -> str:
     """Return the program's own line that leads to a site, `src/solver.cu:57`; empty if it is unknown."""
     file, line = site.places[0]
-    return f"{_below(file, root)}:{line}" if file and line else ""
-
-
-def _below(file: str, root: Path) -> str:
-    path = Path(file)
-    return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else file
+    return f"{below(file, root)}:{line}" if file and line else ""

@@ -14,6 +14,7 @@ from ffm.report.compare import CompareView, SiteChange
 from ffm.report.formats.check import escaped
 from ffm.report.formats.sarif import location, log
 from ffm.report.numbers import Scale
+from ffm.report.places import below
 from ffm.report.terminal.compare import describe, summary
 
 RULES = {
@@ -27,7 +28,7 @@ def github(view: CompareView, root: Path) -> str:
     lines = [f"::notice title=ffm compare::{escaped(summary(view))}"]
     for rule, one, text in _worse(view):
         level = "error" if rule == "come" else "warning"
-        at = f"file={escaped(_below(one.file, root), ':,')},line={one.line}," if one.line else ""
+        at = f"file={escaped(below(one.file, root), ':,')},line={one.line}," if one.line else ""
         lines.append(f"::{level} {at}title=ffm compare::{escaped(text)}")
     return "".join(line + "\n" for line in lines)
 
@@ -73,8 +74,3 @@ def _worse(view: CompareView) -> Iterator[tuple[str, SiteChange, str]]:
     for one in view.changed:
         if one.new_count > one.old_count:
             yield "more", one, describe(one, scale)
-
-
-def _below(file: str, root: Path) -> str:
-    path = Path(file)
-    return str(path.relative_to(root) if path.is_relative_to(root) else path)

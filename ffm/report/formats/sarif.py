@@ -8,6 +8,7 @@ from typing import Any
 
 from ffm import __version__
 from ffm.report.numbers import Estimator, Scale
+from ffm.report.places import below
 from ffm.report.remedies.view import OWN_LINE, RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -74,7 +75,6 @@ def _related(place: RemedyPlace, root: Path) -> dict[str, Any]:
 
 def location(file: str, line: int, root: Path) -> dict[str, Any]:
     """Return a line of a file; a path below `root` is relative to it."""
-    path = Path(file)
-    inside = path.is_absolute() and path.is_relative_to(root)
-    uri = path.relative_to(root).as_posix() if inside else (path.as_uri() if path.is_absolute() else path.as_posix())
+    path = Path(below(file, root))
+    uri = path.as_uri() if path.is_absolute() else path.as_posix()
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
