@@ -91,37 +91,18 @@ class Stretches:
     """The thread, or the row of the GPU work."""
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    lane: NDArray[np.int32]
-    """As in `Path`."""
-
-    @classmethod
-    def of(
-        cls,
-        timeline: Timeline,
-        work: DeviceWork,
-        kind: NDArray[np.uint8],
-        where: NDArray[np.int32],
-        begin: Times,
-        end: Times,
-    ) -> Stretches:
-        """Return stretches with their lanes."""
-        lane = np.empty(len(where), np.int32)
-        threads = len(work.process_of_thread)
-        run(path_kernels.lanes, len(where), kind, where, timeline.thread, work.stream, threads, lane)
-        return cls(kind, where, begin, end, lane)
 
     @classmethod
     def on_threads(cls, thread: NDArray[np.integer], begin: Times, end: Times) -> Stretches:
         """Return stretches on threads, which need not join; the arguments have one entry for each."""
         where = thread.astype(np.int32, copy=False)
-        return cls(np.full(len(thread), StretchKind.ON_HOST, np.uint8), where, begin, end, where)
+        return cls(np.full(len(thread), StretchKind.ON_HOST, np.uint8), where, begin, end)
 
     @classmethod
     def nothing(cls) -> Stretches:
         """Return no stretch."""
         nothing = np.zeros(0, np.int64)
-        nowhere = np.zeros(0, np.int32)
-        return cls(np.zeros(0, np.uint8), nowhere, nothing, nothing, nowhere)
+        return cls(np.zeros(0, np.uint8), np.zeros(0, np.int32), nothing, nothing)
 
     @property
     def length(self) -> int:
@@ -139,12 +120,11 @@ class Stretches:
             np.concatenate([one.where for one in several]),
             np.concatenate([one.begin for one in several]),
             np.concatenate([one.end for one in several]),
-            np.concatenate([one.lane for one in several]),
         )
 
     def some(self, rows: slice) -> Stretches:
         """Return some of them."""
-        return Stretches(self.kind[rows], self.where[rows], self.begin[rows], self.end[rows], self.lane[rows])
+        return Stretches(self.kind[rows], self.where[rows], self.begin[rows], self.end[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +219,7 @@ def find_stretches(
         started=related.started,
         born=np.where(related.born >= 0, related.born, timeline.start[begins[:-1].clip(max=len(timeline) - 1)]),
     )
-    track, moments = _walked(
+    kind, where, moments = _walked(
         _rows(timeline, work, graph, begins),
         ways,
         int(first),
@@ -247,28 +227,31 @@ def find_stretches(
         path_kernels.GPU_WORK if on_gpu else int(timeline.thread[last_call]),
         int(last_work),
     )
-    return Stretches.of(timeline, work, track.kind, track.where, moments[:-1], moments[1:])
+    return Stretches(kind, where, moments[:-1], moments[1:])
 
 
 def _walked(
     rows: path_kernels.Rows, ways: path_kernels.Ways, first: int, last: int, thread: int, row: int
-) -> tuple[path_kernels.Track, Times]:
-    """Walk back to the start of the run; also return the moments at which the stretches begin, and the last one.
+) -> tuple[NDArray[np.uint8], NDArray[np.int32], Times]:
+    """Walk back to the start of the run; return the kinds of the stretches, their threads or rows, earliest first, and
+    the moments at which they begin, and the last one.
 
-    There is room for more stretches than most runs have: what is not written to takes no memory. If they are more, the
-    walk is repeated.
+    There is room for more stretches than most runs have, which is given back. If they are more, the walk is repeated.
     """
     room = USUAL_STRETCHES * len(rows.start)
     while True:
-        moments = np.empty(room + 1, np.int64)
-        track = path_kernels.Track(np.empty(room, np.uint8), np.empty(room, np.int32), moments[:-1])
+        kind, where, moments = np.empty(room, np.uint8), np.empty(room, np.int32), np.empty(room + 1, np.int64)
+        track = path_kernels.Track(kind, where, moments)
         count = run(path_kernels.walk, len(rows.start), rows, ways, first, last, thread, row, track)
         if count <= room:
             break
         room = count
+    kind.resize(count, refcheck=False)
+    where.resize(count, refcheck=False)
+    moments.resize(count + 1, refcheck=False)
     moments[-1] = last
-    free = room - count
-    return path_kernels.Track(*(column[free:] for column in track)), moments[free:]
+    run(path_kernels.turn_round, count, kind, where, moments)
+    return kind, where, moments
 
 
 def path_on_threads(

@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Track(NamedTuple):
-    """Room for a path's stretches, earliest first; they join."""
+    """Room for a path's stretches; they join."""
 
     kind: Columns
     where: Columns
@@ -76,12 +76,11 @@ class Ways(NamedTuple):
 
 @inner
 def put(track: Track, found: int, kind: int, where: int, begin: int, end: int) -> int:
-    """Put a stretch before those that were found, if there is room, unless it is empty; return how many there are."""
+    """Put a stretch after those that were found, if there is room, unless it is empty; return how many there are."""
     if begin >= end:
         return found
-    place = len(track.kind) - 1 - found
-    if place >= 0:
-        place = index(place)
+    if found < len(track.kind):
+        place = index(found)
         track.kind[place] = kind
         track.where[place] = where
         track.begin[place] = begin
@@ -117,8 +116,8 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
 
     It starts on the thread `last_thread` or, if that is -1, with the GPU work of `last_row`.
 
-    Returns how many stretches there are, and fills in what each is, its thread (`ON_HOST`) or row, and its start, as
-    far as there is room: the latest ones. They join, and every step leads to a row that was visited earlier, or to an
+    Returns how many stretches there are, and fills in what each is, its thread (`ON_HOST`) or row, and its start, the
+    latest first, as far as there is room. They join, and every step leads to a row that was visited earlier, or to an
     earlier time. Only in damaged records can threads wait for each other in a circle, or have started each other: then
     the rest is one stretch of the thread that is reached.
     """
@@ -161,6 +160,15 @@ def walk(rows: Rows, ways: Ways, first: int, last: int, last_thread: int, last_r
     return int(found)
 
 
+def turn_round(kind: Columns, where: Columns, begin: Columns) -> None:
+    """Put the stretches of a path into the order of time, in place."""
+    for number in range(len(kind) // 2):
+        other = index(len(kind) - 1 - number)
+        kind[number], kind[other] = kind[other], kind[number]
+        where[number], where[other] = where[other], where[number]
+        begin[number], begin[other] = begin[other], begin[number]
+
+
 def jumps_to_causes(cause: Columns, jumps: Columns) -> None:
     """Fill in 2 * row + 1 for each row whose wait has a cause, ascending; there is room for all."""
     place = 0
@@ -186,34 +194,44 @@ def last_rows(start: Columns, duration: Columns, gap: Columns, gpu_end: Columns)
     return call, work, first
 
 
+@inner
+def lane_at(kind: Columns, where: Columns, thread: Columns, stream: Columns, threads: int, number: int) -> int:
+    """Return the lane of a stretch: its thread or, from the number of `threads` on, its stream."""
+    place = index(where[number])
+    if kind[number] == ON_GPU:
+        return int(threads + stream[place])
+    return int(thread[place]) if kind[number] == BETWEEN else place
+
+
 def lanes(kind: Columns, where: Columns, thread: Columns, stream: Columns, threads: int, lane: Columns) -> None:
-    """Fill in the lane of each stretch (`ffm.model.waiting.path.Stretches`)."""
+    """Fill in the lane of each stretch."""
     for number in range(len(kind)):
-        place = index(where[number])
-        if kind[number] == ON_GPU:
-            lane[number] = threads + stream[place]
-        elif kind[number] == BETWEEN:
-            lane[number] = thread[place]
-        else:
-            lane[number] = place
+        lane[number] = lane_at(kind, where, thread, stream, threads, number)
 
 
-def count_moves(lane: Columns) -> int:
-    """Return how often a path is in another lane than before, the first stretch included."""
+def moves(
+    kind: Columns,
+    where: Columns,
+    begin: Columns,
+    thread: Columns,
+    stream: Columns,
+    threads: int,
+    begins: Columns,
+    lanes: Columns,
+) -> int:
+    """Fill in when a path moves to another lane, and to which, from its first stretch on; there is room for as many as
+    stretches. Return how many there are.
+    """
     found = 0
-    for number in range(len(lane)):
-        found += number == 0 or lane[number] != lane[number - 1]
+    on = -1
+    for number in range(len(kind)):
+        lane = lane_at(kind, where, thread, stream, threads, number)
+        if lane != on:
+            begins[index(found)] = begin[number]
+            lanes[index(found)] = lane
+            found += 1
+            on = lane
     return found
-
-
-def moves(begin: Columns, lane: Columns, begins: Columns, lanes: Columns) -> None:
-    """Fill in when a path moves to another lane, and to which, from its first stretch on; there is room for all."""
-    place = 0
-    for number in range(len(lane)):
-        if number == 0 or lane[number] != lane[number - 1]:
-            begins[index(place)] = begin[number]
-            lanes[index(place)] = lane[number]
-            place += 1
 
 
 def shared(begin: Columns, lane: Columns, offsets: Columns, last: int) -> int:

@@ -12,7 +12,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.timeline import Timeline
-from ffm.model.waiting.agreement import Places, places_of
+from ffm.model.waiting.agreement import Moves, moves_of
 from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings, recorded_meetings
@@ -82,12 +82,12 @@ def fixed_path(fixed: Fixed, replay: Replay) -> RunPath:
     return RunPath.found(fixed.timeline, fixed.work, fixed.inference, fixed.times, replay.threads)
 
 
-def doubtful_places(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> tuple[Places, ...]:
+def doubtful_moves(timeline: Timeline, work: DeviceWork, inference: Inference, threads: Threads) -> tuple[Moves, ...]:
     """Return where the path is with the slow and the fast timeline of the GPU; nothing if its times were recorded."""
     if work.began is not None:
         return ()
     return tuple(
-        places_of(RunPath.found(timeline, work, inference, times, threads).stretches)
+        moves_of(timeline, work, RunPath.found(timeline, work, inference, times, threads).stretches)
         for times in (inference.slow, inference.fast)
     )
 

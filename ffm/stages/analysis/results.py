@@ -19,7 +19,7 @@ from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership
 from ffm.model.steps import Tell, untold
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting.agreement import Places, agreement, places_of
+from ffm.model.waiting.agreement import Moves, OnPath, agreement
 from ffm.model.waiting.graph import Threads
 from ffm.results.columnar.gpu_times_file import GPU_TIMES_FILE, save_gpu_times
 from ffm.results.columnar.timeline_file import save_timeline
@@ -32,7 +32,7 @@ from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.variation import Variation
-from ffm.results.waiting.run_path import RunPath, doubtful_places, likely_path
+from ffm.results.waiting.run_path import RunPath, doubtful_moves, likely_path
 from ffm.results.waiting.summary import guessed_work, summarize
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.groups import everything_of, folds_of, points_of, sequences_of, without_equal_bytes
@@ -88,7 +88,7 @@ class _Found:
     membership: Membership
     waits: _Waits | None = None
     """None if the run shows no path."""
-    doubtful: tuple[Places, ...] = ()
+    doubtful: tuple[Moves, ...] = ()
     """Where the path runs with other GPU times than the likely ones."""
     path: RunPath | None = None
     agreed: float | None = None
@@ -138,7 +138,7 @@ def _with_doubtful_paths(found: _Found, tell: Tell) -> _Found:
         return found
     tell("following the critical path")
     give_back()  # finding the path takes as much memory again
-    doubtful = doubtful_places(waits.timeline, waits.work, waits.inference, waits.threads)
+    doubtful = doubtful_moves(waits.timeline, waits.work, waits.inference, waits.threads)
     return replace(found, doubtful=doubtful, waits=replace(waits, inference=waits.inference.likely_alone()))
 
 
@@ -149,7 +149,8 @@ def _with_likely_path(found: _Found) -> _Found:
         return found
     give_back()
     path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
-    agreed = agreement([places_of(path.stretches), *found.doubtful]) if found.doubtful else None
+    places = OnPath(waits.timeline, waits.work, path.stretches)
+    agreed = agreement([places, *found.doubtful]) if found.doubtful else None
     guessed = guessed_work(waits.work, waits.inference)
     return _Found(found.analysis, found.membership, path=path, agreed=agreed, guessed=guessed, tried=waits.tried)
 

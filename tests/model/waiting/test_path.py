@@ -20,7 +20,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.searching import place_of
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting import graph_kernels, path_kernels, piece_kernels
-from ffm.model.waiting.agreement import agreement, places_of
+from ffm.model.waiting.agreement import Moves, OnPath, agreement, moves_of
 from ffm.model.waiting.graph import LATEST_LAUNCH_NS, Graph, Reason, Threads, build_graph
 from ffm.model.waiting.path import (
     Owners,
@@ -363,13 +363,14 @@ def test_pieces_join_whatever_is_known_of_the_gpu(data: st.DataObject, members: 
             by_part = time_by_part(timeline, work, graph, stretches[-1]).tolist()
             by_owner = time_by_owner(timeline, work, graph, stretches[-1], owned(timeline)).tolist()
             assert (by_part, by_owner) == sums_of(path, timeline)
-        places = [places_of(path) for path in paths]
+        places = [Moves(path.begin, path.lane.astype(np.int32), int(path.end.max(initial=0))) for path in paths]
         whole = agreement(places)
         assert 0 <= whole <= 1
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("ffm.model.waiting.agreement.COMPARED_AT_ONCE", 2)
             assert agreement(places) == whole
-        assert agreement([places_of(one) for one in stretches]) == whole
+        assert agreement([moves_of(timeline, work, one) for one in stretches]) == whole
+        assert agreement([OnPath(timeline, work, one) for one in stretches]) == whole
         assert agreement([places[0], places[0]]) == 1
 
 
