@@ -30,7 +30,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import find_blame, find_idlers
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import joined_teams
 from ffm.model.waiting.path import cut_path, find_stretches
@@ -95,7 +95,10 @@ def measure(rows: int, threads: int) -> dict[str, float]:
         "the path": lambda: cut_path(
             timeline, work, graph, find_stretches(timeline, work, graph, replay.threads, meetings)
         ),
-        "who is to blame": lambda: find_blame(timeline, work, graph, meetings),
+        "who is to blame": lambda: (
+            find_idlers(timeline, work, graph, meetings),
+            find_blame(timeline, work, graph, meetings),
+        ),
     }
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):

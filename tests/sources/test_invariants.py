@@ -10,7 +10,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Timeline
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import find_blame, find_idlers
 from ffm.model.waiting.patterns import find_patterns
 from ffm.results.waiting.run_path import RunPath, likely_path
 from ffm.sources.nsight import read_nsight
@@ -68,7 +68,8 @@ def holds(run: RunPath) -> None:
     shared = blame.threads
     assert shared.blame.sum() + shared.on_meeting.sum() == pytest.approx(run.meetings.waited.sum())
     idle = sum(use.idle for use in find_patterns(timeline, run.work, graph, run.meetings).gpu)
-    assert int((blame.idle.end - blame.idle.begin).sum()) <= idle
+    idlers = find_idlers(timeline, run.work, graph, run.meetings)
+    assert int((idlers.end - idlers.begin).sum()) <= idle
     assert (graph.waited <= timeline.duration).all()
     assert (graph.gpu_begin <= graph.gpu_end).all()
     after = np.flatnonzero(graph.gpu_after >= 0)

@@ -29,14 +29,10 @@ from ffm.model.waiting.path import Stretches
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Blame in nanoseconds."""
+    """Blame for waiting, in nanoseconds."""
 
     work: NDArray[np.int64]
     """How much waiting of the CPU each row's GPU work is to blame for; shape (n,)."""
-    idle: Stretches
-    """Which threads left the GPU idle, or held up those that did, and when; `ffm.model.waiting.path.cut_path` tells
-    what they did then.
-    """
     threads: Shared
     """What threads did that others waited for."""
     passed_on: Shared
@@ -45,16 +41,22 @@ class Blame:
     """As `work`, with what is passed on to it."""
 
 
+def find_idlers(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Stretches:
+    """Return which threads left the GPU idle, or held up those that did, and when; `ffm.model.waiting.path.cut_path`
+    tells what they did then. O(n log n), compiled.
+    """
+    return on_holders(Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)]), meetings)
+
+
 def find_blame(timeline: Timeline, work: DeviceWork, graph: Graph, meetings: Meetings) -> Blame:
-    """Share waiting and the GPU's idle time among their causes. O(n log n), compiled."""
-    idle = on_holders(Stretches.joined([each for _, each in idle_stretches(timeline, work, graph)]), meetings)
+    """Share waiting among what it was for. O(n log n), compiled."""
     blamed = _of_work(timeline, graph, graph.waited)
     shared = share_meetings(timeline, work, graph, meetings)
     passed_on = share_meetings(timeline, work, graph, meetings, pass_on=True) if len(meetings.number) else shared
     indirect = blamed
     if passed_on.on_wait.any():
         indirect = _of_work(timeline, graph, graph.waited + passed_on.on_wait.astype(np.int64))
-    return Blame(blamed, idle, shared, passed_on, indirect)
+    return Blame(blamed, shared, passed_on, indirect)
 
 
 def idle_stretches(timeline: Timeline, work: DeviceWork, graph: Graph) -> list[tuple[int, Stretches]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ffm.model.estimators.faster import Faster
 from ffm.model.grouping import parts
 from ffm.model.lock_order import lock_waited
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import find_blame, find_idlers
 from ffm.model.waiting.bounds import find_bounds
 from ffm.model.waiting.meeting_blame import Shared
 from ffm.model.waiting.path import Path
@@ -170,7 +170,10 @@ class _Shares:
     @classmethod
     def of(cls, run: RunPath, cells: Cells) -> _Shares:
         count = cells.count
-        blame = find_blame(run.timeline, run.work, run.graph, run.meetings)
+        known = run.timeline, run.work, run.graph, run.meetings
+        # Before the other blame: both take much memory.
+        idle = cells.nanoseconds(run, find_idlers(*known)).astype(np.float64)
+        blame = find_blame(*known)
 
         def of_work(nanoseconds: NDArray[np.int64]) -> NDArray[np.float64]:
             sums = np.zeros(count)
@@ -182,7 +185,6 @@ class _Shares:
         def of_threads(shared: Shared) -> NDArray[np.float64]:
             return _weighted(cells.of_pieces(shared.pieces), shared.blame, count)
 
-        idle = cells.nanoseconds(run, blame.idle).astype(np.float64)
         work, threads = of_work(blame.work), of_threads(blame.threads)
         indirect = work if blame.work_passed_on is blame.work else of_work(blame.work_passed_on)
         passed_on = indirect - work + of_threads(blame.passed_on) - threads

@@ -9,7 +9,7 @@ from simulator import Call, Member, families, traced, traced_together
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind
-from ffm.model.waiting.blame import Blame, find_blame
+from ffm.model.waiting.blame import Blame, find_blame, find_idlers
 from ffm.model.waiting.graph import Graph, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams
 from ffm.model.waiting.path import Part, cut_path
@@ -37,8 +37,8 @@ def blamed(calls: list[Call]) -> tuple[Graph, Blame]:
 def idle(calls: list[Call]) -> list[tuple[int, str, int]]:
     """Return each piece's row, its part and its milliseconds."""
     timeline, work, _ = traced(calls)
-    graph, blame = blamed(calls)
-    pieces = cut_path(timeline, work, graph, blame.idle)
+    graph, _ = blamed(calls)
+    pieces = cut_path(timeline, work, graph, find_idlers(timeline, work, graph, Meetings.none()))
     parts = (Part(part).name for part in pieces.part.tolist())
     return list(zip(pieces.row.tolist(), parts, ((pieces.end - pieces.begin) // MS).tolist(), strict=True))
 
@@ -82,5 +82,6 @@ def test_blame_adds_up_to_what_was_found(members: list[Member]) -> None:
     assert (blame.work >= 0).all()
     assert not blame.work[~graph.works].any()
     found = find_patterns(timeline, work, graph, teams)
-    assert int((blame.idle.end - blame.idle.begin).sum()) == sum(use.idle for use in found.gpu)
+    idlers = find_idlers(timeline, work, graph, teams)
+    assert int((idlers.end - idlers.begin).sum()) == sum(use.idle for use in found.gpu)
     assert blame.threads.blame.sum() + blame.threads.on_meeting.sum() == pytest.approx(found.imbalance.lasting)

@@ -16,7 +16,7 @@ from ffm.model.device import Action, DeviceWork, LockWaits
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import find_idlers
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meeting_blame import share_meetings
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings
@@ -71,7 +71,7 @@ def test_the_gpu_is_idle_because_of_who_holds_the_lock() -> None:
     locks = LockWaits(*(np.array([one], np.int64) for one in (0, MS, 2, 7 * MS)))
     gpu = given_gpu_times(timeline, work, gpu_ns)
     graph = build_graph(timeline, work, gpu, gpu.likely)
-    idle = find_blame(timeline, work, graph, lock_meetings(timeline, locks)).idle
+    idle = find_idlers(timeline, work, graph, lock_meetings(timeline, locks))
     blamed = zip(idle.where.tolist(), (idle.begin // MS).tolist(), (idle.end // MS).tolist(), strict=True)
     assert list(blamed) == [(1, 2, 8), (0, 8, 10)]
 

@@ -10,7 +10,7 @@ from simulator import Call, traced
 
 from ffm.model.device import Action
 from ffm.model.timeline import Kind
-from ffm.model.waiting.blame import find_blame
+from ffm.model.waiting.blame import find_idlers
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, find_patterns
@@ -122,5 +122,5 @@ def test_idle_is_told_for_each_device() -> None:
     for one in (first, second):
         assert one.lasting == pytest.approx(10 * MS, abs=10)
         assert one.idle == one.compute_idle == pytest.approx(4 * MS, abs=10)
-    blame = find_blame(timeline, work, graph, Meetings.none())
-    assert (blame.idle.end - blame.idle.begin).sum() == first.idle + second.idle
+    idle = find_idlers(timeline, work, graph, Meetings.none())
+    assert (idle.end - idle.begin).sum() == first.idle + second.idle
