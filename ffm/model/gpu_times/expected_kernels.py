@@ -169,14 +169,20 @@ def share_out(works: Works, segments: Segments, value: Columns, taken: Columns, 
     return left
 
 
-def settle_expected(works: Works, segments: Segments, value: Columns, often: int, seen: Columns, found: Any) -> None:
-    """Fill in the columns of `ffm.model.gpu_times.expected_work.Expected`: `gpu`, `firm`, `sure`, `seldom` and
-    `unseen`, in this order. Rows that put no work on the GPU keep what they have.
+def settle_times(rows: Columns, value: Columns, gpu: Columns) -> None:
+    """Fill in how long the work of some rows takes, in whole nanoseconds; -1 if it is not known."""
+    for place in range(len(rows)):
+        gpu[rows[place]] = int(max(value[place], -1.0))
+
+
+def settle_flags(works: Works, segments: Segments, often: int, seen: Columns, found: Any) -> None:
+    """Fill in the other columns of `ffm.model.gpu_times.expected_work.Expected`: `firm`, `sure`, `seldom` and `unseen`,
+    in this order. Rows that put no work on the GPU keep what they have.
 
     `seen` contains a zero for each number of equal work. What was seen less than `often` times is unseen, unless it was
     seen here.
     """
-    gpu, firm, sure, seldom, unseen = found
+    firm, sure, seldom, unseen = found
     rows, equal, of_row, measured, copied = works.rows, works.equal, works.segment, works.measured, works.copied
     alike, surely = segments.alike, segments.sure
     for place in range(len(rows)):
@@ -185,7 +191,6 @@ def settle_expected(works: Works, segments: Segments, value: Columns, often: int
     for place in range(len(rows)):
         row = rows[place]
         segment, timed = of_row[row], measured[row] >= 0
-        gpu[row] = int(max(value[place], -1.0))
         firm[row] = timed or (segment >= 0 and alike[segment])
         sure[row] = timed or (segment >= 0 and surely[segment])
         unseen[row] = segment < 0 and not timed and seen[equal[place]] < often

@@ -85,14 +85,22 @@ def expect_times(
     """Divide the segments' time, `length`, among their operations, and expect the same of equal ones elsewhere.
     `small_ns` is what transfers of a few bytes take that nothing shows.
     """
-    value = _expected_values(work, works, shown, length, small_ns)
-    gpu = np.full(len(timeline), -1, np.int64)  # not before: computing the values takes most memory
+    gpu = expected_gpu(timeline, work, works, shown, length, small_ns)
     firm, sure, seldom, unseen = np.zeros((4, len(timeline)), bool)
     columns, segments = _columns(work, works, shown, length)
     seen = np.zeros(len(works.total), np.int64)
-    found = (gpu, firm, sure, seldom, unseen)
-    run(expected_kernels.settle_expected, len(works.rows), columns, segments, value, OFTEN, seen, found)
+    run(expected_kernels.settle_flags, len(works.rows), columns, segments, OFTEN, seen, (firm, sure, seldom, unseen))
     return Expected(gpu, firm, sure, seldom, unseen)
+
+
+def expected_gpu(
+    timeline: Timeline, work: DeviceWork, works: EqualWork, shown: Shown, length: NDArray[np.int64], small_ns: int
+) -> NDArray[np.int64]:
+    """Return the times of `expect_times` alone."""
+    value = _expected_values(work, works, shown, length, small_ns)
+    gpu = np.full(len(timeline), -1, np.int64)  # not before: computing the values takes most memory
+    run(expected_kernels.settle_times, len(works.rows), works.rows, value, gpu)
+    return gpu
 
 
 def _columns(

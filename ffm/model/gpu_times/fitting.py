@@ -10,7 +10,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, lone_fit, overtaken_waits
 from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.gpu_times.simulated_gpu import Trace
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, Times, fits, shortened
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 
@@ -48,12 +48,12 @@ def fit_times(
     pause: int = 0,
 ) -> GpuTimes:
     """Fit the GPU's times to the waits. Arguments as for the kernel; `gpu` and `allowed` have shape (n,),
-    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` is overwritten.
+    `excused` (sites,), in nanoseconds; without the latter, no wait is doubted. `gpu` is used up.
     """
     if excused is None:
         excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
-    left = np.empty(len(timeline), np.int64)
-    latency = np.empty(len(timeline), np.int64)
+    left: Times = np.empty(len(timeline), np.int64)
+    latency: Times = np.empty(len(timeline), np.int64)
     trace = trace_of(timeline, work, order)
     shown = np.empty(0, np.int64)
     if work.processes < len(work.process_of_thread):
@@ -68,7 +68,13 @@ def fit_times(
             kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown),
             kernels.Fitted(gpu, left, latency),
         )
-    return GpuTimes(gpu, left, latency, int(explained), int(waited), pause).short()
+    times: Times = gpu
+    if all(map(fits, (gpu, left, latency))):
+        times = shortened(gpu)
+        # One after the other: each takes memory that the one before it had.
+        left = left.astype(np.int32)
+        latency = latency.astype(np.int32)
+    return GpuTimes(times, left, latency, int(explained), int(waited), pause)
 
 
 def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> Trace:

@@ -28,7 +28,6 @@ the waits allow. A removed wait saves least in the slow one and most in the fast
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,11 +45,12 @@ from ffm.model.gpu_times.expected_work import (
     Expected,
     enqueues,
     expect_times,
+    expected_gpu,
     find_equal_work,
 )
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times, fits, shortened
 from ffm.model.gpu_times.unseen_work import guess_unseen
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -65,13 +65,12 @@ def infer_gpu_times(
     latency_ns: int = 0,
     *,
     anything_late: bool = False,
-    freed: Callable[[], None] = lambda: None,
 ) -> Inference:
     """Infer the GPU's times of a whole run. O(n log n).
 
     `latency_ns` is the minimum time that a wait for an idle GPU lasts beyond the GPU's work, as far as it is known. If
     `anything_late`, the fastest timeline is found, too: the GPU needs the shortest time that the same work took, and
-    none if it occurs too seldom to tell. `freed` is called where many columns were freed and others are made next.
+    none if it occurs too seldom to tell.
     """
     shown, room = find_segment_lengths(timeline, work, latency_ns)
     order, usual, pause = shown.order, shown.usual, shown.pause
@@ -80,7 +79,7 @@ def infer_gpu_times(
     fastest = None
     if anything_late:
         shortest = np.where(shown.same.often, shown.same.least - shown.least, 0).clip(0)
-        seen = expect_times(timeline, work, works, shown, shortest, LEAST_SMALL_TRANSFER_NS).gpu
+        seen = expected_gpu(timeline, work, works, shown, shortest, LEAST_SMALL_TRANSFER_NS)
         briefest = _shortest(work, shown, replace(expected, gpu=expected.gpu.copy()), seen)
         fastest = fit_times(timeline, work, order, *briefest, pause=pause)
         del seen, briefest
@@ -95,7 +94,6 @@ def infer_gpu_times(
     usually = [_Usually.of(work, shown, expected, guessed)]
     brief = _shortest(work, shown, expected)
     del shown, expected, guessed  # the fits take most memory, and need none of them
-    freed()
     likely = _likely(timeline, work, usually.pop())
     fast = fit_times(timeline, work, order, *brief, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
@@ -127,7 +125,7 @@ def _longest_times(
 ) -> NDArray[np.int64]:
     """Return how long each row's work takes at most; work that no wait shows lasts as long as it can."""
     length = np.where(shown.same.alike, shown.same.median, shown.length)
-    gpu = expect_times(timeline, _longest(work), works, shown, length, MOST_SMALL_TRANSFER_NS).gpu
+    gpu = expected_gpu(timeline, _longest(work), works, shown, length, MOST_SMALL_TRANSFER_NS)
     gpu.clip(0, out=gpu)
     gpu[((likely.gpu < 0) | likely.seldom) & enqueues(work)] = ENDLESS_NS
     return gpu
@@ -175,8 +173,8 @@ class _Usually:
     """What the likely timeline is fitted from."""
 
     order: NDArray[np.int64]
-    gpu: NDArray[np.int64]
-    """How long each row's work is expected to take; 0 for none."""
+    gpu: Times
+    """How long each row's work is expected to take; 0 for none. In 32 bits if that is enough."""
     allowed: NDArray[np.int32]
     usual: int
     """The usual latency."""
@@ -187,19 +185,20 @@ class _Usually:
         """Return it, in columns of its own."""
         gpu: NDArray[np.int64] = expected.gpu.clip(0)
         gpu[guessed.rows] = guessed.gpu
-        return cls(shown.order, gpu, _allowed(work, shown, expected), shown.usual, shown.pause)
+        short = shortened(gpu) if fits(gpu) else gpu
+        return cls(shown.order, short, _allowed(work, shown, expected), shown.usual, shown.pause)
 
 
 def _likely(timeline: Timeline, work: DeviceWork, usually: _Usually) -> GpuTimes:
     """Return the likely timeline."""
     order, allowed, usual, pause = usually.order, usually.allowed, usually.usual, usually.pause
-    first = fit_times(timeline, work, order, usually.gpu.copy(), usual, allowed, pause=pause)
+    first = fit_times(timeline, work, order, usually.gpu.astype(np.int64), usual, allowed, pause=pause)
     late = _often_late(timeline, first.latency, ALIKE_TIMES * usual)
     if not late.any():
         return first
     del first  # its times were corrected in place: they are found anew, which takes no memory meanwhile
     excused = np.where(late, usual, ENDLESS_NS)
-    return fit_times(timeline, work, order, usually.gpu, usual, allowed, excused, pause=pause)
+    return fit_times(timeline, work, order, usually.gpu.astype(np.int64), usual, allowed, excused, pause=pause)
 
 
 def _shortest(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffm.model.grouping import parts
+
 ENDLESS_NS = 1 << 50
 """Expected duration, in the slow timeline, of work that nothing ever waited for; waits shorten it to what is possible.
 """
@@ -21,9 +23,24 @@ SHORT = np.iinfo(np.int32)
 """What times are stored as, if all of a run fit."""
 
 
-def _fits(column: Times) -> bool:
+def fits(column: Times) -> bool:
     """Return whether all numbers of a column fit in 32 bits."""
     return not len(column) or bool(column.min() >= SHORT.min and column.max() <= SHORT.max)
+
+
+def shortened(column: Times) -> Times:
+    """Turn a column whose numbers all fit in 32 bits into one of these, in its own memory if it has any, of which half
+    becomes free.
+    """
+    if column.dtype == np.int32 or not column.flags.owndata:
+        return np.asarray(column, np.int32)
+    count = len(column)
+    short = column.view(np.int32)[:count]
+    for part in parts(count):
+        short[part] = column[part]
+    del short  # resizing may move what it is a view of
+    column.resize((count + 1) // 2, refcheck=False)
+    return column.view(np.int32)[:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,7 @@ class GpuTimes:
 
     def short(self) -> GpuTimes:
         """Return the same in 32 bits if all numbers fit, and otherwise as it is."""
-        return self.of_type(np.int32) if all(map(_fits, (self.gpu, self.left, self.latency))) else self
+        return self.of_type(np.int32) if all(map(fits, (self.gpu, self.left, self.latency))) else self
 
     def of_type(self, kind: type[Any]) -> GpuTimes:
         """Return the same with columns of a type."""

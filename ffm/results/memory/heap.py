@@ -37,17 +37,6 @@ def kept_memory(wanted: bool = True) -> Iterator[None]:
         library.malloc_trim(0)
 
 
-def give_back() -> None:
-    """Return free memory to the system. Call it before the steps that would otherwise set the peak.
-
-    If every step did so, clearing pages again would take a tenth of the processor time of a long run
-    (docs/benchmarks/cost.md).
-    """
-    library = _library()
-    if library is not None:
-        library.malloc_trim(0)
-
-
 def _library() -> Any:
     """Return the C library; None if it has no such settings (only GNU's has)."""
     library = ctypes.CDLL(None)

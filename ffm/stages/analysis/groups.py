@@ -15,7 +15,6 @@ from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.notes import AnyNote, UnlistedSequences
 from ffm.results.documents.site import Site
 from ffm.results.estimates import Estimates
-from ffm.results.memory.heap import give_back
 from ffm.results.wholes import at_least, at_most
 from ffm.stages.analysis.findings import Findings
 
@@ -103,7 +102,6 @@ def everything_of(
     """Return what fixing all problems saves: at least what any fold or sequence does. `bound` adds up call stacks, as
     for a fold.
     """
-    give_back()  # labelling all problems takes most memory
     benefit = estimates.of_everything(float(bound_s.sum()))
     return at_least(benefit, [*(fold.benefit for fold in folds), *(sequence.benefit for sequence in sequences)])
 

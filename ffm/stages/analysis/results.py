@@ -28,7 +28,6 @@ from ffm.results.documents.files import write_document
 from ffm.results.documents.notes import AnyNote, SeveralProcesses
 from ffm.results.documents.waiting import GuessedWork
 from ffm.results.estimates import Estimates
-from ffm.results.memory.heap import give_back
 from ffm.results.memory.spilling import Spilling
 from ffm.results.stored import ANALYSIS_FILE, TIMELINE_FILE
 from ffm.results.variation import Variation
@@ -114,7 +113,6 @@ def _estimated(
 ) -> _Found:
     """Analyse everything but the path; write the GPU's times and the timeline into a folder, if one is given."""
     inference = _gpu_times(findings, spilling, tell)
-    give_back()
     with ThreadPoolExecutor(1) as beside:  # compressing releases the interpreter lock, and fills pauses of replays
         written = None if folder is None else beside.submit(save_gpu_times, inference, folder / GPU_TIMES_FILE)
         analysis, membership, estimates = _without_path(findings, inference, elsewhere, tell)
@@ -137,7 +135,6 @@ def _with_doubtful_paths(found: _Found, tell: Tell) -> _Found:
     if waits is None:
         return found
     tell("following the critical path")
-    give_back()  # finding the path takes as much memory again
     doubtful = doubtful_moves(waits.timeline, waits.work, waits.inference, waits.threads)
     return replace(found, doubtful=doubtful, waits=replace(waits, inference=waits.inference.likely_alone()))
 
@@ -147,7 +144,6 @@ def _with_likely_path(found: _Found) -> _Found:
     waits = found.waits
     if waits is None:
         return found
-    give_back()
     path = likely_path(waits.timeline, waits.work, waits.inference, waits.threads)
     places = OnPath(waits.timeline, waits.work, path.stretches)
     agreed = agreement([places, *found.doubtful]) if found.doubtful else None
@@ -170,7 +166,7 @@ def _gpu_times(findings: Findings, spilling: Spilling | None, tell: Tell) -> Inf
         return None
     tell("inferring when the GPU worked")
     least, unproved = findings.wait_latency.least, findings.origin in UNPROVED
-    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved, freed=give_back)
+    inference = infer_gpu_times(findings.timeline, findings.work, least, anything_late=unproved)
     if spilling is None:
         return inference
     return replace(
