@@ -154,8 +154,7 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
                 elif role == WAITING:
                     debtor, debt = group, carried
             if debtor >= 0 and role != WAITING and (role == WORK or debtor != group):
-                # For another group, what is copied is a wait.
-                debt = pay(balance, debtor, debt, length - (copied if role == OWN else 0), end)
+                debt = pay(balance, debtor, debt, length - (copied if role == OWN else 0), end)  # copied: others' wait
                 if debt == 0:
                     debtor = -1
             clock = end

@@ -117,7 +117,6 @@ def measure(
 
     `on` names the runs that it is built on. `until` says when to end the program; if it is None, the request does.
     `unread` is a file that says which of their parameters kernels never read (`ffm.stages.plan_files`).
-
     The run is described, and its recordings stay readable, even if the program failed. The caller decides
     (`require_sound`) whether a failed run is good enough.
 
