@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -305,6 +306,14 @@ def test_a_damaged_document_is_refused_in_one_sentence(results: Results, damage:
     with pytest.raises(DocumentError, match=r"analysis\.json") as error:
         open_results(results.folder)
     assert "\n" not in str(error.value)
+
+
+def test_what_recreates_an_analysis_of_another_version_names_its_folder(results: Results) -> None:
+    path = results.folder / "analysis.json"
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"version": 999}))
+    with pytest.raises(DocumentError) as error:
+        open_results(results.folder)
+    assert f"`{shlex.join(['ffm', 'stage', 'analysis', '--results', str(results.folder)])}`" in str(error.value)
 
 
 def test_the_document_alone_opens_without_its_timeline(results: Results) -> None:

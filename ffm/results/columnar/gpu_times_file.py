@@ -101,7 +101,9 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
         batches = compressed_batches(path, document.checksums.get("gpu_times", ""))
         metadata = batches.schema.metadata or {}
         if metadata.get(b"ffm.gpu_times") != VERSION:
-            raise StoredError(f"{path} does not hold GPU times of version {VERSION.decode()} of this ffm.", Analysis)
+            raise StoredError(
+                f"{path} does not hold GPU times of version {VERSION.decode()} of this ffm.", Analysis, path.parent
+            )
         totals = msgspec.json.decode(metadata[b"ffm.totals"], type=_Totals)
         columns = read_columns(batches, table)
     except (pa.ArrowException, BatchError, OSError, KeyError, ValueError) as error:
@@ -115,7 +117,7 @@ def load_gpu_times(document: Analysis, folder: Path, timeline: Timeline, work: D
     try:
         table.check(columns, {})
     except ColumnError as error:
-        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis) from error
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis, path.parent) from error
     times = {
         name: GpuTimes(
             **{column: columns[f"{name}_{column}"] for column in _COLUMNS},

@@ -74,7 +74,7 @@ def stored_table(
     try:
         table.check(columns, {**counts_of(document), **(counts or {})})
     except ColumnError as error:
-        raise StoredError(f"{path} is not as this ffm writes it: {error}.", type(document)) from error
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", type(document), path.parent) from error
     release(content)
     return MappedColumns(columns, content)
 
@@ -134,9 +134,9 @@ def mapped_file(path: Path, kind: type[Document], checksum: str | None) -> mmap.
             # Writing to it would change this process's memory, and not the file.
             content = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except FileNotFoundError:
-        raise StoredError(f"{path} does not exist.", kind) from None
+        raise StoredError(f"{path} does not exist.", kind, path.parent) from None
     except OSError as error:
-        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind) from error
+        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind, path.parent) from error
     if checksum is not None and digest(content) != checksum:
         raise edited(kind, path)
     return content

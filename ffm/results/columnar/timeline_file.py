@@ -147,7 +147,9 @@ def load_results_timeline(
         batches = compressed_batches(path, checksum)
         metadata = batches.schema.metadata or {}
         if metadata.get(b"ffm.timeline") != VERSION:
-            raise StoredError(f"{path} is not a timeline of version {VERSION.decode()} of this ffm.", Analysis)
+            raise StoredError(
+                f"{path} is not a timeline of version {VERSION.decode()} of this ffm.", Analysis, path.parent
+            )
         described = msgspec.json.decode(metadata[b"ffm.work"], type=_Work) if b"ffm.work" in metadata else None
         table = TIMELINE if described is None else TIMELINE_WITH_WORK
         columns = read_columns(batches, table)
@@ -157,7 +159,7 @@ def load_results_timeline(
     try:
         table.check(columns, _counts(columns, described, counts))
     except ColumnError as error:
-        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis) from error
+        raise StoredError(f"{path} is not as this ffm writes it: {error}.", Analysis, path.parent) from error
     line = columns["line"]
     timeline = Timeline(**{field.name: columns[field.name] for field in fields(Timeline)})
     if described is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
     except PermissionError as error:
         raise UnreadableError(str(path), error) from error
     except OSError as error:
-        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind) from error
+        raise StoredError(f"{path} cannot be read: {error.strerror}.", kind, path.parent) from error
     content = _decoded(kind, path, data)
     seal = take_seal(content)
     if not is_whole(data, seal):
@@ -73,7 +74,7 @@ def read_owned(kind: type[DocumentType], path: Path) -> tuple[DocumentType, bool
         document = msgspec.structs.replace(msgspec.convert(content, kind), stacks=stacks)
         document.check()
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise StoredError(f"{path} is not as this ffm writes it ({error}).", kind) from error
+        raise StoredError(f"{path} is not as this ffm writes it ({error}).", kind, path.parent) from error
     return document, signed
 
 
@@ -82,31 +83,35 @@ class StoredError(DocumentError):
 
     help = "Measure again."
 
-    def __init__(self, what: str, kind: type[Document]) -> None:
+    def __init__(self, what: str, kind: type[Document], folder: Path) -> None:
+        """Say what is wrong with a document of this kind in this folder."""
         super().__init__(what)
-        self.help = _make_anew(kind)
+        self.help = _make_anew(kind, folder)
 
 
 class OtherVersionError(StoredError):
     """A document was written by another version of ffm. Then those of the other stages were, too."""
 
-    def __init__(self, what: str, kind: type[Document]) -> None:
-        super().__init__(what, kind)
+    def __init__(self, what: str, kind: type[Document], folder: Path) -> None:
+        super().__init__(what, kind, folder)
         if kind.format != "ffm.analysis":
             self.help = "Measure the program again, with all stages: `ffm run --force ./program`."
 
 
 def edited(kind: type[Document], path: Path) -> DocumentError:
     """Return the error for a document of this kind, or a table of one, that was changed since it was written."""
-    return StoredError(f"{path} was edited or truncated.", kind)
+    return StoredError(f"{path} was edited or truncated.", kind, path.parent)
 
 
-def _make_anew(kind: type[Document]) -> str:
-    """Return the command that recreates a document of this kind; the one for all, if the kind is just `Document`."""
+def _make_anew(kind: type[Document], folder: Path) -> str:
+    """Return the command that recreates a document of this kind in a folder; the one for all, if the kind is just
+    `Document`.
+    """
     if kind is Document:
         return "Measure again."
     if kind.format == "ffm.analysis":
-        return "Recreate it with `ffm stage analysis`; if it came from a quick run or an import, repeat that."
+        command = shlex.join(["ffm", "stage", "analysis", "--results", str(folder)])
+        return f"Recreate it with `{command}`; if it came from a quick run or an import, repeat that."
     return f"Measure again with `ffm stage {_stage(kind)}` and the stages after it."
 
 
@@ -123,9 +128,11 @@ def _decoded(kind: type[Document], path: Path, data: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         raise edited(kind, path) from None
     if not isinstance(content, dict) or content.pop("format", None) != kind.format:
-        raise StoredError(f"{path} is not a document of the format {kind.format}.", kind)
+        raise StoredError(f"{path} is not a document of the format {kind.format}.", kind, path.parent)
     if content.get("version") != kind.written:
         raise OtherVersionError(
-            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {kind.written}.", kind
+            f"{path} has version {content.get('version')!r:.40}, but this ffm reads version {kind.written}.",
+            kind,
+            path.parent,
         )
     return content
