@@ -14,8 +14,7 @@ from typing import Any
 from ffm.errors import FfmError
 from ffm.instrument.session.portion import Asked, PortionError, read_duration, read_portion
 from ffm.instrument.session.standard_input import require_input
-from ffm.regular_file import open_regular
-from ffm.results.folder.paths import application_name, python_script
+from ffm.results.folder.paths import application_name, is_program, python_script
 from ffm.vgpu.paths import sample
 
 NAMES = (
@@ -41,9 +40,6 @@ NAMES = (
 LARGEST_STATUS = 255
 
 _BRACES = frozenset("{}")
-
-_PROGRAMS = (b"\x7fELF", b"#!")
-"""How the files of programs and of scripts begin."""
 
 _YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -193,7 +189,7 @@ def _stdin(given: Mapping[str, Any]) -> str:
 
 def _files(command: list[str], stdin: str) -> list[str]:
     scripts = (python_script(command[place:]) for place in range(len(command)))
-    launched = (word for word in command[1:] if _is_program(Path(word)))
+    launched = (word for word in command[1:] if is_program(Path(word)))
     named = (shutil.which(command[0]), *scripts, *launched, stdin)
     found = [file for file in dict.fromkeys(named) if file and Path(file).is_file()]
     for file in found:
@@ -203,15 +199,6 @@ def _files(command: list[str], stdin: str) -> list[str]:
                 "symbolic link without them, or run the stages by hand (`ffm stage baseline -- ...`)."
             )
     return found
-
-
-def _is_program(path: Path) -> bool:
-    """Whether this file is a program or a script with an interpreter, which a launcher may run."""
-    try:
-        with open_regular(path) as file:
-            return file.read(len(_PROGRAMS[0])).startswith(_PROGRAMS)
-    except (OSError, ValueError):
-        return False
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffm.errors import DocumentError
+from ffm.regular_file import open_regular
 
 STAGES = ("baseline", "tracing", "memory", "sync-use", "analysis")
 """In the order in which they feed each other."""
+
+_PROGRAMS = (b"\x7fELF", b"#!")
+"""How the files of programs and of scripts begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,33 @@ class ResultsFolder:
 
 
 def application_name(command: list[str]) -> str:
-    """Name the results of a command after its program: `./cumf_als 1 2` is `cumf_als`, `python train.py` is `train`."""
-    script = python_script(command)
-    if script is not None:
-        return script.removesuffix(".py").rpartition("/")[2]
+    """Name the results of a command after its program.
+
+    `./cumf_als 1 2` is `cumf_als`, `python train.py` is `train`, and `mpirun -n 4 ./app` is `app`.
+    """
+    launched = range(1, len(command)) if _is_installed(command[0]) else ()
+    for place in (0, *launched):
+        script = python_script(command[place:])
+        if script is not None:
+            return script.removesuffix(".py").rpartition("/")[2]
+        if place > 0 and is_program(Path(command[place])):
+            return Path(command[place]).name
     return Path(command[0]).name
+
+
+def _is_installed(program: str) -> bool:
+    """Whether a program lies where the shell looks for commands, as launchers do and programs under work do not."""
+    found = shutil.which(Path(program).name)
+    return found is not None and found == shutil.which(program)
+
+
+def is_program(path: Path) -> bool:
+    """Whether this file is a program or a script with an interpreter, which a launcher may run."""
+    try:
+        with open_regular(path) as file:
+            return file.read(len(_PROGRAMS[0])).startswith(_PROGRAMS)
+    except (OSError, ValueError):
+        return False
 
 
 def python_script(command: list[str]) -> str | None:
