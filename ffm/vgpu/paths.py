@@ -48,7 +48,8 @@ def sample(name: str) -> Path:
     """
     folders = [Path(folder) / "bin" for folder in ffm.vgpu.__path__]
     # Each sample lies beside its configuration, which others may use.
-    built = {file.name for folder in folders if folder.is_dir() for file in folder.iterdir() if not file.suffix}
+    files = (file for folder in folders if folder.is_dir() for file in folder.iterdir() if file.is_file())
+    built = {file.name for file in files if not file.suffix}
     if built and name not in built:
         raise UnknownSampleError(name, sorted(built))
     return _find(Path("bin") / name)
