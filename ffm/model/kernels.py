@@ -127,7 +127,7 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
         is_free = rows.kind[row] == FREE
         repeats = (flags & UNNECESSARY_TRANSFER) != 0
         wait = int(rows.wait[row])
-        # The part of the wait that disappears with the call, as its own time does.
+        # The part of the wait that disappears with the call, as its own time does. For other groups it is a wait.
         copied = min(wait, int(copy_time[rows.site[row]])) if repeats else 0
         synchronizes = (
             wait > 0 or rows.kind[row] == SYNCHRONIZATION or (rows.problem[row] & SYNCHRONIZATION_PROBLEM) != 0
@@ -154,7 +154,7 @@ def carry_groups(rows: Rows, copy_time: Integers, label: Integers, group_of: Int
                 elif role == WAITING:
                     debtor, debt = group, carried
             if debtor >= 0 and role != WAITING and (role == WORK or debtor != group):
-                debt = pay(balance, debtor, debt, length - (copied if role == OWN else 0), end)  # copied: others' wait
+                debt = pay(balance, debtor, debt, length - (copied if role == OWN else 0), end)
                 if debt == 0:
                     debtor = -1
             clock = end

@@ -1,4 +1,8 @@
-"""Which calls Thrust's algorithms make. The program cannot remove these, but can choose what makes fewer of them."""
+"""Which calls Thrust's algorithms make. The program cannot remove these, but can choose what makes fewer of them.
+
+Source: NVIDIA's documentation of Thrust (`par_nosync`, policies with allocators) and CUB, and the names of functions in
+Thrust's headers.
+"""
 
 from __future__ import annotations
 

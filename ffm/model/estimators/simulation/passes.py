@@ -42,7 +42,9 @@ from ffm.model.thread_relations_kernels import Family
 from ffm.model.visits import is_lone, process_of, row_at, thread_of
 
 COPIED_BYTES_A_NANOSECOND = 25
-"""At most, by one core in ordinary memory."""
+"""Assumed to be more than one core copies in ordinary memory. A larger number would let at most 2.6 us more overlap,
+for an upload of 64 KiB.
+"""
 
 
 def replay_group(
