@@ -21,6 +21,10 @@ HOME_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/uv
 export UV_CACHE_DIR ?= $(shell mkdir -p "$(HOME_CACHE)" 2>/dev/null && test -w "$(HOME_CACHE)" \
 	&& echo "$(HOME_CACHE)" || echo "$(CURDIR)/build/uv-cache")
 export UV_PYTHON_DOWNLOADS := never
+# A company's proxy signs with a certificate that only the system's store holds. pip looks there, uv only when told.
+ifneq ($(wildcard /etc/ssl/certs/*.crt /etc/pki/tls/certs/*.crt),)
+export UV_SYSTEM_CERTS ?= 1
+endif
 # The demo and the tests start hundreds of interpreters, each of which would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
