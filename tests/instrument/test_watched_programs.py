@@ -60,10 +60,11 @@ def test_frequent_calls_do_what_they_do_unwatched(build_program: Callable[[Path]
     expect_unchanged(build_program(PROGRAMS / "frequent_calls.cu"), watching(tmp_path, trace=False))
 
 
+@pytest.mark.parametrize("name", ["small_coroutines.cu", "small_signal_stacks.cu"])
 def test_a_sampled_program_writes_what_it_writes_unsampled(
-    build_program: Callable[[Path], Path], tmp_path: Path
+    name: str, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     expect_unchanged(
-        build_program(PROGRAMS / "small_signal_stacks.cu"),
+        build_program(PROGRAMS / name),
         Instruments(tmp_path, ["cuCtxSynchronize"], OBSERVED, None, wait_function),
     )

@@ -39,7 +39,7 @@ typedef struct sampler {
     uint64_t spent;   /* of it, in the handler */
     uint64_t owed;    /* that no sample stands for yet */
     pid_t thread;     /* in the kernel; 0 if it is not listed */
-    char *stack;      /* for samples of a thread with a small alternate stack; NULL until it is needed */
+    char *stack;      /* on which samples are taken; NULL before the first one */
     struct sampler *next;
 } sampler;
 
@@ -167,7 +167,8 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
-/* An alternate stack of 8 KiB, as runtimes of languages give to threads, holds the kernel's frame and little else. */
+/* A stack of 8 KiB, as coroutines have, or alternate ones that runtimes of languages give to threads, holds the
+ * kernel's frame and little else. */
 enum { STACK_BYTES = 64 << 10 };
 
 void ffm_samples_take_on(char *top, const ucontext_t *interrupted, uint64_t nanoseconds)
@@ -203,12 +204,6 @@ __asm__(".pushsection .text\n"
         ".size ffm_samples_take_on, . - ffm_samples_take_on\n"
         ".popsection\n");
 
-static bool runs_on(const stack_t *alternate)
-{
-    const uint64_t here = (uint64_t)__builtin_frame_address(0);
-    return !(alternate->ss_flags & SS_DISABLE) && here - (uint64_t)alternate->ss_sp < alternate->ss_size;
-}
-
 static bool has_stack(void)
 {
     if (self.stack != NULL)
@@ -220,9 +215,7 @@ static bool has_stack(void)
 
 static void take_with_room(const ucontext_t *interrupted, uint64_t nanoseconds)
 {
-    if (!runs_on(&interrupted->uc_stack) || interrupted->uc_stack.ss_size >= STACK_BYTES)
-        take(interrupted, nanoseconds);
-    else if (has_stack())
+    if (has_stack())
         ffm_samples_take_on(self.stack + STACK_BYTES, interrupted, nanoseconds);
 }
 
