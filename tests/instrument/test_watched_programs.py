@@ -40,6 +40,7 @@ def watching(folder: Path, trace: bool) -> Instruments:
     [
         "blocked_threads.cu",
         "filtered_calls.cu",
+        "kept_errno.cu",
         "own_keys.cu",
         "read_by_child.cu",
         "readable_addresses.cu",
@@ -60,7 +61,7 @@ def test_frequent_calls_do_what_they_do_unwatched(build_program: Callable[[Path]
     expect_unchanged(build_program(PROGRAMS / "frequent_calls.cu"), watching(tmp_path, trace=False))
 
 
-@pytest.mark.parametrize("name", ["small_coroutines.cu", "small_signal_stacks.cu"])
+@pytest.mark.parametrize("name", ["kept_errno.cu", "small_coroutines.cu", "small_signal_stacks.cu"])
 def test_a_sampled_program_writes_what_it_writes_unsampled(
     name: str, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:

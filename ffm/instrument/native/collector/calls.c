@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -176,6 +177,7 @@ static bool passes(uint32_t index, ffm_thread *thread, uint64_t entered)
 
 static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
 {
+    int error = errno;
     ffm_dispatch_pause();
     if (mode & FFM_MODE_WATCH) {
         thread->bypass++;
@@ -183,19 +185,24 @@ static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
         thread->bypass--;
     }
     thread->depth = 1;
+    errno = error;
     word result = ffm_call_forward(index, arguments);
+    error = errno;
     thread->depth = 0;
     thread->probe_after = 0;
     ffm_portion_passed();
     ffm_dispatch_resume(true);
     ffm_trace_follow();
+    errno = error;
     return result;
 }
 
+/* The program finds errno as the driver leaves it. */
 uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     if (ffm_detached())
         return ffm_call_forward(index, arguments);
+    int error = errno;
     uint64_t entered = ffm_now();
     ffm_thread *thread = ffm_thread_self();
     if (thread == NULL || thread->bypass != 0)
@@ -218,8 +225,10 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     thread->depth = 1;
     operation.start = ffm_now();
     operation.probe = (uint32_t)(operation.start - entered) + thread->probe_after;
+    errno = error;
     word result = ffm_call_forward(index, arguments);
     uint64_t returned = ffm_now();
+    error = errno;
     operation.duration = returned - operation.start;
     thread->depth = 0;
     operation.result = (int16_t)result;
@@ -230,6 +239,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     note_probe_after(thread, returned, chunk);
     ffm_dispatch_resume(true);
     ffm_trace_follow();
+    errno = error;
     return result;
 }
 

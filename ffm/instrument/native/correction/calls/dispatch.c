@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "arguments.h"
@@ -86,6 +87,7 @@ static void deliver_for(const ffm_program_call *call)
 uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     ffm_handler handler = handlers[index];
+    const int error = errno;
     if (__builtin_expect(!__atomic_load_n(&ready, __ATOMIC_ACQUIRE), 0))
         pthread_once(&prepared, prepare);
     if (calls == WITHIN || handler == NULL)
@@ -114,6 +116,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     calls = BETWEEN;
     if (call.site != NULL)
         ffm_trial_called(call.site, call.corrected, began_ns);
+    errno = error;
     return result;
 }
 
