@@ -25,11 +25,12 @@ _CUDA_HEADER = re.compile(r"/cuda_runtime(_api)?\.h$|/crt/\w+\.h(pp)?$")
 _LAUNCH_STUB = "__device_stub__"
 """Start of the name of the function that `nvcc` generates for each kernel. The kernel's own host function calls it."""
 
-_RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]")
+_RUNTIME_LIBRARY = re.compile(r"libcuda(rt)?[.-]|libstdc\+\+\.")
+"""NVIDIA's runtime and driver, and the runtime of C++, which starts threads."""
 
 _INTERPRETER = re.compile(r"(lib)?python\d")
 
-_ENDS_PYTHON = frozenset({"Py_Finalize", "Py_FinalizeEx", "_Py_Finalize"})
+ENDS_PYTHON = frozenset({"Py_Finalize", "Py_FinalizeEx", "_Py_Finalize"})
 """Functions of the interpreter that release what the program leaves behind."""
 
 _PACKAGES_FOLDER = r"(site-packages|dist-packages|lib(64|32)?/python\d[\d.]*t?)/"
@@ -37,6 +38,9 @@ _PYTHON_LIBRARY = re.compile(rf"(^|/){_PACKAGES_FOLDER}|<frozen |^torch/")
 """Files that come with Python or were installed into it; a program's own are elsewhere. PyTorch's profiler names its
 own without the folder of packages.
 """
+
+_GENERATED = "<string>"
+"""What Python names code that a program or a library makes while it runs, and the text of `python -c`."""
 
 _IN_PACKAGE = re.compile(rf"(.*/)?{_PACKAGES_FOLDER}(?P<package>[^/]+)")
 """A path up to and including the last folder of packages."""
@@ -70,16 +74,20 @@ class Place:
 
 
 def runtime_modules(modules: Sequence[Module]) -> frozenset[int]:
-    """Return the numbers of the modules that are the CUDA runtime or driver or, in a Python program, a Python library:
-    no call of the programmer is there.
+    """Return the numbers of the modules that are a runtime, or the driver, or in a Python program a Python library: no
+    call of the programmer is there.
     """
-    names = [PurePath(module.path).name for module in modules]
-    python = any(_INTERPRETER.match(name) for name in names)
+    python = runs_python(modules)
     return frozenset(
         number
         for number, module in enumerate(modules)
-        if _RUNTIME_LIBRARY.match(names[number]) or (python and _PYTHON_LIBRARY.search(module.path))
+        if _RUNTIME_LIBRARY.match(PurePath(module.path).name) or (python and _PYTHON_LIBRARY.search(module.path))
     )
+
+
+def runs_python(modules: Sequence[Module]) -> bool:
+    """Return whether Python is among the modules of a program."""
+    return any(_INTERPRETER.match(PurePath(module.path).name) for module in modules)
 
 
 def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
@@ -102,7 +110,9 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
     after = _after_wrappers(frames, 0 if entry is None else entry + 1)
     own_line = _own_line(frames[after:], runtime)
     if 0 < after < len(frames):
-        outside = [frame for frame in frames[after:] if frame.module not in runtime]
+        outside = [
+            frame for frame in frames[after:] if frame.module not in runtime and not starts_a_thread(frame.function)
+        ]
         caller = own_line or (outside[0] if outside else frames[after])
         call = function if entry is None else called[entry]
         return Place(call, caller.function, source_file(caller.file), caller.line)
@@ -163,16 +173,22 @@ def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:
     """
     python = [frame for frame in frames if frame.python]
     if not python:
-        return next((frame for frame in frames if frame.function in _ENDS_PYTHON), None)
-    candidates = (
+        return next((frame for frame in frames if frame.function in ENDS_PYTHON), None)
+    candidates = [
         frame
         for frame in frames
         if frame.line
         and frame.module not in runtime
         and not _PYTHON_LIBRARY.search(frame.file)
         and not starts_a_thread(frame.function)
-    )
-    return next(candidates, python[0])
+    ]
+    return next(iter(_written(candidates)), python[0])
+
+
+def _written(frames: list[Frame]) -> list[Frame]:
+    """Return the frames without those of generated Python code, if there are others of Python."""
+    written = [frame for frame in frames if not (frame.python and frame.file == _GENERATED)]
+    return written if any(frame.python for frame in written) else frames
 
 
 def own_frame(frames: Sequence[Frame], modules: Sequence[Module]) -> Frame | None:
@@ -200,7 +216,7 @@ def foreign_modules(modules: Sequence[Module]) -> frozenset[int]:
 
 def own_frames_outside(frames: Sequence[Frame], foreign: frozenset[int]) -> list[Frame]:
     """As `own_frames`, with what `foreign_modules` returns."""
-    return [frame for frame in frames if _is_own(frame, foreign)]
+    return _written([frame for frame in frames if _is_own(frame, foreign)])
 
 
 def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:

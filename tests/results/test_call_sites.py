@@ -132,6 +132,11 @@ LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
         # Python's own threads, on a machine that knows the lines of its C library.
         ([python("run", LIBRARY, 9), *frames(("start_thread", 447))], "cuMemFree_v2",
          Place("cuMemFree_v2", "run", LIBRARY, 9)),
+        # Code that a library generates, and a script that is given as text.
+        ([python("match", "<string>", 3), python("step", "train.py", 42)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "step", "train.py", 42)),
+        ([python("step", "<string>", 3), python("<module>", "<string>", 5)], "cuMemFree_v2",
+         Place("cuMemFree_v2", "step", "<string>", 3)),
         # What the interpreter releases as it ends, where its own lines are known.
         (frames(("release", 0), ("subtype_dealloc", 1463), ("Py_FinalizeEx", 1833), ("main", 15)), "cuMemFree_v2",
          Place("cuMemFree_v2", "Py_FinalizeEx", "a.cu", 1833)),
@@ -146,6 +151,15 @@ def test_no_call_of_the_programmer_lies_in_the_runtime_or_in_a_library_of_python
     native = [Module(path=path, build_id="") for path in paths]
     assert runtime_modules([*native, Module(path="/usr/bin/python3.11", build_id="")]) == {1, 2, 3}
     assert runtime_modules(native) == {1}  # a program that happens to be installed there
+
+
+def test_what_starts_a_thread_of_a_library_makes_no_call() -> None:
+    """The runtime of C++ starts it by a function without a name."""
+    paths = ["/usr/bin/python3.11", f"{LIBRARY}/_core.so", "/usr/lib/libstdc++.so.6", "/usr/lib/libc.so.6"]
+    runtime = runtime_modules([Module(path=path, build_id="") for path in paths])
+    called = [Frame(module=1, offset=1, function="cudaMemcpyAsync"), Frame(module=1, offset=2, function="runLoop")]
+    starts = [Frame(module=2, offset=3), Frame(module=3, offset=4, function="start_thread", file="nptl.c", line=442)]
+    assert place_of_call([*called, *starts], "cuMemcpyAsync", runtime).caller == "runLoop"
 
 
 def test_source_behind_nvcc_s_temporary_file() -> None:
