@@ -3,17 +3,18 @@
 Sources: the documentation of PyTorch (`Tensor.pin_memory`, `Tensor.to`, `torch.cuda.empty_cache`, "A guide on good
 usage of non_blocking and pin_memory() in PyTorch"), CuPy (`cupy.ndarray.get`, `cupyx.empty_pinned`, "Memory
 Management"), Numba CUDA (`cuda.pinned_array`, `DeviceNDArray.copy_to_host`, `cuda.defer_cleanup`), JAX
-(`jax.Array.copy_to_host_async`, memory kinds, "GPU memory allocation") and PyCUDA (`pycuda.driver.pagelocked_empty`,
-`pycuda.tools.DeviceMemoryPool`).
+(`jax.Array.copy_to_host_async`, memory kinds, "GPU memory allocation"), PyCUDA (`pycuda.driver.pagelocked_empty`,
+`pycuda.tools.DeviceMemoryPool`) and Warp (`wp.copy`, `wp.empty`, `wp.set_mempool_release_threshold`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from ffm.results.call_sites import python_package
+from ffm.results.call_sites import own_frame, python_package, runs_python
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
 
@@ -83,16 +84,19 @@ CUPY = Framework(
 )
 NUMBA = Framework(
     "Numba",
-    "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream).",
+    "Copy on a stream: cuda.to_device(host, stream=stream), or array.copy_to_host(pinned, stream=stream). A NumPy "
+    "array that a kernel is given is sent before and copied back after each launch: give it a device array instead, "
+    "or cuda.In(array) if it only reads.",
     "Pin the host array, or the copy waits anyway: cuda.pinned_array(), or cuda.pinned(host) around the use.",
     "Make the arrays once, before the loop, and fill them by array.copy_to_device(host), or to_device(host, to=array). "
     "Numba gives arrays back in batches, and each waits: put the loop into `with cuda.defer_cleanup():`.",
     "cuda.synchronize(), or the synchronize() of a stream or an event",
     "event.record(stream) and event.wait(other)",
     "let the kernel add to an element of a device array (cuda.atomic.add), or write each value to the next element of "
-    "one; call copy_to_host() after the loop, or in every k-th iteration.",
+    "one; call copy_to_host() after the loop, or in every k-th iteration. A NumPy array that a kernel is given is "
+    "copied back after each launch: give it a device array instead, or cuda.In(array) if it only reads.",
     "saved = cuda.to_device(host) before the loop; give it to kernels, or array.copy_to_device(saved) where they "
-    "change it. A NumPy array that a kernel is given is sent at each launch.",
+    "change it. A NumPy array that a kernel is given is sent at each launch, even if it is unchanged.",
     "cuda.to_device(pinned, stream=stream, to=array), with pinned from cuda.pinned_array(). Before the script writes "
     "there again, wait for an event that it recorded after the copy, or use several arrays in turn.",
 )
@@ -110,18 +114,35 @@ JAX = Framework(
 )
 PYCUDA = Framework(
     "PyCUDA",
-    "Copy on a stream: memcpy_htod_async(memory, pinned, stream), or memcpy_dtoh_async(pinned, memory, stream).",
+    "Copy on a stream: memcpy_htod_async(memory, pinned, stream), or memcpy_dtoh_async(pinned, memory, stream). "
+    "driver.In, driver.Out and driver.InOut copy at each launch: give the kernel memory of the device instead.",
     "Pin the host array, or the copy waits anyway: pagelocked_empty(), or register_host_memory().",
     "Allocate the memory once, before the loop, or take it from a pool (pycuda.tools.DeviceMemoryPool): free(), or the "
     "end of the last reference to the memory, waits.",
     "the synchronize() of a context, a stream or an event",
     "event.record(stream) and other.wait_for_event(event)",
     "total += value adds up in a GPUArray, and a kernel can write each value to the next element of one; call .get() "
-    "or memcpy_dtoh() after the loop, or in every k-th iteration.",
+    "or memcpy_dtoh() after the loop, or in every k-th iteration. driver.Out and driver.InOut copy back after each "
+    "launch: give the kernel memory of the device instead.",
     "saved = pycuda.gpuarray.to_gpu(host) before the loop; use it there, or memcpy_dtod(memory, saved.gpudata, "
-    "saved.nbytes) where the loop changes the memory.",
+    "saved.nbytes) where the loop changes the memory. driver.In and driver.InOut send the array at each launch.",
     "memcpy_htod_async(memory, pinned, stream), with pinned from pagelocked_empty(). Before the script writes there "
     "again, wait for an event that it recorded after the copy, or use several arrays in turn.",
+)
+WARP = Framework(
+    "Warp",
+    "Copy on a stream: wp.copy(array, pinned, stream=stream), or wp.copy(pinned, array, stream=stream).",
+    'Pin the host array, or the copy waits anyway: wp.empty(shape, dtype, device="cpu", pinned=True).',
+    "Make the arrays once, before the loop, and fill them by array.assign(host) or array.zero_(). Or let the device "
+    "keep freed memory: wp.set_mempool_release_threshold(device, bytes).",
+    "wp.synchronize(), or that of a device, a stream or an event",
+    "stream.wait_stream(other), or stream.wait_event(event)",
+    "wp.atomic_add() adds up in an element of an array, and a kernel can write each value to the next one; call "
+    ".numpy() after the loop, or in every k-th iteration.",
+    "saved = wp.array(host, dtype=dtype, device=device) before the loop; use it there, or wp.copy(array, saved) where "
+    "the loop changes the array.",
+    'wp.copy(array, pinned, stream=stream), with pinned from wp.empty(shape, dtype, device="cpu", pinned=True). Before '
+    "the script writes there again, wait for an event that it recorded after the copy, or use several arrays in turn.",
 )
 PYTHON = Framework(
     "",
@@ -144,13 +165,17 @@ _PACKAGES = {
     "torch": TORCH,
     "cupy": CUPY,
     "cupy_backends": CUPY,
+    "cupyx": CUPY,
     "numba": NUMBA,
     "numba_cuda": NUMBA,
     "jax": JAX,
     "jaxlib": JAX,
     "pycuda": PYCUDA,
+    "warp": WARP,
 }
 """By the folder that contains a package's files."""
+
+_WAITS = re.compile(r"sync|wait|block|ready|finish|join")
 
 
 def framework_of(files: Iterable[str]) -> Framework | None:
@@ -166,9 +191,11 @@ def framework_of(files: Iterable[str]) -> Framework | None:
 
 
 def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
-    """Return the Python package through which a site's call is made; None if its stack has no Python function."""
+    """Return the Python package through which a site's call is made. None if its stack has no Python function, unless a
+    package makes the call on a thread of its own.
+    """
     frames = analysis.stacks[site.stack].frames
-    if not any(frame.python for frame in frames):
+    if not (script := any(frame.python for frame in frames)) and not runs_python(analysis.modules):
         return None
     modules = [module.path for module in analysis.modules]
     # A tensor's own methods are no Python functions: there only the library shows the framework.
@@ -176,7 +203,29 @@ def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
         frame.file if frame.python else modules[frame.module] if 0 <= frame.module < len(modules) else ""
         for frame in frames
     )
-    return framework_of(files) or PYTHON
+    return framework_of(files) or (PYTHON if script else None)
+
+
+def package_function(analysis: Analysis, site: Site) -> str:
+    """Return which function of a known package the program calls that leads to a site's call; empty if that has no
+    Python function. Functions inside others, as decorators return them, are skipped.
+    """
+    frames = analysis.stacks[site.stack].frames
+    own = own_frame(frames, analysis.modules)
+    if own is None or not own.python:
+        return ""
+    inner = takewhile(lambda frame: frame is not own, frames)
+    named = [
+        frame.function
+        for frame in inner
+        if frame.python and python_package(frame.file) in _PACKAGES and "<locals>" not in frame.function
+    ]
+    return named[-1] if named else ""
+
+
+def says_that_it_waits(function: str) -> bool:
+    """Return whether a package's function is there to wait, by its name."""
+    return _WAITS.search(function.rpartition(".")[2]) is not None
 
 
 def in_their_words(frameworks: Iterable[Framework], step: Callable[[Framework], str]) -> list[str]:

@@ -12,6 +12,7 @@ from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, PlaceToChange, ProblemSite, RemedyKind
 from ffm.results.documents.site import Verdict
+from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import Because
 from tests.report.sample_analysis import sample_analysis
 
@@ -60,6 +61,38 @@ def test_what_the_runtime_does_at_the_end_of_a_program_is_no_place_to_change() -
     ends = replace(EXPLICIT, call="cuLibraryUnload", kind="other", count=1, unnecessary=1)
     assert "leave it out" in told(ends)
     assert "nothing to change" in told(replace(ends, at_exit=True))
+    (free,) = identify_remedies([replace(FREE, at_exit=True, framework=CUPY)])
+    assert "nothing to change" in free.steps[0] and CUPY.memory not in free.steps
+
+
+@pytest.mark.parametrize(
+    ("caller", "outside", "at_exit"),
+    [
+        ("Py_FinalizeEx", "main", True),
+        ("__run_exit_handlers", "exit", True),
+        ("__call_tls_dtors", "__run_exit_handlers", True),
+        ("__call_tls_dtors", "start_thread", False),
+        ("release", "__run_exit_handlers", False),
+    ],
+    ids=["Python", "C", "of the last thread", "of another thread", "the program's own function"],
+)
+def test_a_library_releases_what_it_has_when_the_program_ends(caller: str, outside: str, at_exit: bool) -> None:
+    analysis = sample_analysis()
+    stack = analysis.stacks[analysis.sites[0].stack]
+    frames = [*stack.frames[:1], *(Frame(module=0, offset=1, function=name) for name in (caller, outside))]
+    stacks = [msgspec.structs.replace(one, frames=frames) if one is stack else one for one in analysis.stacks]
+    sites = [msgspec.structs.replace(analysis.sites[0], caller=caller), *analysis.sites[1:]]
+    changed = msgspec.structs.replace(analysis, stacks=stacks, sites=sites)
+    (found,) = (one for one in problem_sites(changed, "carry") if one.site == 0)
+    assert found.at_exit is at_exit
+
+
+@pytest.mark.parametrize("framework", [None, CUPY])
+def test_device_code_is_loaded_before_the_gpu_has_work(framework: Framework | None) -> None:
+    loads = replace(EXPLICIT, call="cuModuleLoadData", kind="other", loads_code=True, framework=framework, keep=(8,))
+    advice = told(loads)
+    assert "Loading device code waits for the GPU" in advice and "warm-up" in advice
+    assert "leave it out" not in advice and "named below stays" in advice
 
 
 def test_a_synchronous_transfer_of_pinned_memory_changes_alone_at_its_call() -> None:
@@ -217,9 +250,21 @@ def test_an_upload_that_once_brought_other_bytes_stays(counts: dict[str, int]) -
 def test_the_first_of_repeated_transfers_is_told_apart_from_those_that_changed() -> None:
     assert "but, besides the first, 1 transferred others" in told(replace(TRANSFER, changed=1, no_op=8))
     assert "but 2 transferred others." in told(replace(TRANSFER, changed=2, no_op=8))
-    assert "but 2 transferred others, or the same to another place." in told(
-        replace(TRANSFER, changed=2, no_op=8, elsewhere=1)
+    assert "but 1 transferred others and 2 transferred the same to another place." in told(
+        replace(TRANSFER, changed=1, no_op=7, elsewhere=2)
     )
+    assert "but 2 transferred the same from another place." in told(
+        replace(TRANSFER, downloads=True, no_op=8, elsewhere=2)
+    )
+
+
+@pytest.mark.parametrize("framework", [None, NUMBA])
+def test_an_upload_of_what_was_sent_before_to_another_place_uses_what_is_there(framework: Framework | None) -> None:
+    advice = told(replace(TRANSFER, repeat=8, elsewhere=2, framework=framework))
+    assert "in 10 of 10 calls, the same bytes had been sent before, in 2 of them to another place" in advice
+    assert "skip it only" not in advice and "const" not in advice and "Not proved: that the host data" in advice
+    assert ("device to device" in advice) is (framework is None)
+    assert (NUMBA.sent_once in advice) is (framework is NUMBA)
 
 
 def test_advice_says_in_how_many_calls_the_destination_was_looked_at() -> None:
@@ -296,19 +341,30 @@ def test_remedies_come_by_benefit_and_only_for_problems() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "changed"),
+    ("verdicts", "changed", "elsewhere"),
     [
-        ([("repeat", 5, 2)], 4),
-        ([("repeat", 5, 2), ("copy", 4, 2)], 0),
-        ([("no-op", 4, 2), ("repeat", 3, 2), ("copy", 2, 2)], 0),
-        ([("repeat", 5, 2), ("copy", 4, 0)], 4),
-        ([("repeat", 5, 2), ("copy", 3, 2)], 4),
-        ([("repeat", 9, 0)], 1),
+        ([("repeat", 5, 2)], 4, 0),
+        ([("repeat", 5, 2), ("copy", 4, 2)], 0, 0),
+        ([("no-op", 4, 2), ("repeat", 3, 2), ("copy", 2, 2)], 0, 0),
+        ([("repeat", 5, 2), ("copy", 4, 0)], 0, 4),
+        ([("repeat", 5, 2), ("copy", 3, 2)], 1, 3),
+        ([("repeat", 9, 0)], 1, 0),
+        ([("repeat", 8, 2), ("copy", 2, 0)], 0, 1),
+        ([("no-op", 9, 2), ("copy", 1, 0)], 0, 0),
     ],
-    ids=["others", "one content", "one content, kept at times", "of another site", "two contents", "none of its own"],
+    ids=[
+        "others",
+        "one content",
+        "one content, kept at times",
+        "of another site",
+        "two contents",
+        "none of its own",
+        "nothing new",
+        "sent elsewhere before, then kept",
+    ],
 )
 def test_bytes_that_went_elsewhere_are_the_same_only_where_a_site_brought_nothing_else(
-    verdicts: list[tuple[str, int, int]], changed: int
+    verdicts: list[tuple[str, int, int]], changed: int, elsewhere: int
 ) -> None:
     analysis = sample_analysis()
     transfer = [
@@ -318,4 +374,4 @@ def test_bytes_that_went_elsewhere_are_the_same_only_where_a_site_brought_nothin
     site = msgspec.structs.replace(analysis.sites[2], count=10, transfer=transfer, problem_count=5)
     sites = [*analysis.sites[:2], site, *analysis.sites[3:]]
     (found,) = (one for one in problem_sites(msgspec.structs.replace(analysis, sites=sites), "carry") if one.site == 2)
-    assert found.changed == changed
+    assert (found.changed, found.elsewhere) == (changed, elsewhere)

@@ -14,10 +14,12 @@ from ffm.report.frameworks import (
     PYCUDA,
     PYTHON,
     TORCH,
+    WARP,
     Framework,
     framework_of,
     framework_of_site,
     in_copy,
+    package_function,
 )
 from ffm.report.kept import sending
 from ffm.report.kept.fetching import FetchingWaits, advice
@@ -37,6 +39,7 @@ from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER
         (["/env/site-packages/numba_cuda/numba/cuda/dispatcher.py", "/env/site-packages/torch/a.py"], NUMBA),
         (["/usr/lib/libcuda.so.1", "/env/site-packages/torch/lib/libtorch_cuda.so", "/home/me/train.py"], TORCH),
         (["/env/site-packages/pycuda/_driver.so", "/home/me/filter.py"], PYCUDA),
+        (["/env/site-packages/warp/bin/warp.so", "/home/me/cloth.py"], WARP),
         (["torch/nn/modules/linear.py"], TORCH),  # as PyTorch's profiler has it
         (["/home/me/torch.py"], None),
         (["/home/me/torch/train.py"], None),
@@ -48,7 +51,7 @@ def test_the_package_is_known_by_the_files_on_the_stack(files: list[str], framew
     assert framework_of(files) is framework
 
 
-@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, PYCUDA, PYTHON])
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, PYCUDA, WARP, PYTHON])
 def test_a_copy_is_made_asynchronous_in_the_packages_words(framework: Framework) -> None:
     (remedy,) = identify_remedies([replace(TRANSFER, memory=(PAGEABLE,), framework=framework)])
     assert remedy.steps[:2] == (framework.asynchronous, framework.pinned)
@@ -67,7 +70,7 @@ def test_values_fetched_for_later_are_kept_on_the_gpu() -> None:
     assert "Keep the values on the GPU" in identify_remedies([later])[0].steps[0]
 
 
-@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON])
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON])
 @pytest.mark.parametrize("keep", [(), (9,)])
 def test_a_wait_is_left_out_in_the_packages_words(framework: Framework, keep: tuple[int, ...]) -> None:
     (remedy,) = identify_remedies([replace(EXPLICIT, keep=keep, framework=framework)])
@@ -84,7 +87,7 @@ def test_what_waits_on_the_way_is_no_means_of_ordering_streams() -> None:
     )
 
 
-@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON])
+@pytest.mark.parametrize("framework", [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON])
 def test_memory_is_kept_in_the_packages_words(framework: Framework) -> None:
     (remedy,) = identify_remedies([replace(FREE, framework=framework)])
     assert remedy.steps == (framework.memory,)
@@ -94,7 +97,7 @@ def test_memory_is_kept_in_the_packages_words(framework: Framework) -> None:
 def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package() -> None:
     """Each package once, however many sites it fetches at."""
     where = place(sample_analysis(), 0)
-    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON]
+    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
     waits = [FetchingWaits(where, 400, 400, 1.0, 0.0, 2.0, True, package) for package in (*packages, TORCH)]
     said = advice(waits)
     for package in packages:
@@ -106,7 +109,7 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
 @pytest.mark.parametrize("pageable", [True, False])
 def test_uploads_need_not_wait_in_the_words_of_each_package(pageable: bool) -> None:
     where = place(sample_analysis(), 0)
-    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, PYTHON]
+    packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
     waits = [sending.SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one) for one in packages]
     said = sending.advice(waits)
     for package in packages:
@@ -134,6 +137,60 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
     )
     sites = [msgspec.structs.replace(analysis.sites[0], stack=stack) for stack in (0, 1)]
     assert [framework_of_site(changed, site) for site in sites] == [TORCH, None]
+    python = [*changed.modules, Module(path="/usr/bin/python3.12", build_id="")]
+    with_python = msgspec.structs.replace(changed, modules=python)
+    assert [framework_of_site(with_python, site) for site in sites] == [TORCH, TORCH], "on a thread of its own"
+
+
+def test_what_a_package_does_on_its_own_thread_is_said_to_be_so() -> None:
+    (remedy,) = identify_remedies([replace(TRANSFER, framework=TORCH, own_thread=True)])
+    assert remedy.steps[0].startswith("PyTorch makes the call on a thread of its own")
+
+
+def _python(function: str, file: str) -> Frame:
+    return Frame(module=0, offset=0, function=function, file=file, line=7, python=True)
+
+
+PACKAGE = "/env/lib/python3.12/site-packages/torch/cuda/graphs.py"
+
+
+@pytest.mark.parametrize(
+    ("inner", "function"),
+    [
+        ([_python("synchronize", PACKAGE), _python("graph.__enter__", PACKAGE)], "graph.__enter__"),
+        ([_python("AdamW.step", PACKAGE), _python("hook.<locals>.wrapper", PACKAGE)], "AdamW.step"),
+        (
+            [_python("synchronize", PACKAGE), _python("enter_context", "/usr/lib/python3.12/contextlib.py")],
+            "synchronize",
+        ),
+        ([], ""),
+    ],
+    ids=["its own", "decorated", "through Python's library", "compiled"],
+)
+def test_the_function_of_a_package_is_the_one_that_the_program_calls(inner: list[Frame], function: str) -> None:
+    frames = [Frame(module=1, offset=1, function="cudaStreamSynchronize"), *inner]
+    analysis = sample_analysis()
+    stacks = [
+        msgspec.structs.replace(stack, frames=[*frames, _python("main", "/home/me/train.py")])
+        for stack in analysis.stacks
+    ]
+    changed = msgspec.structs.replace(analysis, stacks=stacks)
+    assert package_function(changed, changed.sites[0]) == function
+
+
+@pytest.mark.parametrize(
+    ("function", "itself"),
+    [("graph.__enter__", True), ("GradScaler.step", True), ("Stream.synchronize", False), ("block_until_ready", False)],
+)
+def test_a_wait_that_a_package_makes_by_itself_is_not_the_programs_to_leave_out(function: str, itself: bool) -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, package_function=function)])
+    assert (f"PyTorch itself waits, in {function}" in remedy.steps[0]) is itself
+    assert (TORCH.waits in remedy.steps[0]) is not itself
+
+
+def test_the_function_that_fetches_is_named() -> None:
+    wait = FetchingWaits(place(sample_analysis(), 0), 40, 40, 1.0, 0.0, 2.0, True, TORCH, "GradScaler.step")
+    assert "40 of 40 calls wait in GradScaler.step for what the CPU then uses" in wait.sentence(Scale(10.0))
 
 
 @pytest.mark.parametrize(("library", "function", "made_by_copy"), [

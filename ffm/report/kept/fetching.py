@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words
+from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words, package_function
 from ffm.report.kept.kept_waits import KeptWaits
 from ffm.report.numbers import Scale
 from ffm.results.documents.analysis import Analysis
@@ -31,11 +31,14 @@ class FetchingWaits(KeptWaits):
     """Whether the CPU was seen to use them."""
     framework: Framework = PYTHON
     """The package that fetches them."""
+    function: str = ""
+    """The Python function of that package that the program calls; empty if there is none."""
 
     def sentence(self, scale: Scale) -> str:
         """Return it in a sentence."""
         used = "what the CPU then uses" if self.watched else "values whose use could not be watched"
-        return self.sentence_saying(scale, f"wait for {used}")
+        within = f" in {self.function}" if self.function else ""
+        return self.sentence_saying(scale, f"wait{within} for {used}")
 
 
 def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
@@ -47,6 +50,7 @@ def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
         replace(
             FetchingWaits.told(analysis, wait, watched=wait.watched),
             framework=framework_of_site(analysis, analysis.sites[wait.site]) or PYTHON,
+            function=package_function(analysis, analysis.sites[wait.site]),
         )
         for wait in analysis.fetching
         if wait.watched or in_copy(analysis, analysis.sites[wait.site])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ffm.report.frameworks import says_that_it_waits
 from ffm.report.remedies.remedy import ProblemSite, Remedy, RemedyKind, remedy_for
 from ffm.report.remedies.transfer_advice import (
     in_words_of,
@@ -18,6 +19,11 @@ from ffm.report.remedies.transfer_advice import (
     synchronous_transfer,
 )
 from ffm.report.verdict_reasons import WORDS
+
+AT_EXIT = (
+    "A library makes this call when the program ends: there is nothing to change, unless the program need not do the "
+    "work that it waits for."
+)
 
 
 def identify_remedies(problems: list[ProblemSite]) -> list[Remedy]:
@@ -39,7 +45,12 @@ def _waits_or_repeats(problem: ProblemSite) -> bool:
 def _remedy(problem: ProblemSite) -> Remedy:
     """Return the remedy for one site. What the program can do if it uses a library as it is comes first."""
     remedy = _of_site(problem)
-    if problem.library is None or problem.at_exit:
+    if problem.at_exit:
+        return remedy
+    if problem.own_thread and problem.framework is not None:
+        made = f"{problem.framework.name} makes the call on a thread of its own, for what the program gave it to do."
+        return replace(remedy, steps=(made, *remedy.steps))
+    if problem.library is None:
         return remedy
     return replace(remedy, steps=(problem.library.advice, *remedy.steps))
 
@@ -60,6 +71,8 @@ def _of_site(problem: ProblemSite) -> Remedy:
 
 
 def _of_problem(problem: ProblemSite) -> Remedy:
+    if problem.at_exit and problem.unnecessary:
+        return _of_unnecessary(problem, [AT_EXIT])
     if problem.repeated:
         return repeated_transfer(problem)
     if problem.kind == "free":
@@ -115,16 +128,23 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
         return _of_unnecessary(problem, steps)
     if problem.thrust is not None:
         return _of_unnecessary(problem, [f"In no run did anything rely on the wait{kept}.", problem.thrust.value])
-    if problem.at_exit:
+    if problem.loads_code:
+        first = "use the kernel once" if problem.framework is not None else "load it, or use a kernel of it once,"
         steps = [
-            "The CUDA runtime makes this call when the program ends: there is nothing to change, unless the program "
-            "need not do the work that it waits for."
+            f"In no run did anything rely on the wait{kept}. Loading device code waits for the GPU: {first} before "
+            "that has work, as in a warm-up."
         ]
         return _of_unnecessary(problem, steps)
     if problem.kind == "other":
         steps = [
             f"In no run did anything rely on the wait in {problem.call}{kept}: make the call where the GPU has no "
             "work, or leave it out."
+        ]
+        return _of_unnecessary(problem, steps)
+    if problem.framework is not None and problem.package_function and not says_that_it_waits(problem.package_function):
+        steps = [
+            f"In no run did anything rely on the wait{kept}. {problem.framework.name} itself waits, in "
+            f"{problem.package_function}: call that less often, or where the GPU has no work."
         ]
         return _of_unnecessary(problem, steps)
     what, order = f"Remove the {problem.call}", "cudaEventRecord and cudaStreamWaitEvent"

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from itertools import dropwhile
 
-from ffm.remedy.correctable import SETS
+from ffm.driver.catalogue import load_catalogue
+from ffm.driver.vocabulary import Effect
+from ffm.remedy.correctable import REPEATED, SETS
 from ffm.report.downloads import download
-from ffm.report.frameworks import framework_of_site, in_copy
+from ffm.report.frameworks import framework_of_site, in_copy, package_function
 from ffm.report.numbers import Estimator
 from ffm.report.places import site_saving
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.remedies.thrust_calls import thrust_call
+from ffm.results.call_sites import ENDS_PYTHON
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import FROM_ELSEWHERE, Because
 
-EXITS = ("__cxa_finalize", "__run_exit_handlers")
-"""The C library's functions that call what libraries registered for the end of the program."""
+LOADS_CODE = frozenset(function.name for function in load_catalogue().with_effect(Effect.LOAD_CODE))
+
+EXITS = ENDS_PYTHON | {"__cxa_finalize", "__run_exit_handlers"}
+"""Functions of the C library and of Python that call what libraries do at the end of the program."""
 
 
 def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]:
@@ -37,11 +42,13 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
         unnecessary = occurrences.get("unnecessary", 0) + occurrences.get("conditionally unnecessary", 0)
         mostly = unnecessary * 2 > site.count
         unseen = _because(verdicts, Because.REPEAT_UNSEEN)
+        changed, elsewhere = _changed_and_elsewhere(index, site)
         found.append(
             ProblemSite(
                 site=index,
                 call=site.call,
                 kind=site.kind,
+                loads_code=site.function in LOADS_CODE,
                 sets_memory=site.function in SETS,
                 count=site.count,
                 unnecessary=unnecessary if mostly else 0,
@@ -51,8 +58,8 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 unseen=unseen,
                 from_elsewhere=_because(verdicts, *FROM_ELSEWHERE),
                 unrecorded=_because(verdicts, Because.EVENT_NOT_RECORDED),
-                changed=_changed(index, site),
-                elsewhere=occurrences.get("copy", 0),
+                changed=changed,
+                elsewhere=elsewhere,
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
                 memory=tuple(
                     MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
@@ -65,9 +72,11 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
+                package_function=package_function(analysis, site),
+                own_thread=_on_its_own_thread(analysis, site),
                 library=library_call(analysis, site),
                 thrust=thrust_call(analysis, site),
-                at_exit=site.caller in EXITS,
+                at_exit=_at_exit(analysis, site),
                 in_upload=_callers(analysis, site) in uploading,
                 needed_for=_needed_for(site),
             )
@@ -75,9 +84,24 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
     return found
 
 
+def _on_its_own_thread(analysis: Analysis, site: Site) -> bool:
+    """Return whether a Python package makes the call on a thread that runs no Python."""
+    frames = analysis.stacks[site.stack].frames
+    return framework_of_site(analysis, site) is not None and not any(frame.python for frame in frames)
+
+
 def _because(verdicts: tuple[Verdict, ...], *reasons: Because) -> int:
     """Return how many occurrences have their verdict for one of these reasons."""
     return sum(verdict.occurrences for verdict in verdicts if verdict.because in reasons)
+
+
+def _at_exit(analysis: Analysis, site: Site) -> bool:
+    """Return whether a library makes the call when the program ends; destructors of a thread's variables also run when
+    that thread alone does.
+    """
+    if site.caller != "__call_tls_dtors":
+        return site.caller in EXITS
+    return any(frame.function in EXITS for frame in analysis.stacks[site.stack].frames)
 
 
 def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:
@@ -120,14 +144,14 @@ def _callers(analysis: Analysis, site: Site) -> tuple[Frame, ...]:
     return tuple(outside[1:])
 
 
-def _changed(index: int, site: Site) -> int:
-    """Return how many transfers brought other bytes than those that are repeated, the first of which may be here.
-
-    Bytes that were transferred elsewhere before are the same only if this site brought nothing else.
+def _changed_and_elsewhere(index: int, site: Site) -> tuple[int, int]:
+    """Return how many transfers brought bytes that were not transferred before, and how many the same to another place,
+    without the first of those that are repeated, which may be here; nothing if all bytes are the same.
     """
-    again = [verdict for verdict in site.transfer if verdict.kind in ("no-op", "repeat", "copy")]
-    if site.count - sum(verdict.occurrences for verdict in again) == 1 and all(one.first == index for one in again):
-        return 0
-    repeated = [verdict for verdict in again if verdict.kind != "copy"]
-    others = site.count - sum(verdict.occurrences for verdict in repeated)
-    return max(others - any(verdict.first in (index, None) for verdict in repeated), 0)
+    again = [verdict for verdict in site.transfer if verdict.kind in REPEATED]
+    new = site.count - sum(verdict.occurrences for verdict in again)
+    if new == 1 and all(verdict.first == index for verdict in again):
+        return 0, 0
+    copies = sum(verdict.occurrences for verdict in again if verdict.kind == "copy")
+    first = any(verdict.first in (index, None) for verdict in again if verdict.kind != "copy")
+    return max(new - first, 0), max(copies - (first and not new), 0)

@@ -84,7 +84,7 @@ class ProblemSite:
     repeat: int
     """Transfers of bytes that went to the same place before, which was written or reallocated since."""
     changed: int
-    """Transfers of other bytes than those that are repeated, or of the same to another place."""
+    """Transfers of bytes that were not transferred before, besides the first of those that are repeated."""
     keep: tuple[int, ...]
     """Synchronizations that must stay; the site itself where a later call of it must."""
     memory: tuple[MemoryLink, ...]
@@ -99,10 +99,14 @@ class ProblemSite:
     from_elsewhere: int = 0
     """Of all that are repeated, those of bytes that lie elsewhere in host memory than those sent there before."""
     elsewhere: int = 0
-    """Transfers of bytes that had been transferred to or from another place before."""
+    """Transfers of bytes that had been transferred to or from another place before, without such a first one."""
     download: PartialDownload | None = None
     framework: Framework | None = None
     """The Python package through which the call is made; None for a program that is not in Python."""
+    package_function: str = ""
+    """The Python function of that package that the program calls; empty if there is none."""
+    own_thread: bool = False
+    """Whether the package makes the call on a thread that runs no Python."""
     in_copy: bool = False
     """Whether a copy of that package makes the call, which a program cannot remove by itself."""
     in_upload: bool = False
@@ -115,8 +119,10 @@ class ProblemSite:
     """The library that makes the call for the program, if it is one without known lines."""
     thrust: ThrustCall | None = None
     """What Thrust makes the call for, if it makes it."""
+    loads_code: bool = False
+    """Whether the call loads device code."""
     at_exit: bool = False
-    """Whether the C library makes the call when the program ends, for a library that the program uses."""
+    """Whether a library makes the call when the program ends."""
 
     @property
     def repeated(self) -> int:

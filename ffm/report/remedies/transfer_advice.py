@@ -127,8 +127,11 @@ def managed_memset(problem: ProblemSite) -> Remedy:
 def repeated_transfer(problem: ProblemSite) -> Remedy:
     """Return the remedy for transfers of bytes that went to the same place before."""
     small = problem.framework is None and 0 < problem.bytes <= FITS_ARGUMENTS
-    if problem.changed:
+    always = not problem.changed and not problem.elsewhere
+    if problem.changed or (problem.elsewhere and problem.downloads):
         steps = _only_when_changed(problem)
+    elif problem.elsewhere:
+        steps = _sent_before(problem)
     elif problem.downloads:
         steps = [
             "Download the data once and keep the host's copy: each call brought the same bytes.",
@@ -168,7 +171,7 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
         ]
     if problem.from_elsewhere:
         steps.insert(0, _first_compare(problem))
-    elif problem.framework is None and not problem.changed and not problem.downloads and not (small and problem.repeat):
+    elif problem.framework is None and always and not problem.downloads and not (small and problem.repeat):
         steps.append(
             "A kernel can also get so few bytes as arguments, without an upload."
             if small
@@ -196,6 +199,20 @@ def in_words_of(framework: Framework, step: str) -> str:
     return f"In {framework.name}: {step}" if framework.name else step
 
 
+def _sent_before(problem: ProblemSite) -> list[str]:
+    """Return the steps for uploads that sent nothing new, but not always to the same place."""
+    before = problem.repeated + problem.elsewhere
+    use = "use it there, or copy from there"
+    if problem.framework is None:
+        use += " (cudaMemcpyAsync, device to device)"
+    return [
+        f"Keep on the device what is uploaded, and {use}: in {before:,} of {problem.count:,} calls, the same bytes had "
+        f"been sent before, in {problem.elsewhere:,} of them to another place.",
+        *([] if problem.framework is None else [in_words_of(problem.framework, problem.framework.sent_once)]),
+        UNPROVED_UPLOAD,
+    ]
+
+
 def _only_when_changed(problem: ProblemSite) -> list[str]:
     """Return the steps for transfers some of which were needed."""
     occurrences = problem.repeated
@@ -204,12 +221,14 @@ def _only_when_changed(problem: ProblemSite) -> list[str]:
         if problem.downloads
         else "sent bytes that the device was sent before"
     )
-    but = "but, besides the first," if occurrences + problem.changed < problem.count else "but"
+    but = "but, besides the first," if occurrences + problem.changed + problem.elsewhere < problem.count else "but"
     place = "from" if problem.downloads else "to"
-    elsewhere = f", or the same {place} another place" if problem.elsewhere else ""
+    others = [f"{problem.changed:,} transferred others"] if problem.changed else []
+    if problem.elsewhere:
+        others.append(f"{problem.elsewhere:,} transferred the same {place} another place")
     steps = [
         f"Keep this call, and skip it only while the data is unchanged: {occurrences:,} of {problem.count:,} calls "
-        f"{call}, {but} {problem.changed:,} transferred others{elsewhere}."
+        f"{call}, {but} {' and '.join(others)}."
     ]
     if problem.downloads:
         steps.append("Download again only after work that may have written the data.")
