@@ -297,6 +297,7 @@ void ffm_samples_thread(void)
 {
     if (blocks_signal())
         return;
+    ffm_stack_prepare();
     pthread_once(&key_once, make_key);
     pthread_setspecific(started.key, &self);
     pthread_mutex_lock(&started.lock);

@@ -4,12 +4,13 @@
 #include "unwind_from.h"
 #include "unwinding.h"
 
-/* Until its first use, the C library allocates a thread's unwinder variables under the dynamic linker's lock. Later,
- * that lock may be held by a thread that waits for what the calling one holds. */
-__attribute__((constructor)) static void use_unwinder(void)
+/* The thread that loads this may hold the dynamic linker's lock later, for which another one waits. */
+__attribute__((constructor)) void ffm_stack_prepare(void)
 {
     void *frame;
+    ffm_unwinding_begin();
     unw_backtrace(&frame, 1);
+    ffm_unwinding_end();
 }
 
 uint32_t ffm_stack_here(int skip, bool *truncated)

@@ -10,6 +10,11 @@
 /* Make the empty stack number 0. Call once, before anything else. */
 void ffm_stacks_open(void);
 
+/* Make the C library allocate the unwinder's variables of the calling thread. It does so at their first use, by the
+ * program's malloc and under the dynamic linker's lock: a signal handler that captures a stack may have interrupted the
+ * thread while it holds either. */
+void ffm_stack_prepare(void);
+
 /* Number of the calling function's stack, without its innermost `skip` frames (not counting this call's own).
  * `truncated` says whether frames are missing: the stack was deeper than FFM_MAX_FRAMES, or there are so many stacks
  * that it was cut to its inner frames. */
