@@ -38,6 +38,7 @@ def watching(folder: Path, trace: bool) -> Instruments:
 @pytest.mark.parametrize(
     "name",
     [
+        "allocator_reads_clock.cu",
         "blocked_threads.cu",
         "filtered_calls.cu",
         "kept_errno.cu",

@@ -210,7 +210,8 @@ static void read_by(const void *caller, uint64_t base, const ffm_registers *from
 {
     static __thread bool of_driver __attribute__((tls_model("initial-exec")));
     ffm_thread *thread = ffm_thread_peek();
-    if (of_driver || (thread != NULL && (thread->depth != 0 || thread->bypass != 0)) ||
+    /* The program's malloc may read a clock, also when the C library calls it for the unwinder's variables. */
+    if (of_driver || ffm_unwinding_here() || (thread != NULL && (thread->depth != 0 || thread->bypass != 0)) ||
         ffm_instruments_hold((uint64_t)caller) || ffm_foreign_holds((uint64_t)caller))
         return;
     reads *here = reads_here(thread);
