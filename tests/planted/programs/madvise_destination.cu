@@ -1,6 +1,9 @@
 // The program gives up the pages on which a download has arrived, and counts on zeros there; or it gives up others.
-// variants: given_up, others
+// variants: given_up, given_up_locked, given_up_guarded, others
 #include "planted.h"
+
+// The C library's headers may lack them.
+constexpr int dontneed_locked = 24, guard_install = 102, guard_remove = 103;
 
 constexpr int count = 1024;
 constexpr size_t bytes = count * sizeof(int);
@@ -12,9 +15,14 @@ void program()
     int *host = static_cast<int *>(memory);
     host[0] = host[count] = 1;
     fill(device, count, 7);
-    DOWNLOAD(copy, host, device, bytes); // sync: given_up required, others unnecessary
-    expect("advised", madvise(variant("given_up") ? host : host + count, bytes, MADV_DONTNEED), 0);
+    DOWNLOAD(copy, host, device,
+             bytes); // sync: given_up, given_up_locked, given_up_guarded required, others unnecessary
+    bool done = variant("given_up_locked") && madvise(host, bytes, dontneed_locked) == 0;
+    if (variant("given_up_guarded"))
+        done = madvise(host, bytes, guard_install) == 0 && madvise(host, bytes, guard_remove) == 0;
+    if (!done) // in a kernel that lacks it
+        expect("advised", madvise(variant("others") ? host + count : host, bytes, MADV_DONTNEED), 0);
     settle();
-    if (variant("given_up"))
+    if (!variant("others"))
         expect("sum", sum(host, count), 0);
 }

@@ -111,13 +111,28 @@ static void visited(word start, word bytes)
     ffm_aside(start, start + bytes);
 }
 
+/* Advice that the C library's headers may lack. */
+enum { POPULATE_READ = 22, POPULATE_WRITE = 23, COLLAPSE = 25 }; /* Linux 5.14, 5.14, 6.1 */
+enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102 };              /* Linux 5.18, 6.13 */
+
 static void advised(const word *a)
 {
-    enum { POPULATE_READ = 22, POPULATE_WRITE = 23 }; /* MADV_POPULATE_… (Linux 5.14) */
-    if (a[2] == POPULATE_READ || a[2] == POPULATE_WRITE)
+    switch (a[2]) {
+    case POPULATE_READ:
+    case POPULATE_WRITE:
+    case COLLAPSE:
         visited(a[0], a[1]);
-    if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE || a[2] == MADV_REMOVE)
+        break;
+    case MADV_DONTNEED:
+    case MADV_FREE:
+    case MADV_REMOVE:
+    case DONTNEED_LOCKED:
+    case GUARD_INSTALL:
         gone(a[0], a[1]);
+        break;
+    default:
+        break;
+    }
 }
 
 static void heap_end(word wanted)
