@@ -41,6 +41,7 @@ def watching(folder: Path, trace: bool) -> Instruments:
         "allocator_reads_clock.cu",
         "blocked_threads.cu",
         "filtered_calls.cu",
+        "forks_beside_threads.cu",
         "kept_errno.cu",
         "own_keys.cu",
         "read_by_child.cu",

@@ -1,12 +1,14 @@
 #include "trace.h"
 
 #include <limits.h>
+#include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "accesses.h"
@@ -16,6 +18,7 @@
 #include "handovers.h"
 #include "instruments.h"
 #include "invocation.h"
+#include "kernel.h"
 #include "ranges.h"
 #include "stacks.h"
 #include "system_calls.h"
@@ -234,17 +237,36 @@ void ffm_collector_trace_counter(const void *opaque_registers, const void *nothi
 typedef struct {
     void *(*run)(void *);
     void *argument;
+    bool own;       /* it is the program's */
+    uint32_t begun; /* a futex: the thread has left the code that makes it */
 } start;
+
+static void say_begun(start *given)
+{
+    __atomic_store_n(&given->begun, 1, __ATOMIC_RELEASE);
+    ffm_kernel(SYS_futex, (uint64_t)&given->begun, FUTEX_WAKE_PRIVATE, 1, 0);
+}
+
+/* Where a new thread or process goes on, Stalker keeps in one place for each thread that makes one. If that thread
+ * forked before the new one has looked there, the new one would go on where the fork does. */
+static void await_begun(const start *given)
+{
+    while (__atomic_load_n(&given->begun, __ATOMIC_ACQUIRE) == 0)
+        ffm_kernel(SYS_futex, (uint64_t)&given->begun, FUTEX_WAIT_PRIVATE, 0, 0);
+}
 
 /* We jump to the thread's own function (the compiler does this at -O2): a frame of ours below it would make the stacks
  * of this run differ from those of other runs. */
 static void *begin(void *opaque)
 {
-    start given = *(start *)opaque;
-    ffm_handovers_begins((uint64_t)opaque);
-    munmap(opaque, sizeof given);
-    counted = true;
-    ffm_trace_follow();
+    const start given = *(start *)opaque;
+    if (given.own)
+        ffm_handovers_begins((uint64_t)opaque);
+    say_begun(opaque);
+    if (given.own) {
+        counted = true;
+        ffm_trace_follow();
+    }
     return given.run(given.argument);
 }
 
@@ -254,22 +276,26 @@ static int create(pthread_t *created, const pthread_attr_t *attributes, void *(*
         __builtin_ia32_pause();
     bool truncated;
     /* In a forked child, the threads that Frida creates to enter it are not ours either. */
-    bool own = trace.process == getpid() && !ffm_instruments_hold((uint64_t)__builtin_return_address(0)) &&
-               !(ffm_foreign_knows_driver() && ffm_foreign_driver_in(ffm_stack_here(1, &truncated)));
+    if (trace.process != getpid() || ffm_instruments_hold((uint64_t)__builtin_return_address(0)))
+        return trace.create(created, attributes, run, argument);
+    const bool own = !(ffm_foreign_knows_driver() && ffm_foreign_driver_in(ffm_stack_here(1, &truncated)));
     /* Not malloc: the program may have replaced it. */
-    start *given =
-        own ? mmap(NULL, sizeof *given, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    start *given = mmap(NULL, sizeof *given, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (given == MAP_FAILED)
         return trace.create(created, attributes, run, argument);
-    *given = (start){run, argument};
-    ffm_handovers_starts((uint64_t)given);
-    ffm_threads_begin();
-    int status = trace.create(created, attributes, begin, given);
-    if (status != 0) {
-        ffm_threads_end();
-        munmap(given, sizeof *given);
+    *given = (start){.run = run, .argument = argument, .own = own};
+    if (own) {
+        ffm_handovers_starts((uint64_t)given);
+        ffm_threads_begin();
     }
-    ffm_trace_follow(); /* it may use what another thread downloads, and never call the driver itself */
+    int status = trace.create(created, attributes, begin, given);
+    if (status == 0)
+        await_begun(given);
+    else if (own)
+        ffm_threads_end();
+    munmap(given, sizeof *given);
+    if (own)
+        ffm_trace_follow(); /* it may use what another thread downloads, and never call the driver itself */
     return status;
 }
 
