@@ -11,9 +11,6 @@ and the fixed one then run in turn. The saving is the median of the differences 
 that median. An interval *held* if it contains the saving, and *agrees* if it overlaps the saving's own interval: on a
 machine in use, small savings are known no better.
 
-Where a fix lets several streams work at once, the virtual GPU needs a thread for each piece of work that is under way.
-With few processors it is late then, as no GPU is: `--streams 1` measures without that.
-
 Programs without an unnecessary synchronization, and estimates below a share of the run (`--least`), do not count.
 Prints a table; writes `benchmarks/results/random_programs.json`.
 """

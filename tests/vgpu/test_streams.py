@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from virtual_gpu import Held, Pinned, checked, context, load
 pytestmark = pytest.mark.virtual_gpu
 
 NON_BLOCKING = 1
+SHORT = 4096
 NOT_READY = driver.CUresult.CUDA_ERROR_NOT_READY
 
 
@@ -24,6 +26,12 @@ def word_writer(target: Pinned) -> Any:
         checked(driver.cuStreamWriteValue32(stream, target.address, value, 0))
 
     return write
+
+
+def engine_threads() -> int:
+    """Return how many threads of this process do the GPU's work."""
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    return sum(name.startswith("vgpu-engine") for name in names)
 
 
 def value_of(target: Pinned) -> int:
@@ -71,6 +79,39 @@ def test_blocking_streams_come_behind_the_legacy_default_stream(flags: int, behi
         held.release()
         checked(driver.cuCtxSynchronize())
         checked(driver.cuEventQuery(event))
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+def test_one_thread_does_the_work_of_many_streams() -> None:
+    """Where processors are few, threads of the GPU delay each other and the program, as no GPU does."""
+    with context():
+        device = [checked(driver.cuMemAlloc(SHORT)) for _ in range(8)]
+        pinned = [Pinned(SHORT) for _ in device]
+        streams = [checked(driver.cuStreamCreate(NON_BLOCKING)) for _ in device]
+        for turn in range(20):
+            for address, target, stream in zip(device, pinned, streams, strict=True):
+                checked(driver.cuMemsetD8Async(address, turn, SHORT, stream))
+                checked(driver.cuMemcpyDtoHAsync(target.address, address, SHORT, stream))
+        checked(driver.cuCtxSynchronize())
+        assert all((target.bytes == 19).all() for target in pinned)
+        assert engine_threads() == 1
+
+
+@pytest.mark.virtual_gpu(fresh=True)
+def test_work_that_waits_holds_no_other_work_back() -> None:
+    with context():
+        streams = [checked(driver.cuStreamCreate(NON_BLOCKING)) for _ in range(4)]
+        held = [Held(stream) for stream in streams]
+        device, pinned = checked(driver.cuMemAlloc(SHORT)), Pinned(SHORT)
+        other = checked(driver.cuStreamCreate(NON_BLOCKING))
+        checked(driver.cuMemsetD8Async(device, 7, SHORT, other))
+        checked(driver.cuMemcpyDtoHAsync(pinned.address, device, SHORT, other))
+        checked(driver.cuStreamSynchronize(other))
+        assert (pinned.bytes == 7).all()
+        assert not any(one.is_over() for one in held)
+        for one in held:
+            one.release()
+        checked(driver.cuCtxSynchronize())
 
 
 def test_per_thread_entries_use_a_stream_of_each_thread() -> None:

@@ -23,6 +23,9 @@ enum class Engine {
 };
 constexpr int engine_count = 6;
 
+/* Moving fewer bytes takes so little time that it is not worth estimating. */
+constexpr std::uint64_t worth_estimating = 64 * 1024;
+
 /* Learns how long the work itself takes on this CPU, so that it can end when the modelled time ends. Kept for each
  * power of two of the size, and quick to shrink, because bytes must not arrive early. */
 class RunTimeEstimate
@@ -61,6 +64,7 @@ struct Operation {
     std::function<void()> work;          /* moves the bytes, calls the kernel */
     RunTimeEstimate *estimate = nullptr; /* outlives the operation; may be absent */
     std::uint64_t size = 0;              /* for the estimate: threads or bytes */
+    bool moves_bytes = false;            /* the work is no more than that, and waits for nothing */
 
     /* The scheduler's fields, guarded by its mutex, except `complete`, which anyone may read. */
     std::uint64_t sequence = 0;
@@ -70,6 +74,7 @@ struct Operation {
     Nanoseconds ready = 0;        /* submitted, and every predecessor done */
     Nanoseconds earliest_end = 0; /* as known at submission */
     Nanoseconds start = 0;
+    Nanoseconds due = 0; /* when its work is to begin */
     Nanoseconds end = 0; /* modelled, or later if the work itself took longer */
     std::atomic<bool> complete{false};
     std::atomic<int> core{-1}; /* of this machine, on which it runs; anyone may read it */

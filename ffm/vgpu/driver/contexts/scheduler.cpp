@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <sys/prctl.h>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "foundation/configuration.h"
 #include "times.h"
@@ -19,17 +21,33 @@ namespace vgpu
 namespace
 {
 
-/* How many operations may run at once on each engine. NVIDIA's devices run up to 128 kernels at once, but here each
- * one needs a thread. */
+/* How many operations may run at once on each engine. NVIDIA's devices run up to 128 kernels at once, but here those
+ * that compute need a thread each. */
 constexpr int limits[engine_count] = {0, 16, 1, 1, 16, 16};
 
-/* How long an idle thread looks for more work before it sleeps. */
+/* Work that takes up to this long may delay other work. */
+constexpr Nanoseconds brief = 20'000;
+
+/* How long the leader looks for more work before it sleeps. */
 constexpr Nanoseconds shortest_look = 20'000;
 constexpr Nanoseconds longest_look = 1'000'000;
 
 int index_of(Engine engine)
 {
     return static_cast<int>(engine);
+}
+
+/* Whether the operation's work takes little time, and waits for nothing. */
+bool is_brief(const Operation &operation)
+{
+    if (!operation.work)
+        return true;
+    if (!operation.moves_bytes)
+        return false;
+    if (!operation.estimate)
+        return true;
+    const Nanoseconds expected = operation.estimate->expected(operation.size);
+    return expected > 0 && expected <= brief;
 }
 
 /* Fault signals must not be blocked: the kernel kills a process whose thread faults with the signal blocked, and the
@@ -68,6 +86,11 @@ Scheduler::Scheduler()
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(mutex.native_handle(), &attributes);
     pthread_mutexattr_destroy(&attributes);
+}
+
+bool Scheduler::DueSooner::operator()(const OperationReference &left, const OperationReference &right) const
+{
+    return std::pair(left->due, left->sequence) < std::pair(right->due, right->sequence);
 }
 
 bool Scheduler::MoreUrgent::operator()(const OperationReference &left, const OperationReference &right) const
@@ -143,7 +166,7 @@ bool Scheduler::Device::has_room(const Operation &operation) const
 
 /* Starts the operations that are ready and fit, the most urgent first. On one engine, none overtakes another. An
  * operation that had to wait for room starts at `not_before`, the modelled end of the one that made room. */
-void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
+void Scheduler::admit(Nanoseconds not_before, bool caller_leads)
 {
     for (auto &[number, device] : devices_) {
         for (int engine = 1; engine < engine_count; ++engine) {
@@ -154,24 +177,36 @@ void Scheduler::admit(Nanoseconds not_before, bool caller_continues)
                 ++device.running[engine];
                 if (operation->engine == Engine::compute)
                     device.occupied += operation->occupancy;
-                start(operation, not_before, caller_continues);
+                start(operation, not_before, caller_leads);
             }
         }
     }
 }
 
-/* Hands the operation to a worker thread. */
-void Scheduler::start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues)
+/* Leaves the operation to the leader. */
+void Scheduler::start(const OperationReference &operation, Nanoseconds not_before, bool caller_leads)
 {
     operation->start = std::max(operation->ready, not_before);
-    admitted_.push_back(operation);
-    int own = caller_continues ? 1 : 0;
-    int waiting = static_cast<int>(admitted_.size());
-    admitted_count_.store(waiting, std::memory_order_release);
-    if (waiting > idle_workers_ + own)
+    operation->due = operation->start + operation->duration;
+    if (operation->estimate)
+        operation->due -= operation->estimate->expected(operation->size);
+    pending_.insert(operation);
+    next_due_.store((*pending_.begin())->due, std::memory_order_release);
+    if (!caller_leads)
+        call_leader(operation->due);
+}
+
+/* Sees to it that a thread comes when something is due that was not known before. */
+void Scheduler::call_leader(Nanoseconds due)
+{
+    if (led_) {
+        if (due < leader_sleeps_until_)
+            earlier_work_.notify_one();
+    } else if (idle_workers_ > 0) {
+        vacancy_.notify_one();
+    } else {
         add_worker();
-    else if (waiting > looking_workers_ + own)
-        work_available_.notify_one();
+    }
 }
 
 void Scheduler::add_worker()
@@ -181,7 +216,7 @@ void Scheduler::add_worker()
     try {
         std::thread([this] { work(); }).detach();
         ++workers_;
-        ++idle_workers_;
+        ++idle_workers_; /* already before it runs */
     } catch (const std::system_error &error) {
         /* The existing threads will run the work later. Without any thread, it would never run. */
         if (workers_ == 0) {
@@ -192,35 +227,59 @@ void Scheduler::add_worker()
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
-/* Waking a thread costs the launching program tens of microseconds on a virtual machine, and on a real GPU there is
- * no thread to wake. So an idle thread looks for more work before it sleeps. One of them looks for twice as long as
- * the program recently took to enqueue more, unless that was longer than the longest look. A thread on the program's
- * own core does not look, since it would only delay the program. */
-void Scheduler::look_for_work(std::unique_lock<std::mutex> &lock)
+/* Waits as the leader until an operation is due, and returns it. */
+OperationReference Scheduler::take_next(std::unique_lock<std::mutex> &lock)
 {
-    if (!admitted_.empty())
-        return;
-    const bool is_first = looking_workers_++ == 0;
-    const Nanoseconds since = now();
-    const Nanoseconds end = since + (is_first ? std::max(look_, shortest_look) : shortest_look);
+    while (true) {
+        const Nanoseconds due = next_due_.load(std::memory_order_relaxed);
+        if (due <= now())
+            break;
+        const Nanoseconds since = now();
+        Nanoseconds &look = due == never ? idle_look_ : busy_look_;
+        await(lock, due, since + (due == never ? std::max(look, shortest_look) : look));
+        const Nanoseconds idle = now() - since;
+        const bool came = next_due_.load(std::memory_order_relaxed) < due;
+        look = std::max(came && 2 * idle <= longest_look ? 2 * idle : 0, look - look / 8);
+    }
+    OperationReference next = *pending_.begin();
+    pending_.erase(pending_.begin());
+    next_due_.store(pending_.empty() ? never : (*pending_.begin())->due, std::memory_order_release);
+    return next;
+}
+
+/* Returns when something is due, or when something has come that is due earlier than `due`. May return sooner.
+ *
+ * Waking a thread costs the launching program tens of microseconds on a virtual machine, and on a real GPU there is
+ * no thread to wake. So the leader looks for such work before it sleeps: for twice as long as the program recently took
+ * to bring some, unless that was longer than the longest look. A thread on the program's own core does not look, since
+ * it would only delay the program. */
+void Scheduler::await(std::unique_lock<std::mutex> &lock, Nanoseconds due, Nanoseconds look_until)
+{
     lock.unlock();
-    while (admitted_count_.load(std::memory_order_acquire) == 0 && now() < end &&
-           sched_getcpu() != submitter_core_.load(std::memory_order_relaxed))
+    while (next_due_.load(std::memory_order_acquire) == due) {
+        const Nanoseconds time = now();
+        const int core = sched_getcpu();
+        leader_core_.store(core, std::memory_order_relaxed);
+        const bool looks = time < look_until && core != submitter_core_.load(std::memory_order_relaxed);
+        if (time >= due || (!looks && due - time > worth_sleeping))
+            break;
         __builtin_ia32_pause();
+    }
     lock.lock();
-    --looking_workers_;
-    work_available_.wait(lock, [this] { return !admitted_.empty(); });
-    if (is_first)
-        learn_idleness(now() - since);
+    if (next_due_.load(std::memory_order_relaxed) != due || due - now() <= worth_sleeping)
+        return;
+    leader_sleeps_until_ = due;
+    if (due == never)
+        earlier_work_.wait(lock);
+    else
+        earlier_work_.wait_until(lock,
+                                 std::chrono::steady_clock::time_point(std::chrono::nanoseconds(due - wake_up_margin)));
+    leader_sleeps_until_ = 0;
 }
 
-void Scheduler::learn_idleness(Nanoseconds idle)
-{
-    const Nanoseconds wanted = 2 * idle <= longest_look ? 2 * idle : 0;
-    look_ = std::max(wanted, look_ - look_ / 8);
-}
-
-/* The loop of one engine thread. The thread counts as idle as soon as it is created. */
+/* The loop of one engine thread. One of them leads: it waits for what is due next. If that takes long, or may wait for
+ * other work, it leaves the lead to another thread first. The rest it does itself. So many operations can be under way
+ * at once without a thread for each: where processors are few, such threads would delay each other and the program. */
 void Scheduler::work()
 {
     /* The default timer slack of 50 microseconds is as long as many copies take. */
@@ -228,47 +287,62 @@ void Scheduler::work()
     pthread_setname_np(pthread_self(), "vgpu-engine");
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
-        look_for_work(lock);
+        vacancy_.wait(lock, [this] { return !led_; });
         --idle_workers_;
-        OperationReference operation = admitted_.front();
-        admitted_.pop_front();
-        admitted_count_.store(static_cast<int>(admitted_.size()), std::memory_order_release);
-        lock.unlock();
-        operation->core.store(sched_getcpu(), std::memory_order_relaxed);
-        run(operation);
-        lock.lock();
-
-        Device &device = devices_[operation->device];
-        int engine = index_of(operation->engine);
-        --device.running[engine];
-        if (operation->engine == Engine::compute)
-            device.occupied = device.running[engine] == 0 ? 0 : device.occupied - operation->occupancy;
-        write_times(*operation);
-        finish(operation, operation->end);
-        admit(operation->end, true);
+        led_ = true;
+        for (bool leads = true; leads;) {
+            OperationReference operation = take_next(lock);
+            leads = is_brief(*operation);
+            if (!leads) {
+                led_ = false;
+                if (!pending_.empty())
+                    call_leader((*pending_.begin())->due);
+            }
+            lock.unlock();
+            run(*operation);
+            lock.lock();
+            if (!led_)
+                leads = led_ = true;
+            complete(operation, leads);
+        }
         ++idle_workers_;
     }
 }
 
 /* The results must not appear before the modelled time is over, so the work is done at the end of that time. */
-void Scheduler::run(const OperationReference &operation)
+void Scheduler::run(Operation &operation)
 {
-    Nanoseconds end = operation->start + operation->duration;
-    if (operation->estimate)
-        sleep_until(end - operation->estimate->expected(operation->size));
-    else
-        sleep_until(end);
-    Nanoseconds begun = now();
-    if (operation->work)
-        operation->work();
-    Nanoseconds worked = now() - begun;
-    if (operation->estimate)
-        operation->estimate->learn(operation->size, worked);
+    operation.core.store(sched_getcpu(), std::memory_order_relaxed);
+    const Nanoseconds end = operation.start + operation.duration;
+    const Nanoseconds begun = now();
+    if (operation.work)
+        operation.work();
+    const Nanoseconds worked = now() - begun;
+    if (operation.estimate)
+        operation.estimate->learn(operation.size, worked);
     sleep_until(end);
-    if (operation->engine == Engine::host_function || operation->engine == Engine::memory_wait)
-        operation->end = now();
+    if (operation.engine == Engine::host_function || operation.engine == Engine::memory_wait)
+        operation.end = now();
     else
-        operation->end = std::max(end, operation->start + worked);
+        operation.end = std::max(end, operation.start + worked);
+}
+
+void Scheduler::complete(const OperationReference &operation, bool caller_leads)
+{
+    Device &device = devices_[operation->device];
+    const int engine = index_of(operation->engine);
+    --device.running[engine];
+    if (operation->engine == Engine::compute)
+        device.occupied = device.running[engine] == 0 ? 0 : device.occupied - operation->occupancy;
+    write_times(*operation);
+    finish(operation, operation->end);
+    admit(operation->end, caller_leads);
+}
+
+int Scheduler::core_of(const Operation &operation) const
+{
+    const int core = operation.core.load(std::memory_order_relaxed);
+    return core >= 0 ? core : leader_core_.load(std::memory_order_relaxed);
 }
 
 } // namespace vgpu

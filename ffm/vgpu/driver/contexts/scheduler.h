@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -27,20 +27,28 @@ class Scheduler
 
     Scheduler();
 
+    /* The core of this machine on which the operation runs, or on which a thread waits to run it; -1: not known. */
+    int core_of(const Operation &operation) const;
+
   private:
     struct MoreUrgent {
+        bool operator()(const OperationReference &left, const OperationReference &right) const;
+    };
+    struct DueSooner {
         bool operator()(const OperationReference &left, const OperationReference &right) const;
     };
 
     void make_ready(const OperationReference &operation);
     void finish(const OperationReference &operation, Nanoseconds end);
-    void admit(Nanoseconds not_before, bool caller_continues);
-    void start(const OperationReference &operation, Nanoseconds not_before, bool caller_continues);
+    void admit(Nanoseconds not_before, bool caller_leads);
+    void start(const OperationReference &operation, Nanoseconds not_before, bool caller_leads);
+    void call_leader(Nanoseconds due);
     void add_worker();
     void work();
-    void look_for_work(std::unique_lock<std::mutex> &lock);
-    void learn_idleness(Nanoseconds idle);
-    void run(const OperationReference &operation);
+    OperationReference take_next(std::unique_lock<std::mutex> &lock);
+    void await(std::unique_lock<std::mutex> &lock, Nanoseconds due, Nanoseconds look_until);
+    void run(Operation &operation);
+    void complete(const OperationReference &operation, bool caller_leads);
 
     struct Device {
         std::set<OperationReference, MoreUrgent> ready[engine_count];
@@ -53,13 +61,19 @@ class Scheduler
     std::uint64_t next_sequence_ = 0;
     std::map<int, Device> devices_;
 
-    std::condition_variable work_available_;
-    std::deque<OperationReference> admitted_;
+    static constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();
+
+    std::set<OperationReference, DueSooner> pending_; /* admitted, not due yet */
+    std::atomic<Nanoseconds> next_due_{never};        /* of those */
+    bool led_ = false;                                /* a thread looks after them */
+    Nanoseconds leader_sleeps_until_ = 0;             /* that thread; 0: it does not sleep */
+    std::condition_variable earlier_work_;            /* for it: something is due before that */
+    std::condition_variable vacancy_;                 /* for the others: nobody leads */
     int workers_ = 0;
-    int idle_workers_ = 0; /* sleeping, looking for work, or about to */
-    int looking_workers_ = 0;
-    Nanoseconds look_ = 0; /* how long the first of them looks */
-    std::atomic<int> admitted_count_{0};
+    int idle_workers_ = 0;      /* sleeping until nobody leads, or about to */
+    Nanoseconds idle_look_ = 0; /* how long the leader looks for work if there is none, */
+    Nanoseconds busy_look_ = 0; /* and if there is some */
+    std::atomic<int> leader_core_{-1};
     std::atomic<int> submitter_core_{-1}; /* of this machine, on which the last operation was submitted */
 };
 

@@ -18,11 +18,11 @@ constexpr Nanoseconds patience = 50'000;
 
 /* Whether the operation ends while the caller spins. The caller does not spin on the operation's own core, because
  * that would delay it. */
-bool ends_soon(const Operation &operation)
+bool ends_soon(const Scheduler &gpu, const Operation &operation)
 {
     const auto complete = [&operation] { return operation.complete.load(std::memory_order_acquire); };
     const Nanoseconds end = std::max(operation.earliest_end, now()) + patience;
-    while (!complete() && now() < end && operation.core.load(std::memory_order_relaxed) != sched_getcpu()) {
+    while (!complete() && now() < end && gpu.core_of(operation) != sched_getcpu()) {
         if (now() < operation.earliest_end - patience)
             sleep_until(operation.earliest_end - patience);
         __builtin_ia32_pause();
@@ -39,7 +39,7 @@ void wait_for_gpu(const std::vector<OperationReference> &operations)
     for (const OperationReference &operation : operations) {
         if (!operation || operation->complete.load(std::memory_order_acquire))
             continue;
-        if (!ends_soon(*operation)) {
+        if (!ends_soon(gpu, *operation)) {
             std::unique_lock<std::mutex> lock(gpu.mutex);
             gpu.progress.wait(lock, [&] { return operation->complete.load(std::memory_order_relaxed); });
         }

@@ -8,6 +8,12 @@ namespace vgpu
 
 using Nanoseconds = std::int64_t;
 
+/* On a virtual machine, a sleeping thread may wake up this late. The last part of a sleep is spent spinning instead. */
+constexpr Nanoseconds wake_up_margin = 40'000;
+
+/* A shorter time is spent spinning altogether. */
+constexpr Nanoseconds worth_sleeping = wake_up_margin + wake_up_margin / 2;
+
 Nanoseconds now();
 
 /* Sleeps until shortly before `moment`, then spins, so that on an idle core the return is at most a few microseconds

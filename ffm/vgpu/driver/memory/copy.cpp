@@ -20,9 +20,6 @@ struct Piece {
     std::size_t bytes;
 };
 
-/* Shorter copies take so little time that it is not worth estimating. */
-constexpr std::size_t estimated_from = 64 * 1024;
-
 RunTimeEstimate &copy_estimate()
 {
     static RunTimeEstimate *instance = new RunTimeEstimate;
@@ -81,7 +78,8 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
         microseconds(configuration().copy_latency) + transfer_time(static_cast<double>(bytes), bandwidth);
     operation->occupancy = 0.1;
     operation->size = bytes;
-    operation->estimate = bytes >= estimated_from ? &copy_estimate() : nullptr;
+    operation->moves_bytes = true;
+    operation->estimate = bytes >= worth_estimating ? &copy_estimate() : nullptr;
     return operation;
 }
 

@@ -95,6 +95,7 @@ OperationReference vgpu::set_operation(Context *context, const CUDA_MEMSET_NODE_
     operation->duration =
         microseconds(configuration().copy_latency) +
         transfer_time(static_cast<double>(set.width * set.height * set.elementSize), configuration().set);
+    operation->moves_bytes = set.width * set.height * set.elementSize < worth_estimating;
     operation->work = [context, range = gpu_range(set.dst), set] {
         const std::size_t size = (set.height - 1) * set.pitch + set.width * set.elementSize;
         if (!still_allocated(range, size) || !fill_by_element(range, set))
