@@ -15,8 +15,8 @@ void program()
     int *host = static_cast<int *>(memory);
     host[0] = host[count] = 1;
     fill(device, count, 7);
-    DOWNLOAD(copy, host, device,
-             bytes); // sync: given_up, given_up_locked, given_up_guarded required, others unnecessary
+    // sync: given_up, given_up_locked, given_up_guarded required, others unnecessary
+    DOWNLOAD(copy, host, device, bytes);
     bool done = variant("given_up_locked") && madvise(host, bytes, dontneed_locked) == 0;
     if (variant("given_up_guarded"))
         done = madvise(host, bytes, guard_install) == 0 && madvise(host, bytes, guard_remove) == 0;
