@@ -121,6 +121,9 @@ def inner(function: Function) -> Function:
     A kernel itself does count. So it takes the columns that its loop over rows uses from their tuples before the loop.
     Otherwise references are counted at each row, with two calls and two atomic operations. (The loop could be one of
     these functions, too, but each of them is also compiled on its own, which takes long for a large one.)
+
+    They are also counted at each row of a loop that puts longer arrays in the place of its own. So such a loop is one
+    of these functions, which returns where there is no more room.
     """
     options = {"_nrt": False, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     setattr(function, INNER, options)

@@ -153,36 +153,48 @@ def _by_hash(column: Integers) -> tuple[Integers, Integers]:
     table = np.full(1 << 12, -1, np.int64)
     first = np.empty(1 << 11, np.int64)
     number = np.empty(len(column), np.int64)
-    found = 0
-    for row in range(len(column)):
-        value = column[row]
-        slot = _slot(value, len(table))
-        while table[slot] >= 0 and column[first[table[slot]]] != value:
-            slot = (slot + 1) & (len(table) - 1)
-        if table[slot] < 0:
-            if found == len(first):
-                first = longer(first)
-                table = np.full(2 * len(table), -1, np.int64)
-                for known in range(found):
-                    slot = _slot(column[first[known]], len(table))
-                    while table[slot] >= 0:
-                        slot = (slot + 1) & (len(table) - 1)
-                    table[slot] = known
-                slot = _slot(value, len(table))
-                while table[slot] >= 0:
-                    slot = (slot + 1) & (len(table) - 1)
-            table[slot] = found
-            first[found] = row
-            found += 1
-        number[row] = table[slot]
+    row = found = 0
+    while row < len(column):
+        row, found = _number_on(column, table, first, number, row, found)
+        if row < len(column):  # all numbers are taken
+            first = longer(first)
+            table = np.full(2 * len(table), -1, np.int64)
+            for known in range(found):
+                table[_slot(table, first, column, first[known])] = known
     return number, first[:found]
 
 
 @inner
-def _slot(value: Any, size: int) -> Any:
-    """Return where a search for a value starts in a table whose size is a power of two (Fibonacci hashing)."""
+def _number_on(
+    column: Integers, table: Integers, first: Integers, number: Integers, row: int, found: int
+) -> tuple[int, int]:
+    """Number the values from a row on, as long as there is room for another one; return how far that went, and how many
+    were found.
+    """
+    while row < len(column):
+        slot = _slot(table, first, column, row)
+        if table[slot] < 0:
+            if found == len(first):
+                break
+            table[slot] = found
+            first[found] = row
+            found += 1
+        number[row] = table[slot]
+        row += 1
+    return row, found
+
+
+@inner
+def _slot(table: Integers, first: Integers, column: Integers, row: int) -> int:
+    """Return where the number of a row's value is in a hash table whose size is a power of two, or where to put it. The
+    search starts there by Fibonacci hashing.
+    """
+    value = column[row]
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mixed >> np.uint64(32)) & (size - 1)
+    slot = np.int64(mixed >> np.uint64(32)) & (len(table) - 1)
+    while table[slot] >= 0 and column[first[table[slot]]] != value:
+        slot = (slot + 1) & (len(table) - 1)
+    return int(slot)
 
 
 def grouped(number: NDArray[np.int64], groups: int) -> NDArray[np.int64]:

@@ -217,6 +217,38 @@ def bound_totals(
     return totals
 
 
+class Instances(NamedTuple):
+    """The rows of a timeline, in which sequences recur, and what is known of the instance that is looked at."""
+
+    thread: Integers
+    wait: Integers
+    kind: Integers
+    problem: Integers
+    site: Integers
+    occurrences: Integers
+    lines: Integers
+    """Each row's line."""
+    last_instance: Integers
+    """Of each site, the last instance with it,"""
+    last_position: Integers
+    """and its position there."""
+    current: Integers
+    """The distinct sites of the instance, in order of first appearance."""
+
+
+class Described(NamedTuple):
+    """The sequences found so far, as `find_sequences` returns them, and a hash table of their keys."""
+
+    table: Integers
+    keys: Integers
+    offsets: Integers
+    recurrences: Integers
+    ends: Integers
+    line_site: Integers
+    line_count: Integers
+    line_problem: Integers
+
+
 def find_sequences(
     thread: Integers,
     wait: Integers,
@@ -234,67 +266,68 @@ def find_sequences(
     sequence's `recurrences` and the site that `ends` its first instance (-1: the thread's end). An instance's key is
     its distinct sites in order of first appearance. Equal keys are found through a hash table and compared in full.
     """
-    last_instance, last_position = np.full(sites, -1, np.int64), np.zeros(sites, np.int32)
-    current = np.empty(sites, np.int32)
+    rows = Instances(
+        thread, wait, kind, problem, site, occurrences, lines,
+        np.full(sites, -1, np.int64), np.zeros(sites, np.int32), np.empty(sites, np.int32),
+    )  # fmt: skip
     offsets, recurrences, keys = np.zeros(16, np.int64), np.zeros(16, np.int64), np.zeros(16, np.int64)
     ends = np.full(16, -1, np.int32)
-    line_site = np.zeros(64, np.int32)
-    line_count = np.zeros(64, np.int64)
-    line_problem = np.zeros(64, np.uint8)
+    line_site, line_count, line_problem = np.zeros(64, np.int32), np.zeros(64, np.int64), np.zeros(64, np.uint8)
     table = np.full(64, -1, np.int32)
     found = instance = row = 0
-    while True:
-        first_row, row, length, new_thread = next_instance(
-            thread, wait, kind, problem, site, row, instance, lines, last_instance, last_position, current
-        )
-        if length == 0:
-            break
-        key = key_of(current, length)
-        match, slot = find_known(table, keys, offsets, line_site, current, length, key)
-        if match < 0:
-            match = table[slot] = found
-            begin = offsets[found]
-            while begin + length > len(line_site):
-                line_site, line_count, line_problem = longer(line_site), longer(line_count), longer(line_problem)
-            for index in range(length):
-                line_site[begin + index] = current[index]
-            if found + 2 > len(offsets):
-                offsets, recurrences = longer(offsets), longer(recurrences)
-                ends, keys = longer(ends), longer(keys)
-            offsets[found + 1] = begin + length
-            keys[found] = key
-            ends[found] = -1 if row == len(thread) or new_thread else site[row]
-            found += 1
-            if 2 * found > len(table):
-                table = np.full(4 * len(table), -1, np.int32)
-                fill_table(table, keys, found)
-        recurrences[match] += 1
-        count_lines(lines, first_row, row, offsets[match], occurrences, problem, line_count, line_problem)
-        instance += 1
+    while row < len(thread):
+        while offsets[found] + sites > len(line_site):
+            line_site, line_count, line_problem = longer(line_site), longer(line_count), longer(line_problem)
+        if found + 2 > len(offsets):
+            offsets, recurrences = longer(offsets), longer(recurrences)
+            ends, keys = longer(ends), longer(keys)
+        if 2 * (found + 1) > len(table):
+            table = np.full(4 * len(table), -1, np.int32)
+            fill_table(table, keys, found)
+        described = Described(table, keys, offsets, recurrences, ends, line_site, line_count, line_problem)
+        row, instance, found = describe_on(rows, described, row, instance, found)
     used = offsets[found]
     return (offsets[: found + 1], line_site[:used], line_count[:used], line_problem[:used], recurrences[:found],
             ends[:found])  # fmt: skip
 
 
 @inner
-def next_instance(
-    thread: Integers,
-    wait: Integers,
-    kind: Integers,
-    problem: Integers,
-    site: Integers,
-    row: int,
-    instance: int,
-    lines: Integers,
-    last_instance: Integers,
-    last_position: Integers,
-    current: Integers,
-) -> tuple[int, int, int, bool]:
-    """Find the next instance of a sequence from a row on; `lines` receives each row's line within it, or -1.
-
-    Returns its first row, the row after it, the number of its distinct sites, which `current` receives, and whether the
-    row after it is another thread's.
+def describe_on(rows: Instances, described: Described, row: int, instance: int, found: int) -> tuple[int, int, int]:
+    """Describe the sequences from a row on, as long as there is room for another one with every site; return how far
+    that went, and how many instances and sequences there are.
     """
+    offsets, lines_of, table = described.offsets, described.line_site, described.table
+    while row < len(rows.thread):
+        begin = offsets[found]
+        if found + 2 > len(offsets) or begin + len(rows.current) > len(lines_of) or 2 * (found + 1) > len(table):
+            break
+        first_row, row, length, new_thread = next_instance(rows, row, instance)
+        if length == 0:
+            break
+        key = key_of(rows.current, length)
+        match, slot = find_known(table, described.keys, offsets, lines_of, rows.current, length, key)
+        if match < 0:
+            match = table[slot] = found
+            for index in range(length):
+                lines_of[begin + index] = rows.current[index]
+            offsets[found + 1] = begin + length
+            described.keys[found] = key
+            described.ends[found] = -1 if row == len(rows.thread) or new_thread else rows.site[row]
+            found += 1
+        described.recurrences[match] += 1
+        count_lines(rows, described, first_row, row, offsets[match])
+        instance += 1
+    return row, instance, found
+
+
+@inner
+def next_instance(rows: Instances, row: int, instance: int) -> tuple[int, int, int, bool]:
+    """Find the next instance of a sequence from a row on; `rows.lines` receives each row's line within it, or -1.
+
+    Returns its first row, the row after it, the number of its distinct sites, which `rows.current` receives, and
+    whether the row after it is another thread's.
+    """
+    thread, kind, problem = rows.thread, rows.kind, rows.problem
     first_row = row
     length = 0
     new_thread = True
@@ -302,21 +335,21 @@ def next_instance(
         new_thread = bool(row > 0 and thread[row] != thread[row - 1])
         if length > 0:
             synchronizes = (
-                wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
+                rows.wait[row] > 0 or kind[row] == SYNCHRONIZATION or (problem[row] & SYNCHRONIZATION_PROBLEM) != 0
             )
             if new_thread or (synchronizes and (problem[row] & UNNECESSARY_SYNCHRONIZATION) == 0):
                 break
-        lines[row] = -1
+        rows.lines[row] = -1
         if problem[row] != 0:
-            here = site[row]
+            here = rows.site[row]
             if length == 0:
                 first_row = row
-            if last_instance[here] != instance:
-                last_instance[here] = instance
-                last_position[here] = length
-                current[length] = here
+            if rows.last_instance[here] != instance:
+                rows.last_instance[here] = instance
+                rows.last_position[here] = length
+                rows.current[length] = here
                 length += 1
-            lines[row] = last_position[here]  # offset later, with its sequence
+            rows.lines[row] = rows.last_position[here]  # offset later, with its sequence
         row += 1
     return first_row, row, length, new_thread
 
@@ -361,23 +394,15 @@ def fill_table(table: Integers, keys: Integers, found: int) -> None:
 
 
 @inner
-def count_lines(
-    lines: Integers,
-    first_row: int,
-    end: int,
-    offset: int,
-    occurrences: Integers,
-    problem: Integers,
-    line_count: Integers,
-    line_problem: Integers,
-) -> None:
+def count_lines(rows: Instances, described: Described, first_row: int, end: int, offset: int) -> None:
     """Add the rows of an instance to the lines of its sequence, which begin at an offset."""
-    for index in range(first_row, end):
-        if lines[index] >= 0:
-            line = offset + lines[index]
-            lines[index] = line
-            line_count[line] += occurrences[index] if len(occurrences) > 0 else 1
-            line_problem[line] |= problem[index]
+    lines, occurrences = rows.lines, rows.occurrences
+    for row in range(first_row, end):
+        if lines[row] >= 0:
+            line = offset + lines[row]
+            lines[row] = line
+            described.line_count[line] += occurrences[row] if len(occurrences) > 0 else 1
+            described.line_problem[line] |= rows.problem[row]
 
 
 def relabel(label: Integers, new_label: Integers) -> None:

@@ -55,25 +55,46 @@ def number_works(
     `puts_work` says of each `Action` whether it does that.
     """
     table, first = np.full(1 << 8, NOBODY, np.int32), np.empty(1 << 7, np.int64)
-    count = found = 0
-    for row in range(len(action)):
-        if not puts_work[action[row]]:
-            continue
-        slot = slot_of(table, first, site, copied, row)
-        if table[slot] < 0:
-            if found == len(first):
-                first = longer(first)
-                table = np.full(2 * len(table), NOBODY, np.int32)
-                for number in range(found):
-                    table[slot_of(table, first, site, copied, first[number])] = number
-                slot = slot_of(table, first, site, copied, row)
-            table[slot] = found
-            first[found] = row
-            found += 1
-        rows[count] = row
-        equal[count] = table[slot]
-        count += 1
+    row = count = found = 0
+    while row < len(action):
+        row, count, found = number_on(action, puts_work, site, copied, rows, equal, table, first, row, count, found)
+        if row < len(action):  # all numbers are taken
+            first = longer(first)
+            table = np.full(2 * len(table), NOBODY, np.int32)
+            for number in range(found):
+                table[slot_of(table, first, site, copied, first[number])] = number
     return count, first[:found]
+
+
+@inner
+def number_on(
+    action: Columns,
+    puts_work: Columns,
+    site: Columns,
+    copied: Columns,
+    rows: Columns,
+    equal: Columns,
+    table: Columns,
+    first: Columns,
+    row: int,
+    count: int,
+    found: int,
+) -> tuple[int, int, int]:
+    """Do so from a row on, as long as there is room for another number; return how far that went, and both counts."""
+    while row < len(action):
+        if puts_work[action[row]]:
+            slot = slot_of(table, first, site, copied, row)
+            if table[slot] < 0:
+                if found == len(first):
+                    break
+                table[slot] = found
+                first[found] = row
+                found += 1
+            rows[count] = row
+            equal[count] = table[slot]
+            count += 1
+        row += 1
+    return row, count, found
 
 
 @inner
