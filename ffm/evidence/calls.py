@@ -44,7 +44,7 @@ def only_enqueue(columns: Columns) -> NDArray[np.bool_]:
     enqueues = np.empty(len(columns["function"]), np.bool_)
     for part in parts(len(enqueues)):
         function, flags = columns["function"][part], columns["flags"][part]
-        enqueues[part] = launches[function] | (by_kernels[function] & ((flags & on_host) == 0))
+        enqueues[part] = launches.take(function) | (by_kernels.take(function) & ((flags & on_host) == 0))
     return enqueues
 
 

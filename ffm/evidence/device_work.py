@@ -116,7 +116,7 @@ def _actions(columns: Columns) -> NDArray[np.uint8]:
     table = np.concatenate([_actions_of_functions(waits=False), _actions_of_functions(waits=True)])
     action = np.empty(len(function), np.uint8)
     for part in parts(len(function)):
-        action[part] = table[function[part] + waits[part] * np.int32(len(table) // 2)]
+        action[part] = table.take(function[part] + waits[part] * np.int32(len(table) // 2))
     rows = np.flatnonzero(calls_where(function, lambda entry: entry.kind in _COPIES and entry.effect not in _ORDERS))
     rows = rows[(columns["flags"][rows] & constant("FFM_OPERATION_HOST_SOURCE")) != 0]
     asynchronous = calls_where(function[rows], lambda entry: entry.asynchronous)
@@ -134,6 +134,8 @@ def _end_polling(columns: Columns, thread: NDArray[np.int32], action: NDArray[np
     work, whatever its own calls take.
     """
     queries = calls_where(columns["function"], lambda function: function.kind is DriverKind.QUERY)
+    if not queries.any():
+        return
     polled = np.flatnonzero(polled_until_done({**columns, "thread": thread}, queries, waiting(columns)))
     of_event = calls_where(columns["function"][polled], lambda function: function.awaits is Awaits.EVENT)
     action[polled] = np.where(of_event, Action.WAIT_EVENT, Action.WAIT_STREAM)

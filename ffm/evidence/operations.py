@@ -16,7 +16,7 @@ from ffm.evidence.stretches import calls_before, is_limited
 from ffm.evidence.threads.driver_threads import of_driver_threads
 from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording
-from ffm.model.grouping import numbered, parts, ranks_within
+from ffm.model.grouping import looked_up, numbered, parts, ranks_within
 from ffm.model.timeline import Kind
 from ffm.results.columnar.columns import Column, Columns, Table, duration, identity, size, time
 from ffm.results.vocabulary import PRIVATE
@@ -104,7 +104,7 @@ def kinds_of(functions: NDArray[np.int32]) -> NDArray[np.uint8]:
     for function in catalogue.functions:
         lookup[function.index] = MODEL_KINDS.get(function.kind, Kind.OTHER)
     lookup[constant("FFM_FUNCTION_PRIVATE")] = Kind.PRIVATE
-    return lookup[functions]
+    return looked_up(lookup, functions)
 
 
 def operation_columns(recordings: list[Recording], stacks: StackTable) -> Columns:

@@ -12,7 +12,7 @@ from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import ENQUEUES, DeviceWork
 from ffm.model.gpu_times import expected_kernels
 from ffm.model.gpu_times.segment_lengths import OFTEN, SEEN_SHARE, Shown
-from ffm.model.grouping import parts, select_within
+from ffm.model.grouping import looked_up, parts, select_within
 from ffm.model.timeline import Timeline
 
 SMALL_TRANSFER_NS = 1_200
@@ -43,7 +43,7 @@ class Expected:
 
 def enqueues(work: DeviceWork) -> NDArray[np.bool_]:
     """Return which rows put work on the GPU."""
-    return ENQUEUES[work.action]
+    return looked_up(ENQUEUES, work.action)
 
 
 @dataclass(frozen=True, slots=True)

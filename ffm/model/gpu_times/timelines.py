@@ -25,7 +25,9 @@ SHORT = np.iinfo(np.int32)
 
 def fits(column: Times) -> bool:
     """Return whether all numbers of a column fit in 32 bits."""
-    return not len(column) or bool(column.min() >= SHORT.min and column.max() <= SHORT.max)
+    if column.dtype == SHORT.dtype:
+        return True
+    return all(column[part].min() >= SHORT.min and column[part].max() <= SHORT.max for part in parts(len(column)))
 
 
 def shortened(column: Times) -> Times:

@@ -129,7 +129,8 @@ def _check_column(name: str, column: Column, values: NDArray[Any], counts: Mappi
         unknown = set(_distinct(values, int(least), int(most))) - set(column.among())
         if unknown:
             raise ColumnError(f"its column {name} holds {min(unknown)}, which stands for nothing")
-    if column.adds_up and values.sum(dtype=np.float64) > np.iinfo(np.int64).max / 2:
+    most_sum = np.iinfo(np.int64).max // 2
+    if column.adds_up and int(most) > most_sum // len(values) and values.sum(dtype=np.float64) > most_sum:
         raise ColumnError(f"its column {name} adds up to more than is possible")
 
 
