@@ -176,6 +176,7 @@ _PACKAGES = {
 """By the folder that contains a package's files."""
 
 _WAITS = re.compile(r"sync|wait|block|ready|finish|join")
+_MAKES_OR_COPIES = re.compile(r"copy|^_*(to|get|set|put|__init__)(_|$)|assign|array|numpy|full|from_")
 
 
 def framework_of(files: Iterable[str]) -> Framework | None:
@@ -208,24 +209,26 @@ def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
 
 def package_function(analysis: Analysis, site: Site) -> str:
     """Return which function of a known package the program calls that leads to a site's call; empty if that has no
-    Python function. Functions inside others, as decorators return them, are skipped.
+    Python function. Functions inside others, as decorators return them, are named only if there are no others.
     """
     frames = analysis.stacks[site.stack].frames
     own = own_frame(frames, analysis.modules)
     if own is None or not own.python:
         return ""
     inner = takewhile(lambda frame: frame is not own, frames)
-    named = [
-        frame.function
-        for frame in inner
-        if frame.python and python_package(frame.file) in _PACKAGES and "<locals>" not in frame.function
-    ]
-    return named[-1] if named else ""
+    called = [frame.function for frame in inner if frame.python and python_package(frame.file) in _PACKAGES]
+    named = [function for function in called if "<locals>" not in function]
+    return (named or [function.rpartition(".")[2] for function in called] or [""])[-1]
 
 
 def says_that_it_waits(function: str) -> bool:
     """Return whether a package's function is there to wait, by its name."""
     return _WAITS.search(function.rpartition(".")[2]) is not None
+
+
+def says_that_it_copies(function: str) -> bool:
+    """Return whether a package's function is there to copy, by its name."""
+    return _MAKES_OR_COPIES.search(function.rpartition(".")[2]) is not None
 
 
 def in_their_words(frameworks: Iterable[Framework], step: Callable[[Framework], str]) -> list[str]:

@@ -87,6 +87,26 @@ def test_a_library_releases_what_it_has_when_the_program_ends(caller: str, outsi
     assert found.at_exit is at_exit
 
 
+@pytest.mark.parametrize(
+    ("outermost", "starts", "at_exit"),
+    [("_finish_up", "__libc_start_main", True), ("<module>", "__libc_start_main", False), ("run", "clone3", False)],
+    ids=["atexit", "a module", "a thread"],
+)
+def test_what_a_package_gave_to_atexit_is_called_when_the_program_ends(
+    outermost: str, starts: str, at_exit: bool
+) -> None:
+    package = "/env/lib/python3.12/site-packages/pycuda/tools.py"
+    script = Frame(module=0, offset=0, function=outermost, file=package, line=7, python=True)
+    analysis = sample_analysis()
+    stack = analysis.stacks[analysis.sites[0].stack]
+    frames = [stack.frames[0], script, Frame(module=1, offset=1, function=starts)]
+    stacks = [msgspec.structs.replace(one, frames=frames) if one is stack else one for one in analysis.stacks]
+    sites = [msgspec.structs.replace(analysis.sites[0], caller=outermost), *analysis.sites[1:]]
+    changed = msgspec.structs.replace(analysis, stacks=stacks, sites=sites)
+    (found,) = (one for one in problem_sites(changed, "carry") if one.site == 0)
+    assert found.at_exit is at_exit
+
+
 @pytest.mark.parametrize("framework", [None, CUPY])
 def test_device_code_is_loaded_before_the_gpu_has_work(framework: Framework | None) -> None:
     loads = replace(EXPLICIT, call="cuModuleLoadData", kind="other", loads_code=True, framework=framework, keep=(8,))

@@ -28,7 +28,7 @@ from ffm.report.remedies.advice import identify_remedies
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.places import place
 from tests.report.sample_analysis import sample_analysis
-from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER
+from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER, told
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,10 @@ PACKAGE = "/env/lib/python3.12/site-packages/torch/cuda/graphs.py"
             [_python("synchronize", PACKAGE), _python("enter_context", "/usr/lib/python3.12/contextlib.py")],
             "synchronize",
         ),
+        ([_python("wrap.<locals>.function_call", PACKAGE)], "function_call"),
         ([], ""),
     ],
-    ids=["its own", "decorated", "through Python's library", "compiled"],
+    ids=["its own", "decorated", "through Python's library", "inside another", "compiled"],
 )
 def test_the_function_of_a_package_is_the_one_that_the_program_calls(inner: list[Frame], function: str) -> None:
     frames = [Frame(module=1, offset=1, function="cudaStreamSynchronize"), *inner]
@@ -186,6 +187,22 @@ def test_a_wait_that_a_package_makes_by_itself_is_not_the_programs_to_leave_out(
     (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, package_function=function)])
     assert (f"PyTorch itself waits, in {function}" in remedy.steps[0]) is itself
     assert (TORCH.waits in remedy.steps[0]) is not itself
+
+
+@pytest.mark.parametrize(
+    ("function", "itself"),
+    [
+        ("HashGrid.build", True),
+        ("function_call", True),
+        ("to_device", False),
+        ("Module.to", False),
+        ("DeviceNDArrayBase.copy_to_host", False),
+        ("array.__init__", False),
+    ],
+)
+def test_a_copy_that_a_package_makes_by_itself_names_its_function(function: str, itself: bool) -> None:
+    advice = told(replace(TRANSFER, repeat=9, framework=WARP, package_function=function))
+    assert advice.startswith(f"Warp makes the call, in {function}. ") is itself
 
 
 def test_the_function_that_fetches_is_named() -> None:

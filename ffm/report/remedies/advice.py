@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ffm.report.frameworks import says_that_it_waits
+from ffm.report.frameworks import says_that_it_copies, says_that_it_waits
 from ffm.report.remedies.remedy import ProblemSite, Remedy, RemedyKind, remedy_for
 from ffm.report.remedies.transfer_advice import (
     in_words_of,
@@ -49,6 +49,11 @@ def _remedy(problem: ProblemSite) -> Remedy:
         return remedy
     if problem.own_thread and problem.framework is not None:
         made = f"{problem.framework.name} makes the call on a thread of its own, for what the program gave it to do."
+        return replace(remedy, steps=(made, *remedy.steps))
+    if problem.kind == "transfer" and problem.framework is not None and problem.package_function:
+        if says_that_it_copies(problem.package_function):
+            return remedy
+        made = f"{problem.framework.name} makes the call, in {problem.package_function}."
         return replace(remedy, steps=(made, *remedy.steps))
     if problem.library is None:
         return remedy

@@ -15,7 +15,7 @@ from ffm.report.places import site_saving
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.remedies.thrust_calls import thrust_call
-from ffm.results.call_sites import ENDS_PYTHON
+from ffm.results.call_sites import ENDS_PYTHON, own_frame
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site, Verdict
 from ffm.results.documents.stacks import Frame
@@ -96,12 +96,17 @@ def _because(verdicts: tuple[Verdict, ...], *reasons: Because) -> int:
 
 
 def _at_exit(analysis: Analysis, site: Site) -> bool:
-    """Return whether a library makes the call when the program ends; destructors of a thread's variables also run when
-    that thread alone does.
+    """Return whether a library makes the call when the program ends. Destructors of a thread's variables also run when
+    that thread alone does. A script's main thread is below its module until Python calls what `atexit` was given.
     """
-    if site.caller != "__call_tls_dtors":
+    frames = analysis.stacks[site.stack].frames
+    if site.caller == "__call_tls_dtors":
+        return any(frame.function in EXITS for frame in frames)
+    python = [frame for frame in frames if frame.python]
+    if not python or site.caller in EXITS:
         return site.caller in EXITS
-    return any(frame.function in EXITS for frame in analysis.stacks[site.stack].frames)
+    main = "libc_start" in frames[-1].function or frames[-1].function == "_start"
+    return main and python[-1].function != "<module>" and own_frame(frames, analysis.modules) is None
 
 
 def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:
