@@ -27,8 +27,8 @@ function tellUnread() {
 }
 
 function hookDriver(module) {
+  const began = Date.now(); // from here on, the program waits
   const plan = askForPlan(module);
-  const began = Date.now();
   if (plan.refused !== null) {
     return;
   }
