@@ -94,7 +94,7 @@ def test_many_questions_about_corrections_are_answered_by_compiled_passes(
         visits.append(rows)
         return kernel(*arguments)
 
-    monkeypatch.setattr("ffm.model.estimators.replay.run", plainly)
+    monkeypatch.setattr("ffm.model.estimators.replay_passes.run", plainly)
     one = benefit_of_correcting(results, [0])
     assert 0 < max(visits) <= PLAIN_ROWS
     assert benefit_of_correcting(open_results(results.folder), [0], questions=PLAIN_ROWS) == one

@@ -63,35 +63,29 @@ import functools
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from ffm.model.codes import has_any
 from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
-from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.faster import Faster, FasterRun, faster_run
-from ffm.model.estimators.late_run import LateRun
 from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
+from ffm.model.estimators.replay_passes import NO_ROWS, Passes
 from ffm.model.estimators.run_end import RunEnd
-from ffm.model.estimators.simulation.lone import is_of_one_thread, replay_lone
-from ffm.model.estimators.simulation.passes import replay_group
-from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace, at_the_start
-from ffm.model.estimators.stretches import Course, Stretches
-from ffm.model.gpu_times.fitting import WAITED_NS
+from ffm.model.estimators.simulation.state import Fix, Manner, Probes
+from ffm.model.estimators.stretches import Course
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
 from ffm.model.steps import Tell, untold
-from ffm.model.thread_relations import find_family, related_threads, without_guesses
-from ffm.model.timeline import NANOSECONDS_IN_SECOND, Problem, Timeline
-from ffm.model.visits import at, inverse
-from ffm.model.waiting.fixed import SET_BYTES_A_NANOSECOND, Fixed, fixed_run
+from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
+from ffm.model.visits import at
+from ffm.model.waiting.fixed import Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
 
 
@@ -110,23 +104,8 @@ class Replayed:
     """
 
 
-class _Manners(NamedTuple):
-    """How a run is simulated with each timeline of the GPU."""
-
-    likely: Manner
-    slow: Manner
-    fast: Manner
-    recurring: Manner
-    """Also with the fast timeline, for the lower end of the interval."""
-    as_measured: Manner
-    """If nothing is fixed."""
-
-
-_NO_ROWS = np.zeros(0, np.int64)
-_NOTHING = Fix(_NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
+_NOTHING = Fix(NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
 """Changes no row."""
-_PROBES_STAY = Probes(_NO_ROWS, _NO_ROWS, _NO_ROWS)
-
 
 Elsewhere = Callable[["Replay", list[Fix], int], list[Replayed]]
 
@@ -159,73 +138,34 @@ class Replay:
         self._elsewhere, self._tell, self._threads, self._fences, self._copies = elsewhere, tell, True, fences, copies
         self._timeline = timeline
         self._work = work
-        self.inference = inference
-        self._expected = 1
+        self._passes = Passes(timeline, work, inference)
         self._known: dict[tuple[bytes, bool], Replayed] = {}
-        self._reaches: dict[int, int] = {}
-        told = work.encounters
-        self._order = inference.order if told is None else order_of_encounters(timeline, told)
-        self._place = inverse(self._order)
-        self._related = find_family(timeline, work, self._place)
-        self._family = self._related if told is None else without_guesses(self._related, _who_meets(timeline, work))
-        self._end = RunEnd(timeline, work, self._family)
-        # If each process has one thread and one stream, stretches that run as before can be skipped.
-        threads = np.bincount(work.process_of_thread, minlength=work.processes)
-        streams = np.bincount(work.stream_process, minlength=work.processes)
-        self._jump = bool((threads <= 1).all() and (streams <= 1).all() and work.events == 0 and told is None)
-        gpus = work.gpus
-        self._trace = Trace(
-            order=self._order,
-            thread=timeline.thread,
-            start=timeline.start,
-            duration=timeline.duration,
-            wait=timeline.wait,
-            kind=timeline.kind,
-            problem=timeline.problem,
-            first_use=timeline.first_use,
-            site=timeline.site,
-            action=work.action,
-            stream=work.stream,
-            event=work.event,
-            partner=work.partner,
-            copied=work.copied,
-            after_wait=work.behind,
-            process_of_thread=work.process_of_thread,
-            legacy=work.legacy,
-            apart=work.apart,
-            stream_process=work.stream_process,
-            gpu_of_stream=gpus.of_stream,
-            first_gpu=gpus.first,
-            events=work.events,
-            related=bool((threads > 1).any()),
-            shortened=_NO_ROWS,
-        )
-        self._stretches = Stretches(
-            timeline.start,
-            comparable=len(work.process_of_thread) == 1 and told is None,
-            size=4 * (work.events + len(work.stream_process)),
-        )
+        self._end = RunEnd(timeline, work, self._passes.family)
+
+    @property
+    def inference(self) -> Inference:
+        """The GPU's times."""
+        return self._passes.inference
 
     @property
     def threads(self) -> Threads:
         """Which thread has started, joined and followed which, as recorded or as it seems."""
-        return related_threads(self._timeline, self._work, self._related, self._order)
+        return self._passes.threads
 
     def __getstate__(self) -> dict[str, Any]:
-        # Where other processes replay, each processor has one of its own.
+        # Other processes replay one fix on each processor, so their passes start no threads.
         kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
-        fresh: dict[str, Any] = {"_known": {}, "_reaches": {}, "_stretches": self._stretches.emptied()}
-        return {**kept, **fresh, "_elsewhere": None, "_tell": untold, "_threads": False}
+        return {**kept, "_known": {}, "_elsewhere": None, "_tell": untold, "_threads": False}
 
     def for_likely_changes(self) -> Replay:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""
         alone = copy(self)  # without what is not pickled
-        alone.inference = self.inference.likely_alone()
+        alone._passes = self._passes.likely_alone()
         return alone
 
     def expect(self, replays: int) -> None:
         """Announce how many replays follow: compiling pays for many even if the table is small."""
-        self._expected = max(self._expected, replays)
+        self._passes.expect(replays)
 
     def selected(self, rows: NDArray[np.bool_]) -> Replayed:
         """Return the seconds that fixing the problems of the selected rows together saves; `rows` has shape (n,)."""
@@ -238,12 +178,8 @@ class Replay:
 
     def without_each(self, groups: Sequence[NDArray[np.int64]]) -> list[Replayed]:
         """Return the same for each of some groups of rows alone."""
-        return self._replays(
-            [
-                Fix(np.sort(at(self._place, rows)).astype(np.int64), fixes=True, needed=True, fences=True, copies=False)
-                for rows in groups
-            ]
-        )
+        members = (np.sort(at(self._passes.place, rows)).astype(np.int64) for rows in groups)
+        return self._replays([Fix(each, fixes=True, needed=True, fences=True, copies=False) for each in members])
 
     def by_group(
         self, label: NDArray[np.integer], group_of: NDArray[np.integer], groups: int, wanted: list[int] | None = None
@@ -262,11 +198,7 @@ class Replay:
 
     @functools.cached_property
     def _changing(self) -> Changing:
-        return Changing.of(self._timeline, self._work, self._place)
-
-    @functools.cached_property
-    def _late(self) -> LateRun:
-        return LateRun(self._timeline, self._work, self.inference.likely.latency, self.inference.latency_ns)
+        return Changing.of(self._timeline, self._work, self._passes.place)
 
     def _replays(self, fixes: list[Fix]) -> list[Replayed]:
         """Replay fixes, except those that were replayed before: a site, a fold and a sequence may all be the same
@@ -282,28 +214,24 @@ class Replay:
                 found.append(self.replayed(fix))
         else:
             self._tell(f"replaying {len(fresh)} fixes")
-            visits = 4 * sum(self._visits(fix) for fix in fresh.values())
+            visits = 4 * sum(self._passes.visits(fix) for fix in fresh.values())
             found = self._elsewhere(self, list(fresh.values()), visits)
         self._known.update(zip(fresh, found, strict=True))
         return [self._known[key] for key in keys]
-
-    def _visits(self, fix: Fix) -> int:
-        """Return about how many rows a pass visits: a jump visits a few for each changed one."""
-        return min(len(self._timeline), 20 * len(fix.members)) if self._jump else len(self._timeline)
 
     def replayed(self, fix: Fix) -> Replayed:
         """Return the seconds that a fix saves, whose members are places in the order of rows, ascending."""
         if not len(fix.members):
             return Replayed(0.0, 0.0, 0.0, 0.0)
         inference = self.inference
-        visits = self._visits(fix)
+        visits = self._passes.visits(fix)
         alike = visits == len(self._timeline)  # where rows are skipped, there is little to have in common
-        course = self._stretches.course_of(fix) if alike else Course.whole(fix, len(self._timeline))
+        course = self._passes.stretches.course_of(fix) if alike else Course.whole(fix, len(self._timeline))
 
         def passed(way: int, times: GpuTimes, manner: Manner) -> tuple[float, float, float]:
-            return self._end.savings(self._run(visits, times, course, manner, way=way))
+            return self._end.savings(self._passes.run(visits, times, course, manner, way=way))
 
-        manners = self._manners(jump=self._jump)
+        manners = self._passes.manners(jump=True)
         passes = [
             functools.partial(passed, 0, inference.likely, manners.likely),
             functools.partial(passed, 1, inference.slow, manners.slow),
@@ -311,16 +239,16 @@ class Replay:
             functools.partial(passed, 3, inference.fast, manners.recurring),
         ]
         likely, slow, fast, recurring = side_by_side(passes, visits if self._threads else 0)
-        self._stretches.keep(course)
-        certain = 0 if len(self._family.parent) > 1 else 1
+        self._passes.stretches.keep(course)
+        certain = 0 if len(self._passes.family.parent) > 1 else 1
         low = min(slow[certain], likely[certain], recurring[certain])
-        high = max(likely[2], fast[2], slow[1]) + self._late.handing_over_s(at(self._order, fix.members))
+        high = max(likely[2], fast[2], slow[1]) + self._passes.late.handing_over_s(at(self._passes.order, fix.members))
         return Replayed(likely[1], max(low, 0.0), high, self._touched_s(fix))
 
     def _touched_s(self, fix: Fix) -> float:
         times = self.inference
         longest = Longest(self._timeline.duration, times.likely.gpu, times.slow.gpu, times.fast.gpu)
-        touched = run(touched_by, len(fix.members), self._order, fix.members, longest)
+        touched = run(touched_by, len(fix.members), self._passes.order, fix.members, longest)
         return int(touched) / NANOSECONDS_IN_SECOND
 
     def changed(self, faster: Faster) -> Replayed:
@@ -332,7 +260,7 @@ class Replay:
         def passed(times: GpuTimes, manner: Manner) -> tuple[float, float, float]:
             return self._changed(change, faster, times, manner)
 
-        manners = self._manners(jump=False)
+        manners = self._passes.manners()
         passes = [
             functools.partial(passed, inference.likely, manners.likely),
             functools.partial(passed, inference.slow, manners.slow),
@@ -341,7 +269,7 @@ class Replay:
         if faster.gone.any():  # as for problems that are fixed
             passes.append(functools.partial(passed, inference.fast, manners.recurring))
         likely, slow, fast, *recurring = side_by_side(passes, len(self._timeline) if self._threads else 0)
-        certain = 0 if len(self._family.parent) > 1 else 1
+        certain = 0 if len(self._passes.family.parent) > 1 else 1
         low = min(found[certain] for found in (likely, slow, *recurring))
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._less_s(faster))
 
@@ -360,12 +288,11 @@ class Replay:
         """Return the likely seconds of `changed` alone, which takes a third of the time."""
         if not len(self._timeline):
             return 0.0
-        return self._changed(self._faster_run(faster), faster, self.inference.likely, self._manners(jump=False).likely)[
-            1
-        ]
+        change, likely = self._faster_run(faster), self._passes.manners().likely
+        return self._changed(change, faster, self.inference.likely, likely)[1]
 
     def _faster_run(self, faster: Faster) -> FasterRun:
-        return faster_run(self._timeline, self._work, self._trace, self._place, faster)
+        return faster_run(self._timeline, self._work, self._passes.trace, self._passes.place, faster)
 
     def _changed(
         self, change: FasterRun, faster: Faster, times: GpuTimes, manner: Manner
@@ -374,8 +301,8 @@ class Replay:
         less = replace(times, gpu=np.empty_like(times.gpu))
         for part in parts(len(less.gpu)):
             less.gpu[part] = times.gpu[part] * faster.gpu[part]
-        probes = Probes(change.before, _NO_ROWS, _NO_ROWS)
-        early = self._run(len(self._timeline), less, change.fix, manner, probes, change.trace)
+        probes = Probes(change.before, NO_ROWS, NO_ROWS)
+        early = self._passes.run(len(self._timeline), less, change.fix, manner, probes, change.trace)
         return self._end.savings(early + change.last)
 
     def fixed(self) -> Fixed:
@@ -388,8 +315,8 @@ class Replay:
         [members] = self._changing.by_group(label, group_of, 1)
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.zeros(len(timeline), np.int64), start, wait)
-        fix = self._fix(members)
-        self._run(len(timeline), self.inference.likely, fix, self._manners(jump=False).likely, probes)
+        likely = self._passes.manners().likely
+        self._passes.run(len(timeline), self.inference.likely, self._fix(members), likely, probes)
         return fixed_run(timeline, self._work, self.inference, start, wait)
 
     def without_probes(self, probe: NDArray[np.int64]) -> Timeline:
@@ -413,102 +340,7 @@ class Replay:
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.empty(rows, np.int64), start, wait)
         run(probes_of_lone_threads, rows, traced, probes.time)
-        self._run(rows, self.inference.likely, _NOTHING, self._manners(jump=False).as_measured, probes)
+        self._passes.run(rows, self.inference.likely, _NOTHING, self._passes.manners().as_measured, probes)
         duration, gap = probes.time, np.empty(rows, np.int64)  # the probes' own times are not needed any more
         run(settle_times, rows, traced, Times(start, duration, wait, gap))
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)
-
-    def _saves_lateness(self, times: GpuTimes, manner: Manner) -> bool:
-        """Return whether what removed waits woke late is saved in a timeline: in the fast one, for the upper end."""
-        limits = times.latency is not self.inference.likely.latency  # it may be in place of the others
-        return limits and times.latency is self.inference.fast.latency and not manner.recurs
-
-    def _manners(self, *, jump: bool) -> _Manners:
-        inference = self.inference
-        likely = Manner(
-            strict=False,
-            jump=jump,
-            set_bytes_a_nanosecond=SET_BYTES_A_NANOSECOND,
-            waking=inference.latency_ns,
-            recurs=False,
-            uploads_overlap=-1,
-            loads_wait=True,
-        )
-        return _Manners(
-            likely=likely,
-            slow=likely._replace(strict=True),
-            fast=likely._replace(waking=inference.waking_ns, loads_wait=False, uploads_overlap=WAITED_NS),
-            recurring=likely._replace(strict=True, recurs=True),
-            as_measured=likely._replace(loads_wait=False),
-        )
-
-    def _reach(self, way: int, times: GpuTimes) -> int:
-        """Return for how many nanoseconds at most GPU work that is over may still delay the CPU, in one of the ways in
-        which each fix is replayed.
-        """
-        if way not in self._reaches:
-            self._reaches[way] = int(times.latency.max(initial=0)) + times.pause + self._longest_moved
-        return self._reaches[way]
-
-    @functools.cached_property
-    def _longest_moved(self) -> int:
-        """How long the longest call takes if waits may be moved to first uses; otherwise 0."""
-        problem = self._timeline.problem
-        moved = any(has_any(problem[part], Problem.MISPLACED_SYNCHRONIZATION).any() for part in parts(len(problem)))
-        return int(self._timeline.duration.max(initial=0)) if moved else 0
-
-    def _run(
-        self,
-        visits: int,
-        times: GpuTimes,
-        fix: Fix | Course,
-        manner: Manner,
-        probes: Probes = _PROBES_STAY,
-        trace: Trace | None = None,
-        way: int = 0,
-    ) -> NDArray[np.int64]:
-        """Make one pass over about this many rows; return the nanoseconds by which each thread ends earlier.
-
-        `way` is for fixes that are replayed in several ways, as `Course.follow` takes it.
-        """
-        course = fix if isinstance(fix, Course) else Course.whole(fix, len(self._timeline))
-        trace = self._trace if trace is None else trace
-        # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
-        chance = self._late.by_chance if times.latency is self.inference.likely.latency else self._late.never
-        usual = self.inference.latency_ns
-        apart = manner.strict or manner.recurs
-        late = self._late.never_sharing if apart else self._late.by_sharing
-        longer, after = (_NO_ROWS, _NO_ROWS) if apart else self._late.starved
-        latency = self.inference.likely.latency
-        shown = latency if self._saves_lateness(times, manner) else latency[:0]
-        gpu = Gpu(
-            times.gpu,
-            times.left,
-            times.latency,
-            chance,
-            usual,
-            times.pause,
-            late,
-            longer,
-            after,
-            shown,
-            self._late.limit_ns,
-        )
-        rows = 4 * self._expected * visits // len(course.ends)
-        simulate = replay_lone if is_of_one_thread(trace, self._family) else replay_group
-        state = at_the_start(trace, len(self._family.locks.goes_on), self._family.encounters.total, manner.jump)
-
-        def visit(part: Fix, until: int) -> None:
-            run(simulate, rows, trace, gpu, self._family, part, manner, probes, state, until)
-
-        if len(course.fix.members) or len(probes.time):
-            course.follow(way, state, visit, self._reach(way, times) if course.digests else 0)
-        return state.early
-
-
-def _who_meets(timeline: Timeline, work: DeviceWork) -> NDArray[np.bool_]:
-    """Return which threads meet others, as a profiler recorded, shape (threads,)."""
-    told = np.zeros(len(work.process_of_thread), np.bool_)
-    if work.encounters is not None:
-        told[timeline.thread[work.encounters.row]] = True
-    return told

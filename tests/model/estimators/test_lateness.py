@@ -109,6 +109,6 @@ def test_fixing_more_never_saves_less_where_waits_are_late(calls: list[Call], da
         wait=timeline.wait + waking,
     )
     replay = replay_of(timeline, work)
-    replay._late.__dict__["by_chance"] = np.full(len(calls), data.draw(st.integers(1, 40)) * MICROSECOND)
+    replay._passes.late.__dict__["by_chance"] = np.full(len(calls), data.draw(st.integers(1, 40)) * MICROSECOND)
     more = subset(data, np.ones(len(calls), bool))
     assert replay.selected(subset(data, more)).likely_s <= replay.selected(more).likely_s + rounding(replay)

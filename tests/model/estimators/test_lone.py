@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffm.model.estimators import replay as replays
+from ffm.model.estimators import replay_passes
 from ffm.model.estimators.replay import Replay
 from ffm.model.registers import registers
 from tests.examples import examples
@@ -47,9 +47,9 @@ def test_one_thread_is_replayed_as_any_threads_are(
     for lone in (True, False):
         with pytest.MonkeyPatch.context() as patched:
             if not lone:
-                patched.setattr(replays, "is_of_one_thread", lambda trace, family: False)
+                patched.setattr(replay_passes, "is_of_one_thread", lambda trace, family: False)
             replay = replay_of(calls, usual, seed)
-            replay._jump &= jump
+            replay._passes.jump &= jump
             said.append(all_that_it_says(replay, rows, probe))
     assert said[0] == said[1]
 

@@ -60,7 +60,7 @@ def test_skipping_what_runs_as_before_changes_nothing(calls: list[Call], data: s
     rows = np.array([data.draw(st.booleans()) for _ in calls], bool)
     replay = exact(calls)
     skipping = replay.selected(rows)
-    replay._jump = False
+    replay._passes.jump = False
     assert replay.selected(rows) == skipping
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulator import Call, Member, families, programs
 
 from ffm.model.device import DeviceWork
-from ffm.model.estimators import replay as replaying
+from ffm.model.estimators import replay_passes
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times import fitting, inference, pauses, segment_lengths
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -45,7 +45,7 @@ def slower_machine(factor: int) -> Iterator[None]:
         (segment_lengths, "WAKING_NS"),
         (pauses, "PAUSE_NS"),
         (fitting, "WAITED_NS"),
-        (replaying, "WAITED_NS"),
+        (replay_passes, "WAITED_NS"),
         (segment_lengths, "WAITED_NS"),
         (inference, "SMALL_TRANSFER_NS"),
         (inference, "LEAST_SMALL_TRANSFER_NS"),

@@ -275,7 +275,7 @@ def test_the_numbers_of_threads_do_not_matter(members: list[Member], seed: int, 
     new = np.array(data.draw(st.permutations(range(len(members)))), np.int64)
     other, rows = renumbered(run, new)
     before, after = run.replay, other.replay
-    family, again = before._related, after._related
+    family, again = before._passes._related, after._passes._related
     assume((again.parent[new] == np.where(family.parent >= 0, new[family.parent], -1)).all())
     assume((again.follows[new] == np.where(family.follows >= 0, new[family.follows], -1)).all())
     assume((rows[other.inference.order] == run.inference.order).all())

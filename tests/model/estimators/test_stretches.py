@@ -78,11 +78,11 @@ def test_what_fixes_have_in_common_is_replayed_to_the_same_numbers(
     alone = []
     for fix in fixes:
         replay = replay_of(calls, usual, seed)
-        replay._jump &= jump
+        replay._passes.jump &= jump
         alone.append((replay.selected(fix), replay.without(fix)))
     with rows_in_a_stretch(rows):
         replay = replay_of(calls, usual, seed)
-        replay._jump &= jump
+        replay._passes.jump &= jump
         assert [(replay.selected(fix), replay.without(fix)) for fix in fixes] == alone
 
 
@@ -115,7 +115,7 @@ def test_only_stretches_near_a_difference_are_visited_again(monkeypatch: pytest.
     calls = turn(0) * 30
     with rows_in_a_stretch(4):
         replay = replay_of(calls)
-    replay._jump = False
+    replay._passes.jump = False
     rows = np.array([bool(call.problem) for call in calls], bool)
     assert len(visited(monkeypatch, replay, rows)) == 4 * 30
     rows[41] = False
