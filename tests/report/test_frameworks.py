@@ -21,8 +21,7 @@ from ffm.report.frameworks import (
     in_copy,
     package_function,
 )
-from ffm.report.kept import sending
-from ffm.report.kept.fetching import FetchingWaits, advice
+from ffm.report.kept.python_waits import FetchingWaits, SendingWaits, fetching_advice, sending_advice
 from ffm.report.numbers import Scale
 from ffm.report.remedies.advice import identify_remedies
 from ffm.results.documents.stacks import Frame, Module, Stack
@@ -99,10 +98,10 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
     where = place(sample_analysis(), 0)
     packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
     waits = [FetchingWaits(where, 400, 400, 1.0, 0.0, 2.0, True, package) for package in (*packages, TORCH)]
-    said = advice(waits)
+    said = fetching_advice(waits)
     for package in packages:
         assert said.count(f"In {package.name or 'Python'}: {package.kept_there}") == 1
-    assert CUPY.kept_there not in advice(waits[:1])
+    assert CUPY.kept_there not in fetching_advice(waits[:1])
     assert "counts all waits for the same values" in said, "the screen of the site counts only its own"
 
 
@@ -110,11 +109,11 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
 def test_uploads_need_not_wait_in_the_words_of_each_package(pageable: bool) -> None:
     where = place(sample_analysis(), 0)
     packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
-    waits = [sending.SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one) for one in packages]
-    said = sending.advice(waits)
+    waits = [SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one) for one in packages]
+    said = sending_advice(waits)
     for package in packages:
         assert said.count(f"In {package.name or 'Python'}: {package.sent_ahead}") == 1
-    assert "non_blocking=True" in sending.advice(waits[:1])
+    assert "non_blocking=True" in sending_advice(waits[:1])
     memory = "pageable" if pageable else "pinned"
     assert f"99 of 100 calls wait for an upload from {memory} memory" in waits[0].sentence(Scale(10.0))
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from ffm.report.kept import fetching, ordering, sending, sharing, timing
-from ffm.report.kept.fetching import FetchingWaits, fetching_waits
-from ffm.report.kept.kept_waits import KeptWaits, worth_telling
-from ffm.report.kept.ordering import OrderingWaits, ordering_waits
-from ffm.report.kept.sending import SendingWaits, sending_waits
-from ffm.report.kept.sharing import SharingWaits, sharing_waits
-from ffm.report.kept.timing import TimingWaits, timing_waits
-from ffm.report.numbers import Scale
+from ffm.report.kept import kept_waits
+from ffm.report.kept.kept_waits import KeptWaits, OrderingWaits, SharingWaits, TimingWaits
+from ffm.report.kept.python_waits import (
+    FetchingWaits,
+    SendingWaits,
+    fetching_advice,
+    fetching_waits,
+    sending_advice,
+    sending_waits,
+)
+from ffm.report.numbers import HIDDEN_BELOW_PERCENT, Scale
 from ffm.results.documents.analysis import Analysis
+
+Waits = TypeVar("Waits", bound=KeptWaits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +54,36 @@ class CostlyWaits:
 
     def sections(self) -> list[WaitsSection]:
         """Return one section for each kind that has sites to show, in the order in which screens show them."""
+        fetch, send = fetching_advice(self.fetching), sending_advice(self.sending)
+        shared = "Waits that may be needed: device memory is shared with another process"
         sections = (
-            WaitsSection(ordering.HEADING, self.ordering, self.ordering_hidden, ordering.ADVICE),
-            WaitsSection(fetching.HEADING, self.fetching, self.fetching_hidden, fetching.advice(self.fetching)),
-            WaitsSection(sending.HEADING, self.sending, self.sending_hidden, sending.advice(self.sending)),
-            WaitsSection(timing.HEADING, self.timing, self.timing_hidden, timing.ADVICE),
-            WaitsSection(sharing.HEADING, self.sharing, self.sharing_hidden, sharing.ADVICE),
+            WaitsSection("Waits that events could replace", self.ordering, self.ordering_hidden, kept_waits.ORDERING),
+            WaitsSection("Values that the CPU fetches again and again", self.fetching, self.fetching_hidden, fetch),
+            WaitsSection("Uploads that the CPU waits for again and again", self.sending, self.sending_hidden, send),
+            WaitsSection("Waits for timing", self.timing, self.timing_hidden, kept_waits.TIMING),
+            WaitsSection(shared, self.sharing, self.sharing_hidden, kept_waits.SHARING),
         )
         return [section for section in sections if section.waits]
 
 
 def costly_waits(analysis: Analysis, *, show_all: bool) -> CostlyWaits:
     """Return the sites of every kind, each kind with the largest saving first."""
-    scale = Scale(analysis.wall_s)
-    timed, timed_hidden = worth_telling(timing_waits(analysis), scale, show_all=show_all)
-    shared, shared_hidden = worth_telling(sharing_waits(analysis), scale, show_all=show_all)
-    ordered, ordered_hidden = worth_telling(ordering_waits(analysis), scale, show_all=show_all)
-    fetched, fetched_hidden = worth_telling(fetching_waits(analysis), scale, show_all=show_all)
-    sent, sent_hidden = worth_telling(sending_waits(analysis), scale, show_all=show_all)
+
+    def shown(waits: list[Waits]) -> tuple[list[Waits], int]:
+        """Return the sites that save enough to be shown, as in `Scale.shows`, and how many others there are."""
+        scale = Scale(analysis.wall_s)
+        found = [
+            one
+            for one in waits
+            if show_all
+            or max(scale.share(one.saving_s), scale.share_beyond_variation(one.high_s)) >= HIDDEN_BELOW_PERCENT
+        ]
+        return found, len(waits) - len(found)
+
     return CostlyWaits(
-        timing=timed,
-        timing_hidden=timed_hidden,
-        sharing=shared,
-        sharing_hidden=shared_hidden,
-        ordering=ordered,
-        ordering_hidden=ordered_hidden,
-        fetching=fetched,
-        fetching_hidden=fetched_hidden,
-        sending=sent,
-        sending_hidden=sent_hidden,
+        *shown([TimingWaits.of_site(analysis, wait, certain=wait.certain) for wait in analysis.timing]),
+        *shown([SharingWaits.of_site(analysis, wait) for wait in analysis.sharing]),
+        *shown([OrderingWaits.of_site(analysis, wait) for wait in analysis.ordering]),
+        *shown(fetching_waits(analysis)),
+        *shown(sending_waits(analysis)),
     )
