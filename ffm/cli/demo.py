@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from ffm.cli.options import RESULTS, results_target_option
 from ffm.errors import FfmError
 
 
@@ -23,12 +24,7 @@ from ffm.errors import FfmError
     show_default=True,
     help="How many times to run the sample and its corrected twin.",
 )
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Where the results go. [default: results/<sample>]",
-)
+@results_target_option("sample")
 def demo(sample: str, rounds: int, results: Path | None) -> None:
     """Measure a bundled sample, show the report, and compare the estimate with what its corrected twin really saves."""
     from ffm.cli.run import run
@@ -43,7 +39,7 @@ def demo(sample: str, rounds: int, results: Path | None) -> None:
             f"the sample {sample} has no twin {sample}_fixed to compare it with: measure it by `ffm run --sample "
             f"{sample}`."
         ) from error
-    folder = results or Path("results") / sample
+    folder = results or RESULTS / sample
     _say(f"$ ffm run --sample {sample}")
     run.main(
         ["--force", "--sample", sample, "--timeout", str(LIMIT_S), "--results", str(folder)], standalone_mode=False

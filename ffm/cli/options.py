@@ -34,6 +34,16 @@ def results_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def results_target_option(name: str) -> Callable[[Decorated], Decorated]:
+    """`--results FOLDER` for a new measurement; `name` is what the default folder below `results` is named after."""
+    return click.option(
+        "--results",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        help=f"Where the results go. [default: {RESULTS}/<{name}>]",
+    )
+
+
 def estimator_option(command: Decorated) -> Decorated:
     """`--estimator replay|carry|bound`."""
     return click.option(
@@ -61,7 +71,7 @@ def limit_options(command: Decorated) -> Decorated:
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help="Stop each run after this time.",
+        help="Stop each run of the program after this time.",
     )(command)
 
 

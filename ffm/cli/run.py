@@ -18,6 +18,7 @@ from ffm.cli.options import (
     memory_option,
     portion_options,
     require_time,
+    results_target_option,
     scheduler_option,
 )
 from ffm.cli.standard_input import chosen_input, input_option
@@ -31,12 +32,7 @@ KEPT = "What the completed stages found is kept: the same command goes on from t
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND then has only its arguments.")
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Where the results go. [default: results/<program>]",
-)
+@results_target_option("program")
 @input_option
 @limit_options
 @portion_options

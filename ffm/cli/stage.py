@@ -6,18 +6,21 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ffm.cli.options import (
+    RESULTS,
     detach_option,
     for_option,
     last_option,
+    limit_options,
     memory_option,
     portion_options,
     require_all,
     require_time,
+    results_target_option,
     scheduler_option,
 )
 from ffm.cli.standard_input import chosen_input, input_option
@@ -55,46 +58,24 @@ def stage() -> None:
 
 
 def _measuring(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options and arguments of the stages that run the program."""
+    """Add the options and arguments of the stages that run the program, which are keywords of `_run`."""
     function = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(function)
-    function = click.option(
-        "--accept-status",
-        type=click.IntRange(0, 255),
-        default=0,
-        metavar="N",
-        help="The exit code with which the program may end instead of 0.",
-    )(function)
-    function = click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="Stop the program, and all that it started, after this time.",
-    )(function)
-    function = for_option(input_option(function))
-    return _results(function)
-
-
-def _results(function: Callable[..., None]) -> Callable[..., None]:
-    return click.option(
-        "--results",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="FOLDER",
-        help="Where the results go. [default: results/<program>]",
-    )(function)
+    return results_target_option("program")(for_option(input_option(limit_options(function))))
 
 
 def _run(
     name: str,
+    *,
     results: Path | None,
     command: tuple[str, ...],
     timeout: float | None,
-    accept_status: int,
+    accept_status: int | None,
     stdin: Path | None,
+    for_s: float | None,
     watch: Watch = "pages",
     ordinary_memory: bool = True,
     sites: Path | None = None,
     portion: Asked | None = None,
-    for_s: float | None = None,
     leave: bool = False,
     last_s: float | None = None,
 ) -> None:
@@ -107,16 +88,15 @@ def _run(
     from ffm.stages.registry import run_stage
 
     words = list(command)
-    folder = ResultsFolder(results or Path("results") / application_name(words))
-    chosen = None if sites is None else read_choice(sites).stacks
+    folder = ResultsFolder(results or RESULTS / application_name(words))
     request = Request(
         words,
         folder,
         timeout,
         watch,
         ordinary_memory,
-        accept_status,
-        chosen,
+        accept_status or 0,
+        None if sites is None else read_choice(sites).stacks,
         portion,
         for_s,
         leave,
@@ -145,19 +125,12 @@ def _run(
 
 @stage.command()
 @_measuring
-def baseline(
-    results: Path | None,
-    timeout: float | None,
-    for_s: float | None,
-    stdin: Path | None,
-    accept_status: int,
-    command: tuple[str, ...],
-) -> None:
+def baseline(**measuring: Any) -> None:
     """1: time the bare program, and find which driver functions wait.
 
     COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
     """
-    _run("baseline", results, command, timeout, accept_status, stdin, for_s=for_s)
+    _run("baseline", **measuring)
 
 
 @stage.command()
@@ -166,17 +139,12 @@ def baseline(
 @detach_option
 @last_option
 def tracing(
-    results: Path | None,
-    timeout: float | None,
-    for_s: float | None,
-    stdin: Path | None,
-    detach: bool,
-    last_s: float | None,
-    accept_status: int,
     window: str | None,
     ranges: str | None,
     iterations: str | None,
-    command: tuple[str, ...],
+    detach: bool,
+    last_s: float | None,
+    **measuring: Any,
 ) -> None:
     """2: trace every operation with its stack and times.
 
@@ -184,21 +152,10 @@ def tracing(
     """
     from ffm.instrument.session.portion import read_portion
 
-    require_time(detach, for_s)
+    require_time(detach, measuring["for_s"])
     portion = read_portion(window, ranges, iterations)
     require_all(last_s, portion)
-    _run(
-        "tracing",
-        results,
-        command,
-        timeout,
-        accept_status,
-        stdin,
-        portion=portion,
-        for_s=for_s,
-        leave=detach,
-        last_s=last_s,
-    )
+    _run("tracing", portion=portion, leave=detach, last_s=last_s, **measuring)
 
 
 @stage.command()
@@ -222,37 +179,20 @@ def tracing(
     metavar="FILE",
     help="Measure only the sites in a file that `ffm run --sites` wrote.",
 )
-def memory(
-    results: Path | None,
-    timeout: float | None,
-    for_s: float | None,
-    stdin: Path | None,
-    accept_status: int,
-    watch: Watch,
-    no_ordinary_memory: bool,
-    sites: Path | None,
-    command: tuple[str, ...],
-) -> None:
+def memory(watch: Watch, no_ordinary_memory: bool, sites: Path | None, **measuring: Any) -> None:
     """3: find who uses what each synchronization protects; hash what transfers carry."""
-    _run("memory", results, command, timeout, accept_status, stdin, watch, not no_ordinary_memory, sites, for_s=for_s)
+    _run("memory", watch=watch, ordinary_memory=not no_ordinary_memory, sites=sites, **measuring)
 
 
 @stage.command(name="sync-use")
 @_measuring
-def sync_use(
-    results: Path | None,
-    timeout: float | None,
-    for_s: float | None,
-    stdin: Path | None,
-    accept_status: int,
-    command: tuple[str, ...],
-) -> None:
+def sync_use(**measuring: Any) -> None:
     """4: measure the time from each needed synchronization to the first use of what it protects."""
-    _run("sync-use", results, command, timeout, accept_status, stdin, for_s=for_s)
+    _run("sync-use", **measuring)
 
 
 @stage.command()
-@_results
+@results_target_option("program")
 @scheduler_option
 @memory_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -270,7 +210,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     from ffm.stages.analysis.workers import spread_over
 
     if results is None and command:
-        results = Path("results") / application_name(list(command))
+        results = RESULTS / application_name(list(command))
     if results is None:
         raise click.UsageError("name the program (ffm stage analysis -- ./app) or its results (--results FOLDER)")
     if not results.is_dir():
@@ -283,7 +223,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
             memory_bytes = None if memory_mib is None else memory_mib << 20
             found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes, tell)
         # Without --results, the newest folder below ./results is shown, which is this one.
-        chosen = "" if results.parent == Path("results") else f" --results {shlex.quote(str(results))}"
+        chosen = "" if results.parent == RESULTS else f" --results {shlex.quote(str(results))}"
         places = sum(1 for site in found.sites if site.problem_count)
         counts = f"{plural(places, 'call site')} with problems, {plural(len(found.sequences), 'sequence')}"
         line.say(f"{counts}. View them: ffm report{chosen}")
