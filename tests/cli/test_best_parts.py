@@ -6,7 +6,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import CommandLine, write_small_results
+
+from tests.cli.command_line import CommandLine, write_small_results
 
 
 @pytest.fixture

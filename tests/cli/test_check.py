@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import CommandLine, write_small_results
 
 from ffm.report.formats.sarif import SCHEMA
+from tests.cli.command_line import CommandLine, write_small_results
 
 
 @pytest.fixture

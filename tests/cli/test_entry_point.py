@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 import pytest
-from command_line import CommandLine, write_small_results
 
 from ffm import __version__
 from ffm.cli import main as entry_point
 from ffm.cli.system_errors import sentence
 from ffm.errors import FfmError
+from tests.cli.command_line import CommandLine, write_small_results
 
 
 @pytest.fixture

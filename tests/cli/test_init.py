@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command_line import CommandLine
 
 from ffm.workflow import CONFIGS, PROFILES, SNAKEFILE
+from tests.cli.command_line import CommandLine
 from tests.conftest import ROOT, Ffm
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
 from rich.console import Console
 
 from ffm.cli.run import measure
@@ -21,6 +20,7 @@ from ffm.cli.running.run_screen import RunScreen, shown
 from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
 from ffm.errors import FfmError
 from ffm.vgpu.paths import sample
+from tests.cli.command_line import CommandLine
 from tests.conftest import Ffm
 
 PATIENCE = 60.0

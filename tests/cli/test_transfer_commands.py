@@ -6,8 +6,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import CommandLine, write_small_results
-from nsight_reports import Report
+
+from tests.cli.command_line import CommandLine, write_small_results
+from tests.sources.nsight_reports import Report
 
 
 @pytest.fixture

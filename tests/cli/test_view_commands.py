@@ -6,7 +6,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import CommandLine, write_small_results
+
+from tests.cli.command_line import CommandLine, write_small_results
 
 DIOGENES = Path(__file__).parents[2].parent / "shared" / "reference" / "diogenes-cumf_als"
 needs_diogenes = pytest.mark.skipif(not DIOGENES.is_dir(), reason="Diogenes's published data are not here")

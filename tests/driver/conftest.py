@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from real_drivers import EACH_DRIVER
+
+from tests.driver.real_drivers import EACH_DRIVER
 
 
 @pytest.fixture(params=EACH_DRIVER)

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cuda_header import header_path
+
+from tests.driver.cuda_header import header_path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "shapes"

@@ -6,10 +6,10 @@ import itertools
 from pathlib import Path
 
 import pytest
-from cuda_header import Argument, prototypes
 
 from ffm.driver.catalogue import ABSENT, ROLES, CatalogueError, DriverFunction, load_catalogue
 from ffm.driver.vocabulary import Awaits, DefaultStream, Direction, Effect, Kind, Memory, Shape
+from tests.driver.cuda_header import Argument, prototypes
 
 CATALOGUE = load_catalogue()
 SIZES = {"size_t", "unsigned int", "cuuint32_t", "cuuint64_t"}

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fat_binaries import CUBIN, PTX, container, library_with
 
 from ffm.driver.device_code import DeviceCode, device_code
+from tests.driver.fat_binaries import CUBIN, PTX, container, library_with
 
 
 def test_each_source_is_listed_with_its_architectures(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hooked_calls import check_answers
 
 from ffm.instrument.modes import Mode
 from ffm.vgpu.paths import library_folder
+from tests.driver.hooked_calls import check_answers
 
 
 @pytest.mark.parametrize("mode", [Mode.HOST, Mode.CONTENTS | Mode.WATCH | Mode.GPU_TIMES], ids=["tracing", "memory"])

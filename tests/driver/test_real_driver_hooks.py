@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from hooked_calls import CATALOGUE, HERE, check_answers, instrumented
-from real_drivers import DRIVERS, fetched_only
 
 from ffm.doctor.examination import HOOKED, Examination, examine_driver
 from ffm.doctor.trial import try_all
 from ffm.driver.analysis import analyse
 from ffm.driver.library import read_library
+from tests.driver.hooked_calls import CATALOGUE, HERE, check_answers, instrumented
+from tests.driver.real_drivers import DRIVERS, fetched_only
 
 pytestmark = fetched_only
 

@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real_drivers import fetched_only
 
 import ffm
 from ffm.driver.analysis import WAITING_CALLS, DriverAnalysis, analyse
@@ -20,6 +19,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.library import read_library
 from ffm.driver.vocabulary import DefaultStream
 from ffm.instrument.probing.wait_search import find_wait_function
+from tests.driver.real_drivers import fetched_only
 
 CATALOGUE = load_catalogue()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import platformdirs
 import pytest
-from stub_library import WITHOUT_UNWIND_TABLES, Built, build
 
 from ffm.driver.analysis import DriverAnalysis, analyse, analyse_driver
 from ffm.driver.library import DriverFileError, read_library
+from tests.driver.stub_library import WITHOUT_UNWIND_TABLES, Built, build
 
 BUILDS: dict[str, tuple[str, ...]] = {
     "plain": (),

@@ -6,11 +6,11 @@ import re
 from collections import defaultdict
 
 import pytest
-from cuda_header import header_path
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.versions import form_of, newest
 from ffm.driver.vocabulary import DefaultStream
+from tests.driver.cuda_header import header_path
 
 CATALOGUE = load_catalogue()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fat_binaries import CUBIN, PTX, container, library_with, source_with
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.evidence.compiling import compilation_notes, loading_seconds
@@ -22,6 +21,7 @@ from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing
 from ffm.vgpu.paths import library_folder
+from tests.driver.fat_binaries import CUBIN, PTX, container, library_with, source_with
 
 CATALOGUE = load_catalogue()
 

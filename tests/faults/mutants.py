@@ -242,11 +242,10 @@ def _read_recordings(file: Path) -> tuple[int, str]:
 
 def make_results(folder: Path) -> None:
     """Measure a sample, and add what Diogenes would have written of another program."""
-    from diogenes_records import loop_records
-
     from ffm.results.folder.paths import ResultsFolder
     from ffm.stages.analysis.stage import run_analysis
     from ffm.vgpu.paths import sample
+    from tests.sources.diogenes_records import loop_records
 
     for stage in ("baseline", "tracing", "memory", "sync-use"):
         command = [sys.executable, "-m", "ffm", "stage", stage, "--results", str(folder), "--", str(sample("als")), "2"]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import write_small_results
+
+from tests.cli.command_line import write_small_results
 
 QUESTION = b"Run it? [y/N]: "
 SECONDS = 60.0

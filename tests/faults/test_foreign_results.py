@@ -11,8 +11,6 @@ from pathlib import Path
 import msgspec
 import orjson
 import pytest
-from command_line import write_small_results
-from sample_analysis import sample_analysis
 
 from ffm.cli.measured_command import measured_command
 from ffm.errors import FfmError
@@ -25,8 +23,10 @@ from ffm.results.documents.run import working_directory
 from ffm.results.ownership import own_secret
 from ffm.results.sealing import sealed, take_seal
 from ffm.results.stored import Results, open_results
+from tests.cli.command_line import write_small_results
 from tests.conftest import Ffm
 from tests.measured_run import a_run
+from tests.report.sample_analysis import sample_analysis
 
 HOSTILE = "\x1b]0;owned\x07\x9b31mred\r[/x] [bold]\u202e"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from command_line import write_small_results
 
 from ffm.results.folder.lock import LOCK_FILE, writing_to
+from tests.cli.command_line import write_small_results
 from tests.conftest import Finished
 from tests.faults.injected import build_full_disk, failing_disk
 from tests.server import Server

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command_line import write_small_results
 
 from ffm.results.documents.files import read_owned
 from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
 from ffm.results.folder.identity import agreeing, begin_run, latest
 from ffm.results.folder.lock import LOCK_FILE, InUseError, exclusive, holder, writing_to
 from ffm.results.stored import open_results
+from tests.cli.command_line import write_small_results
 from tests.conftest import Ffm, Finished
 
 PROGRAM = Path(__file__).parents[1] / "pipeline" / "programs" / "ending.cu"

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import orjson
 import pytest
-from gate_calls import a_site
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_analysis import sample_analysis
 
 from ffm.errors import DocumentError
 from ffm.gate.baseline import VERSION, known_sites, new_sites, read_baseline, write_baseline
 from ffm.gate.problems import call_site
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.stacks import Frame, Module, Stack
+from tests.gate.gate_calls import a_site
+from tests.report.sample_analysis import sample_analysis
 
 SITES = st.builds(
     a_site,

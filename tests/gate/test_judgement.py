@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from gate_calls import a_site, calls_of
 
 from ffm.gate.baseline import known_sites
 from ffm.gate.judgement import Judgement, judge
 from ffm.gate.problems import ProblemCalls
 from ffm.gate.rules import Allowed, Limits, Rules
+from tests.gate.gate_calls import a_site, calls_of
 
 NO_LIMITS = Limits()
 FREE, COPY = calls_of(a_site(0)), calls_of(a_site(1, "cudaMemcpy", "load", 20, "transfer"))

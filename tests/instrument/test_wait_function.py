@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import platformdirs
 import pytest
-from small_driver import WITHOUT_UNWIND_TABLES, addresses, build
 
 import ffm.vgpu
 from ffm.driver.analysis import WAITING_CALLS
@@ -21,6 +20,7 @@ from ffm.instrument.probing.remembered import (
 )
 from ffm.instrument.probing.wait_function import WaitFunction
 from ffm.instrument.probing.wait_search import find_wait_function
+from tests.instrument.small_driver import WITHOUT_UNWIND_TABLES, addresses, build
 
 
 @pytest.fixture(autouse=True)

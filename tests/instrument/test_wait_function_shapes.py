@@ -8,7 +8,6 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from driver_shapes import shape, symbol_at
 
 from ffm.driver.analysis import WAITING_CALLS, analyse
 from ffm.driver.library import read_library
@@ -22,6 +21,7 @@ from ffm.results.vocabulary import PRIVATE
 from ffm.stages.baseline import run_baseline
 from ffm.stages.measure import Request
 from ffm.stages.tracing import run_tracing
+from tests.driver.driver_shapes import shape, symbol_at
 
 PROGRAM = Path(__file__).with_name("waiting.cu")
 ROUNDS = 5

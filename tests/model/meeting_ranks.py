@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from timelines import simple_device_work
 
 from ffm.model.device import Action, DeviceWork, Encounters, Role
 from ffm.model.timeline import Kind, Timeline
+from tests.model.timelines import simple_device_work
 
 COMES, WAITS, FOLLOWS = Role.COMES, Role.WAITS, Role.FOLLOWS
 BOTH = COMES | WAITS

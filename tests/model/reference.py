@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row
-
 from ffm.model.timeline import Kind
+from tests.model.timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row
 
 
 def synchronizes(row: Row) -> bool:

@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from simulator import SYNC, Call, programs, traced
 
 from ffm.model.device import IDLE, Action, DeviceWork, stream_of_device
 from ffm.model.estimators.replay import Replay
@@ -18,6 +17,7 @@ from ffm.model.waiting.graph import build_graph
 from tests.examples import examples
 from tests.model.compiling import all_compiled
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import SYNC, Call, programs, traced
 
 MS = 1_000_000
 

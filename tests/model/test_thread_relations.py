@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from simulator import Call, Member, families, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -12,6 +11,7 @@ from ffm.model.thread_leaders import LEADERS_TRIED
 from ffm.model.thread_relations import find_family
 from ffm.model.timeline import Kind, Timeline
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, Member, families, traced_together
 
 MS = 1_000_000
 

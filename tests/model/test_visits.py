@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from timelines import Row, simple_device_work, timeline
 
 from ffm.model.compiled import index
 from ffm.model.gpu_times.fitting import visiting_order
 from ffm.model.visits import at, inverse, row_at
+from tests.model.timelines import Row, simple_device_work, timeline
 
 
 def test_the_order_of_the_rows_takes_no_memory() -> None:

@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from command_line import write_small_results
-from gate_calls import a_site
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +19,8 @@ from ffm.results.documents.analysis import KeptWait
 from ffm.results.documents.site import Site
 from ffm.results.documents.stacks import Stack
 from ffm.results.stored import Results, benefits_of_sites, open_results
+from tests.cli.command_line import write_small_results
+from tests.gate.gate_calls import a_site
 
 SITES = st.lists(
     st.builds(

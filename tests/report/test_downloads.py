@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console, RenderableType
-from sample_analysis import sample_analysis
 
 from ffm.report.formats.html import html
 from ffm.report.formats.sarif import sarif
@@ -21,6 +20,7 @@ from ffm.report.terminal.site import render_site
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.vocabulary import Because
+from tests.report.sample_analysis import sample_analysis
 
 MIB = 1 << 20
 

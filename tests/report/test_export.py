@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from sample_analysis import sample_analysis
 
 from ffm.model.timeline import Timeline
 from ffm.report.formats import export
 from ffm.report.formats.export import json_chunks, speedscope
+from tests.report.sample_analysis import sample_analysis
 
 
 def timeline(rows: int) -> Timeline:

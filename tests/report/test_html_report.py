@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sample_analysis import benefit, imported_analysis, sample_analysis
 
 from ffm.report.formats.html import html, write_html
 from ffm.report.formats.pictures import BARS, MOST_ROWS, calls_picture, run_picture, sequence_picture
 from ffm.report.remedies.view import remedies_view
 from ffm.results.documents.notes import UnidentifiedModule
+from tests.report.sample_analysis import benefit, imported_analysis, sample_analysis
 
 VOID = {"meta"}
 

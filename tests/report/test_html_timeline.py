@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from sample_analysis import sample_analysis
-from simulator import Call, traced
-from test_html_report import checked
 
 from ffm.model.device import Action
 from ffm.model.timeline import Kind
@@ -19,6 +16,9 @@ from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings, SiteDescription
 from ffm.stages.analysis.results import write_results
+from tests.model.simulator import Call, traced
+from tests.report.sample_analysis import sample_analysis
+from tests.report.test_html_report import checked
 
 MS = 1_000_000
 

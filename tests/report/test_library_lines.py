@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from sample_analysis import sample_analysis
 
 from ffm.report.formats.sarif import sarif
 from ffm.report.overview import overview
@@ -14,6 +13,7 @@ from ffm.report.terminal.remedies import render_remedies
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.places import own_line
+from tests.report.sample_analysis import sample_analysis
 from tests.report.test_screens import text_of
 
 HEADER = "/usr/local/cuda/include/cccl/thrust/system/cuda/detail/util.h"

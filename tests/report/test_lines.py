@@ -8,9 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from test_results import ITERATIONS
-from test_results_replay import measured, several_ranks
-from test_screens import text_of
 
 from ffm.report.lines import lines
 from ffm.report.numbers import Scale
@@ -20,6 +17,9 @@ from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
+from tests.report.test_screens import text_of
+from tests.results.test_results import ITERATIONS
+from tests.results.test_results_replay import measured, several_ranks
 
 INCLUDE = "/usr/local/cuda/targets/x86_64-linux/include"
 

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 import pytest
 from rich.console import Console
-from simulator import Call, Member, traced, traced_together
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork
@@ -31,6 +30,7 @@ from ffm.results.stored import Results, open_results
 from ffm.results.waiting.run_path import stored_waiting
 from ffm.stages.analysis.findings import Findings, SiteDescription
 from ffm.stages.analysis.results import write_results
+from tests.model.simulator import Call, Member, traced, traced_together
 
 MS = 1_000_000
 TIMES = 10

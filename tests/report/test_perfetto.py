@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
-from sample_analysis import sample_analysis
 
 from ffm.errors import FfmError
 from ffm.model.device import Action, DeviceWork, LockWaits
@@ -23,6 +22,7 @@ from ffm.results.columnar.timeline_file import save_timeline
 from ffm.results.documents.files import write_document
 from ffm.results.stored import Results
 from tests.model.given_times import given_gpu_times
+from tests.report.sample_analysis import sample_analysis
 
 BEGIN = 1_000_000
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from rich.console import Console, RenderableType
-from sample_analysis import benefit, imported_analysis, sample_analysis
 
 from ffm.report.fold import fold
 from ffm.report.overview import overview
@@ -26,6 +25,7 @@ from ffm.report.terminal.overview import render_overview
 from ffm.report.terminal.printing import print_screen
 from ffm.report.terminal.sequence import render_sequence
 from ffm.report.terminal.site import render_site
+from tests.report.sample_analysis import benefit, imported_analysis, sample_analysis
 
 SCREENS = Path(__file__).with_name("screens")
 

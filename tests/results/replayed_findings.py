@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-from test_results import loop_findings, loop_timeline
-from timelines import simple_device_work
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.timeline import Kind, Problem, Timeline
@@ -15,6 +13,8 @@ from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
+from tests.model.timelines import simple_device_work
+from tests.results.test_results import loop_findings, loop_timeline
 
 
 def stored(findings: Findings, folder: Path) -> Results:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_results import loop_timeline
-from timelines import simple_device_work
 
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind, Problem
 from ffm.results.documents.analysis import ChosenByChance
 from ffm.results.estimates import Estimates
+from tests.model.timelines import simple_device_work
+from tests.results.test_results import loop_timeline
 
 WALL_S = 10.0
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from replayed_findings import measured, replayed, stored, two_streams
 
 from ffm.model.compiled import PLAIN_ROWS
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -18,6 +17,7 @@ from ffm.results.documents.analysis import PinnedMemory
 from ffm.results.estimates import Estimates
 from ffm.results.stored import benefit_of_correcting, open_results, subsequence
 from ffm.stages.analysis.results import analyse
+from tests.results.replayed_findings import measured, replayed, stored, two_streams
 
 
 @pytest.mark.parametrize(("cost_s", "pays"), [(0.001, True), (10.0, False)])

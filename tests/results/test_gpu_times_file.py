@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_results_replay import measured, several_ranks
 
 from ffm.errors import DocumentError
 from ffm.model.gpu_times import inference
@@ -18,6 +17,7 @@ from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
+from tests.results.test_results_replay import measured, several_ranks
 
 QUICK = dataclasses.replace(measured(), origin="quick", presumed=True)
 RUNS = pytest.mark.parametrize("findings", [measured(), several_ranks(3), QUICK], ids=["one", "ranks", "quick"])

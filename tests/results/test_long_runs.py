@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_results_replay import measured, several_ranks
 
 from ffm.results.documents.analysis import Analysis
 from ffm.results.waiting.run_path import RunPath
@@ -15,6 +14,7 @@ from ffm.results.waiting.summary import summarize
 from ffm.stages.analysis import results as steps
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
+from tests.results.test_results_replay import measured, several_ranks
 
 
 def without_trials(analysis: Analysis) -> Analysis:

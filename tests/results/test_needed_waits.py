@@ -11,8 +11,6 @@ import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from replayed_findings import measured, stored, two_streams
-from test_results import ITERATIONS, loop_findings
 
 from ffm.model.necessity.reasons import Reason
 from ffm.model.timeline import Kind
@@ -25,6 +23,8 @@ from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.problems import only_order_streams
 from ffm.stages.analysis.python_waits import fetches_of, sends_of
 from ffm.stages.analysis.results import write_results
+from tests.results.replayed_findings import measured, stored, two_streams
+from tests.results.test_results import ITERATIONS, loop_findings
 
 
 def test_doing_without_is_answered_by_replay_whatever_the_estimator(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from test_results import loop_timeline
-from timelines import simple_device_work
 
 from ffm.model.device import Action
 from ffm.model.gpu_times.inference import infer_gpu_times
@@ -16,6 +14,8 @@ from ffm.model.timeline import Kind, Problem
 from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, waiting
 from ffm.results.variation import Variation
+from tests.model.timelines import simple_device_work
+from tests.results.test_results import loop_timeline
 
 WALL_S = 10.0
 

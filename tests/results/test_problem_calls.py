@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from test_results import ITERATIONS, loop_timeline
-from test_results_replay import measured
 
 from ffm.gate.problems import ProblemCalls, problem_calls, saved_together, with_problems
 from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import TIMELINE_FILE, Results, open_results
 from ffm.stages.analysis.results import write_results
+from tests.results.test_results import ITERATIONS, loop_timeline
+from tests.results.test_results_replay import measured
 
 
 def without_threads(results: Results) -> Results:

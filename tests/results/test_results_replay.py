@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replayed_findings import measured, replayed, several_ranks, stored
-from test_results import ITERATIONS, loop_findings
-from timelines import simple_device_work
 
 from ffm.errors import FfmError
 from ffm.model.estimators.replay import Replay
@@ -26,6 +23,9 @@ from ffm.stages.analysis.results import analyse
 from ffm.stages.analysis.timelines import longer_by
 from tests.examples import examples
 from tests.model.given_times import given_gpu_times
+from tests.model.timelines import simple_device_work
+from tests.results.replayed_findings import measured, replayed, several_ranks, stored
+from tests.results.test_results import ITERATIONS, loop_findings
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from test_results_replay import measured, several_ranks
-from whole_path import find_path
 
 from ffm.errors import DocumentError, FfmError
 from ffm.report.waiting.path import path_view
@@ -19,6 +17,8 @@ from ffm.results.waiting.run_path import run_path
 from ffm.results.waiting.summary import summarize
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
+from tests.model.whole_path import find_path
+from tests.results.test_results_replay import measured, several_ranks
 
 
 def written(folder: Path, findings: Findings) -> Results:

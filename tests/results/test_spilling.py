@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_results import loop_timeline
-from test_results_replay import measured
 
 from ffm.results.memory.spilling import Spilling
 from ffm.stages.analysis.results import analyse
+from tests.results.test_results import loop_timeline
+from tests.results.test_results_replay import measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from test_results import loop_timeline
-from test_results_replay import measured
 
 from ffm.errors import FfmError
 from ffm.model.estimators.replay import Replayed
@@ -23,6 +21,8 @@ from ffm.results.spread import Spread, mapped, shared
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import analyse
 from ffm.stages.analysis.workers import spread_over
+from tests.results.test_results import loop_timeline
+from tests.results.test_results_replay import measured
 
 
 class Told(Executor):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from test_results import loop_timeline
-from test_results_replay import measured
-
 from ffm.stages.analysis.results import analyse
+from tests.results.test_results import loop_timeline
+from tests.results.test_results_replay import measured
 
 
 def test_each_fix_is_counted_and_the_path_is_told() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from replayed_findings import several_ranks
 
 from ffm.errors import DocumentError
 from ffm.model.device import DeviceWork, Encounters, LockWaits, Role
 from ffm.results.columnar.timeline_file import load_results_timeline, save_timeline
+from tests.results.replayed_findings import several_ranks
 
 
 def test_what_happens_on_the_gpu_survives_its_file(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import Member, families
-from test_results import loop_findings, loop_timeline, stack
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -23,6 +21,8 @@ from ffm.stages.analysis.findings import Findings, SiteDescription
 from ffm.stages.analysis.results import analyse
 from tests.examples import examples
 from tests.model.estimators.test_laws import rounding, together
+from tests.model.simulator import Member, families
+from tests.results.test_results import loop_findings, loop_timeline, stack
 
 MICROSECOND = 1_000
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from test_otf2 import CASITA, casita, graph_of, needs_archives, profile_of, run_of, waited
-from whole_path import find_path
 
 from ffm.model.waiting.blame import find_blame
 from ffm.model.waiting.path import Part
 from ffm.model.waiting.path import Path as CriticalPath
 from ffm.model.waiting.patterns import find_patterns
 from ffm.sources.scorep import Archive, read_archive
+from tests.model.whole_path import find_path
+from tests.sources.test_otf2 import CASITA, casita, graph_of, needs_archives, profile_of, run_of, waited
 
 PAGE = Path(__file__).parents[2] / "docs" / "casita.md"
 EXACT = 1.01e-6

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nsight_reports import Report
-from pytorch_traces import Trace, loop
 
 from ffm.errors import DocumentError
 from ffm.plain_text import plain
@@ -24,6 +22,8 @@ from ffm.sources.profiled_results import findings
 from ffm.sources.pytorch import read_pytorch
 from tests.conftest import Ffm
 from tests.faults.mutations import damage_bytes
+from tests.sources.nsight_reports import Report
+from tests.sources.pytorch_traces import Trace, loop
 
 MUTANTS = 120
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diogenes_records import PUBLISHED, loop_records, needs_published_files, record, write_folder
 
 from ffm.errors import DocumentError
 from ffm.model.timeline import Kind, Problem
 from ffm.results.documents.analysis import Analysis
 from ffm.results.stored import open_results, subsequence
 from ffm.sources.diogenes import import_diogenes
+from tests.sources.diogenes_records import PUBLISHED, loop_records, needs_published_files, record, write_folder
 
 
 @pytest.fixture(scope="module")

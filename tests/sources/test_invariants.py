@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nsight_reports import TRACES, needs_traces
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -18,6 +17,7 @@ from ffm.sources.profile import Profile
 from ffm.sources.profiled import profiled_run
 from ffm.sources.pytorch import read_pytorch
 from ffm.sources.scorep import read_otf2
+from tests.sources.nsight_reports import TRACES, needs_traces
 
 CASITA = TRACES.parent / "casita" / "traces"
 NAMES = [

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, THREAD, TRACES, Report, needs_traces
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
-from whole_path import find_path
 
 from ffm.errors import DocumentError
 from ffm.model.device import Action
@@ -24,6 +22,8 @@ from ffm.sources.nsight import read_nsight
 from ffm.sources.profile import outermost
 from ffm.sources.profiled import ProfiledRun, profiled_run
 from ffm.sources.profiled_results import write_profile
+from tests.model.whole_path import find_path
+from tests.sources.nsight_reports import DEVICE, OTHER, PAGEABLE, PINNED, PROCESS, THREAD, TRACES, Report, needs_traces
 
 
 def run_of(report: Report, folder: Path) -> ProfiledRun:

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nsight_reports import TRACES
-from whole_path import find_path
 
 from ffm.errors import DocumentError, FfmError
 from ffm.model.estimators.faster import Faster
@@ -33,6 +31,8 @@ from ffm.sources.profile import Profile
 from ffm.sources.profiled import ProfiledRun, profiled_run
 from ffm.sources.profiled_results import write_profile
 from ffm.sources.scorep import read_archive, read_otf2
+from tests.model.whole_path import find_path
+from tests.sources.nsight_reports import TRACES
 
 CASITA = TRACES.parent / "casita"
 needs_archives = pytest.mark.skipif(not CASITA.is_dir(), reason="the archives published with CASITA are not here")

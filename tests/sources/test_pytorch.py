@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nsight_reports import TRACES, needs_traces
-from pytorch_traces import PROCESS, Trace, loop
 from rich.console import Console
 
 from ffm.errors import DocumentError
@@ -24,6 +22,8 @@ from ffm.sources.profile import Place
 from ffm.sources.profiled import ProfiledRun, profiled_run
 from ffm.sources.profiled_results import write_profile
 from ffm.sources.pytorch import read_pytorch
+from tests.sources.nsight_reports import TRACES, needs_traces
+from tests.sources.pytorch_traces import PROCESS, Trace, loop
 
 
 def run_of(trace: Trace, folder: Path) -> ProfiledRun:

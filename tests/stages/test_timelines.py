@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from sample_analysis import sample_analysis
-from timelines import Row, timeline
 
 from ffm.report.portion import portion_sentence
 from ffm.results.documents.run import Portion
 from ffm.stages.analysis.timeline_kernels import fill_in_gaps
 from ffm.stages.analysis.timelines import numbered_threads, portion_without_probes
+from tests.model.timelines import Row, timeline
+from tests.report.sample_analysis import sample_analysis
 
 TRACED = timeline([Row(own=6, gap=2), Row(own=2), Row(own=1, thread=1)])
 WITHOUT = timeline([Row(own=3, gap=1), Row(own=1), Row(own=1, thread=1)])

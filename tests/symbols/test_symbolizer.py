@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from symbol_programs import Program, build_in, line_of
 
 from ffm.results.documents.notes import (
     FailedSymbolizer,
@@ -26,6 +25,7 @@ from ffm.symbols import Location, SourceFrame, Symbolizer
 from ffm.symbols.elf import SymbolTable, read_elf
 from ffm.symbols.llvm import find_llvm_symbolizer, source_path
 from ffm.vgpu.paths import sample
+from tests.symbols.symbol_programs import Program, build_in, line_of
 
 Build = Callable[..., Program]
 needs_llvm = pytest.mark.skipif(find_llvm_symbolizer() is None, reason="llvm-symbolizer is not installed")

@@ -6,9 +6,8 @@ share a process until one of them fails; a test marked `virtual_gpu(fresh=True)`
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import multiprocessing
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -27,22 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "virtual_gpu(fresh=False): runs in another process, on the virtual driver")
 
 
-def run_test(path: str, name: str, arguments: dict[str, Any]) -> None:
-    """Import the test's file and call the test; runs in the child."""
-    name_of_file = Path(path).stem
-    if name_of_file not in sys.modules:
-        sys.path[:0] = sorted({str(Path(path).parent), str(Path(__file__).parent)})
-        import_file(name_of_file, path)
-    getattr(sys.modules[name_of_file], name)(**arguments)
-
-
-def import_file(name: str, path: str) -> None:
-    specification = importlib.util.spec_from_file_location(name, path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
+def run_test(module: str, name: str, arguments: dict[str, Any]) -> None:
+    """Import the test's module and call the test; runs in the child."""
+    getattr(importlib.import_module(module), name)(**arguments)
 
 
 class Worker:
@@ -60,7 +46,7 @@ class Worker:
             self._file = None if fresh else item.path
         arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
         try:
-            self._pool.submit(run_test, str(item.path), item.originalname, arguments).result(SECONDS)
+            self._pool.submit(run_test, item.module.__name__, item.originalname, arguments).result(SECONDS)
         except BaseException:
             self.stop()
             raise

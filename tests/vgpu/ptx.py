@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
-from virtual_gpu import checked, context
+
+from tests.vgpu.virtual_gpu import checked, context
 
 HEAD = ".version 8.3\n.target sm_90\n.address_size 64\n"
 Status = driver.CUresult
@@ -77,7 +78,7 @@ class Program:
 
 _LAUNCHES = """
 import sys
-from ptx import Program, quick_gpu
+from tests.vgpu.ptx import Program, quick_gpu
 with quick_gpu():
     program = Program(sys.stdin.read())
     for place in range(int(sys.argv[1])):
@@ -92,7 +93,7 @@ def launched_apart(text: str, count: int) -> tuple[list[Status], list[str]]:
     """
     ended = subprocess.run(
         [sys.executable, "-c", _LAUNCHES, str(count)], input=text, capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": str(Path(__file__).parent), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     return [Status(int(word)) for word in ended.stdout.split()], ended.stderr.splitlines()
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from ptx import Program, Status, download, kernel, quick_gpu, upload
-from virtual_gpu import checked
+
+from tests.vgpu.ptx import Program, Status, download, kernel, quick_gpu, upload
+from tests.vgpu.virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 

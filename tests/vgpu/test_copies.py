@@ -8,7 +8,8 @@ import mmap
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import PAGE, Held, Pinned, array_at, checked, context, pattern, protect
+
+from tests.vgpu.virtual_gpu import PAGE, Held, Pinned, array_at, checked, context, pattern, protect
 
 pytestmark = pytest.mark.virtual_gpu
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cubins import PTX, SCALE, container, cubin
 from cuda.bindings import driver
-from virtual_gpu import array_at, checked, context, load
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.cubins import PTX, SCALE, container, cubin
+from tests.vgpu.virtual_gpu import array_at, checked, context, load
 
 CONFIGURATION = "device.code = pass\ncall.compile = 100\nkernel.scale = 30000\n"
 KERNELS = {"scale": SCALE, "empty": []}

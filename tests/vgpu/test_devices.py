@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from ptx import Program, download, kernel, upload
-from runtime_programs import OURS, STATIC, compile_program
-from virtual_gpu import Held, Pinned, checked, load, pattern, waits
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.ptx import Program, download, kernel, upload
+from tests.vgpu.runtime_programs import OURS, STATIC, compile_program
+from tests.vgpu.virtual_gpu import Held, Pinned, checked, load, pattern, waits
 
 HERE = Path(__file__).resolve().parent
 Status = driver.CUresult

@@ -9,9 +9,9 @@ import sys
 import capstone
 import pytest
 from elftools.elf.elffile import ELFFile
-from virtual_gpu import load
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.virtual_gpu import load
 
 LEGACY, PER_THREAD = 1, 2
 SUCCESS, SYMBOL_NOT_FOUND, VERSION_NOT_SUFFICIENT = 0, 1, 2
@@ -160,7 +160,8 @@ def test_unknown_export_table_is_refused() -> None:
 )
 def test_images_with_gpu_code_are_refused(begin: bytes, error: str) -> None:
     from cuda.bindings import driver
-    from virtual_gpu import context
+
+    from tests.vgpu.virtual_gpu import context
 
     with context():
         image = begin + bytes(64)

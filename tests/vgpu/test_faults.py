@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import Held, Pinned, checked, context
+
+from tests.vgpu.virtual_gpu import Held, Pinned, checked, context
 
 pytestmark = pytest.mark.virtual_gpu
 

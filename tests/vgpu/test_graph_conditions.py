@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from ptx import HEAD, quick_gpu
-from virtual_gpu import Pinned, checked
+
+from tests.vgpu.ptx import HEAD, quick_gpu
+from tests.vgpu.virtual_gpu import Pinned, checked
 
 pytestmark = pytest.mark.virtual_gpu
 

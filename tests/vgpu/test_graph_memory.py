@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import Pinned, checked, context
+
+from tests.vgpu.virtual_gpu import Pinned, checked, context
 
 pytestmark = pytest.mark.virtual_gpu
 

@@ -9,7 +9,8 @@ import mmap
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import PAGE, Held, Pinned, array_at, checked, context
+
+from tests.vgpu.virtual_gpu import PAGE, Held, Pinned, array_at, checked, context
 
 pytestmark = pytest.mark.virtual_gpu
 

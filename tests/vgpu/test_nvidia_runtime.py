@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from cuda.bindings import runtime
-from runtime_programs import SHARED, STATIC, compile_program
-from virtual_gpu import load
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.runtime_programs import SHARED, STATIC, compile_program
+from tests.vgpu.virtual_gpu import load
 
 HERE = Path(__file__).resolve().parent
 

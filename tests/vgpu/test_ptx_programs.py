@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cubins import container
 from cuda.bindings import driver
-from ptx import HEAD, Program, Status, download, kernel, quick_gpu, upload
-from virtual_gpu import checked, load
+
+from tests.vgpu.cubins import container
+from tests.vgpu.ptx import HEAD, Program, Status, download, kernel, quick_gpu, upload
+from tests.vgpu.virtual_gpu import checked, load
 
 VARIABLES = """
 .global .align 4 .u32 counter = 5;
@@ -222,7 +223,7 @@ PRINTING = (
 )
 LAUNCHES = """
 import sys
-from ptx import Program, quick_gpu
+from tests.vgpu.ptx import Program, quick_gpu
 with quick_gpu():
     print("before")
     sys.stdout.flush()
@@ -234,7 +235,7 @@ with quick_gpu():
 
 def launch_apart(text: str, *names: str, **changed: str) -> subprocess.CompletedProcess[str]:
     """Load, and launch the kernels (`k` by default) in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **changed}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **changed}
     return subprocess.run(
         [sys.executable, "-c", LAUNCHES, text.removeprefix(HEAD), *(names or ["k"])],
         capture_output=True,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cubins import PTX, SCALE, container, cubin
 
 from ffm.vgpu import __path__ as vgpu_folders
 from tests.conftest import cuda_include
 from tests.native.fuzzing import fuzz
+from tests.vgpu.cubins import PTX, SCALE, container, cubin
 
 pytestmark = pytest.mark.sanitized
 

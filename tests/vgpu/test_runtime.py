@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runtime_programs import OURS, compile_program
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.runtime_programs import OURS, compile_program
 
 HERE = Path(__file__).resolve().parent
 CONFIGURATION = "kernel.slow_fill = 200000  # microseconds\nkernel.fill = 1 + 0.5 per thread\n"

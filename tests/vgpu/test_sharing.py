@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from ptx import Status, download, quick_gpu, upload
-from virtual_gpu import checked
+
+from tests.vgpu.ptx import Status, download, quick_gpu, upload
+from tests.vgpu.virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 
@@ -21,8 +22,8 @@ import ctypes, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from cuda.bindings import driver
-from ptx import download, quick_gpu
-from virtual_gpu import checked
+from tests.vgpu.ptx import download, quick_gpu
+from tests.vgpu.virtual_gpu import checked
 handle = driver.CUipcMemHandle()
 ctypes.memmove(handle.getPtr(), bytes.fromhex(sys.argv[2]), 64)
 with quick_gpu():
@@ -41,7 +42,7 @@ with quick_gpu():
 
 def open_elsewhere(handle: driver.CUipcMemHandle) -> str:
     """Return what another process prints that opens the memory."""
-    command = [sys.executable, "-c", OTHER, str(Path(__file__).parent), ctypes.string_at(handle.getPtr(), 64).hex()]
+    command = [sys.executable, "-c", OTHER, str(Path(__file__).parents[2]), ctypes.string_at(handle.getPtr(), 64).hex()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 

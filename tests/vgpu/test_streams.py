@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import Held, Pinned, checked, context, load
+
+from tests.vgpu.virtual_gpu import Held, Pinned, checked, context, load
 
 pytestmark = pytest.mark.virtual_gpu
 

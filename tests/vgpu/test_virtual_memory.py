@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import Held, Pinned, array_at, checked, context, pattern, waits
+
+from tests.vgpu.virtual_gpu import Held, Pinned, array_at, checked, context, pattern, waits
 
 pytestmark = pytest.mark.virtual_gpu
 

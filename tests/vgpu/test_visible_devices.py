@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from runtime_programs import OURS, STATIC, compile_program
 
 from ffm.vgpu.paths import library_folder
+from tests.vgpu.runtime_programs import OURS, STATIC, compile_program
 
 NO_DEVICE = 100
 
@@ -20,7 +20,7 @@ DEVICES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from cuda.bindings import driver
-from virtual_gpu import checked, load
+from tests.vgpu.virtual_gpu import checked, load
 load()
 status, = driver.cuInit(0)
 seen = []
@@ -46,7 +46,7 @@ def environment(folder: Path, visible: str | None, devices: int = 4) -> dict[str
 def seen(folder: Path, visible: str | None, devices: int = 4) -> tuple[int, list[tuple[str, str]]]:
     """Return what cuInit answers, and the UUID and the bus of each device that a process sees."""
     done = subprocess.run(
-        [sys.executable, "-c", DEVICES, str(Path(__file__).parent)],
+        [sys.executable, "-c", DEVICES, str(Path(__file__).parents[2])],
         capture_output=True, text=True, check=True, env=environment(folder, visible, devices),
     )  # fmt: skip
     status, found = json.loads(done.stdout)
@@ -131,7 +131,7 @@ IMPORT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from cuda.bindings import driver
-from virtual_gpu import checked, load
+from tests.vgpu.virtual_gpu import checked, load
 load()
 checked(driver.cuInit(0))
 kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -147,7 +147,7 @@ EXPORT = """
 import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
 from cuda.bindings import driver
-from virtual_gpu import checked, load
+from tests.vgpu.virtual_gpu import checked, load
 load()
 checked(driver.cuInit(0))
 properties = driver.CUmemAllocationProp()
@@ -168,7 +168,7 @@ subprocess.run(
 def test_shared_memory_stays_on_its_device(tmp_path: Path, visible: str, found: str) -> None:
     """The exporting process sees the machine's devices 1 and 2; the memory is on the machine's 2, its own 1."""
     done = subprocess.run(
-        [sys.executable, "-c", EXPORT, str(Path(__file__).parent), visible, IMPORT],
+        [sys.executable, "-c", EXPORT, str(Path(__file__).parents[2]), visible, IMPORT],
         capture_output=True, text=True, check=False, env=environment(tmp_path, "1,2"),
     )  # fmt: skip
     assert done.stdout == f"{found}\n", done.stderr

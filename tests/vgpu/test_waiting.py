@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from virtual_gpu import PAGE, Held, Pinned, array_at, checked, context, load, waits
+
+from tests.vgpu.virtual_gpu import PAGE, Held, Pinned, array_at, checked, context, load, waits
 
 pytestmark = pytest.mark.virtual_gpu
 

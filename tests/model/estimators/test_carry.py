@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
 from ffm.model.compiled import compiled
 from ffm.model.estimators.carry import PASSES_WORTH_COMPILING, carry, carry_by_group
 from ffm.model.timeline import Kind
 from ffm.results.estimates import Estimates
+from tests.model import reference
+from tests.model.timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH
 

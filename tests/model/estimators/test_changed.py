@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulator import Call, Member, live, programs, traced, traced_together
 
 from ffm.model.device import Action
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, Member, live, programs, traced, traced_together
 
 MS = 1_000_000
 

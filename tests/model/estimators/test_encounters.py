@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meeting_ranks import BOTH, COMES, FOLLOWS, WAITS, At, Did, live, measured
 
 from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.replay import Replay
 from tests.model.given_times import given_gpu_times
+from tests.model.meeting_ranks import BOTH, COMES, FOLLOWS, WAITS, At, Did, live, measured
 
 NS = 1e-9
 

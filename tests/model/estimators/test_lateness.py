@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import SYNC, Call, programs, traced
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.lateness import late_from
@@ -16,6 +15,7 @@ from ffm.model.estimators.replay import Replay
 from ffm.model.timeline import Kind, Timeline
 from tests.examples import examples
 from tests.model.estimators.test_laws import MICROSECOND, replay_of, rounding, subset
+from tests.model.simulator import SYNC, Call, programs, traced
 
 ROUNDS = 60
 LATE = 2_000 * MICROSECOND

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from simulator import KINDS, SYNC, Call, Member, families, programs, traced, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -23,6 +22,7 @@ from ffm.results.estimates import Estimates
 from ffm.results.pinning_costs import PINNED_ALONE
 from ffm.results.variation import Variation
 from tests.examples import examples
+from tests.model.simulator import KINDS, SYNC, Call, Member, families, programs, traced, traced_together
 
 MICROSECOND = 1_000
 SECOND = 1_000_000_000

@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from timelines import Row, simple_device_work, timeline
 
 from ffm.model import grouping
 from ffm.model.estimators.members import Changing
 from ffm.model.timeline import Kind, Problem
+from tests.model.timelines import Row, simple_device_work, timeline
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from simulator import Call, Member, families, programs
 
 from ffm.model.device import DeviceWork
 from ffm.model.estimators import replay_passes
@@ -21,6 +20,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Problem, Timeline
 from tests.examples import examples
 from tests.model.estimators.test_laws import MICROSECOND, late, replay_of, rounding, subset, together
+from tests.model.simulator import Call, Member, families, programs
 
 LATENCY = 5 * MICROSECOND
 

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from simulator import SYNC, Call, traced
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -14,6 +13,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.graph import build_graph
+from tests.model.simulator import SYNC, Call, traced
 
 MICROSECOND = 1_000
 PAUSE = 2 * MICROSECOND

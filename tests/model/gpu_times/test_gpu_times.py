@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import SYNC, Call, live, programs, traced
 
 from ffm.model import grouping
 from ffm.model.device import Action
@@ -21,6 +20,7 @@ from ffm.model.gpu_times.timelines import GuessedTotals, Inference
 from ffm.model.timeline import Kind, Problem
 from tests.examples import examples
 from tests.model.compiling import all_compiled
+from tests.model.simulator import SYNC, Call, live, programs, traced
 
 MICROSECOND = 1_000
 

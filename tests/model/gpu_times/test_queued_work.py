@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from simulator import SYNC, Call, Member, traced, traced_together
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, lone_fit
@@ -19,6 +18,7 @@ from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.queues import advance, append, begun_at, cut_from, is_pending, queues_of, write_all_down
 from ffm.model.gpu_times.simulated_gpu import State, Trace
 from ffm.model.timeline import Kind, Timeline
+from tests.model.simulator import SYNC, Call, Member, traced, traced_together
 
 APPEND, ADVANCE, CUT, WAIT = range(4)
 STEPS = st.lists(st.tuples(st.integers(APPEND, WAIT), st.integers(0, 40), st.integers(1, 30)), max_size=60)

@@ -6,11 +6,9 @@ from random import Random
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 from ffm.model import kernels
 from ffm.model.compiled import compiled
@@ -18,6 +16,8 @@ from ffm.model.estimators.bound import bound_by_stack, bound_of_sequence, totals
 from ffm.model.estimators.carry import carry, carry_by_group
 from ffm.model.groups.sequences import Membership, find_sequences
 from ffm.model.timeline import Kind, Timeline
+from tests.model import reference
+from tests.model.timelines import DUPLICATE, MISPLACED, UNNECESSARY, Row, row_lists, timeline
 
 SYNC, TRANSFER, FREE, LAUNCH = Kind.SYNCHRONIZATION, Kind.TRANSFER, Kind.FREE, Kind.LAUNCH
 

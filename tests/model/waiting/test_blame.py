@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from simulator import Call, Member, families, traced, traced_together
 
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
@@ -15,6 +14,7 @@ from ffm.model.waiting.meetings import Meetings, joined_teams
 from ffm.model.waiting.path import Part, cut_path
 from ffm.model.waiting.patterns import find_patterns
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, Member, families, traced, traced_together
 
 MS = 1_000_000
 

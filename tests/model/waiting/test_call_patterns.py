@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from simulator import LEGACY, NON_BLOCKING, Call, Member, traced, traced_together
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, Direction
@@ -16,6 +15,7 @@ from ffm.model.waiting import call_pattern_kernels
 from ffm.model.waiting.call_patterns import consecutive_transfers, offloads, polling, unfinished_queries
 from ffm.model.waiting.graph import Graph, build_graph
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import LEGACY, NON_BLOCKING, Call, Member, traced, traced_together
 
 US = 1000
 

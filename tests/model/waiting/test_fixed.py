@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
-from simulator import SYNC, Call, live, programs, traced
-from whole_path import find_path
 
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
@@ -14,6 +12,8 @@ from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.path import Part, Path
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import SYNC, Call, live, programs, traced
+from tests.model.whole_path import find_path
 
 MS = 1_000_000
 

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulator import Call, Member, families, traced_together
-from whole_path import find_path
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.faster import Faster
@@ -29,6 +27,8 @@ from ffm.model.waiting.path import Part, Path
 from ffm.model.waiting.patterns import find_patterns
 from tests.examples import examples
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, Member, families, traced_together
+from tests.model.whole_path import find_path
 
 MS = 1_000_000
 

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from simulator import Call, Member, families, programs, traced, traced_together
-from whole_path import find_path
 
 from ffm.model.compiled import compiled
 from ffm.model.device import Action, DeviceWork, ThreadLives
@@ -33,6 +31,8 @@ from ffm.model.waiting.path import (
 from tests.examples import examples
 from tests.model.compiling import alone
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, Member, families, programs, traced, traced_together
+from tests.model.whole_path import find_path
 
 MS = 1_000_000
 

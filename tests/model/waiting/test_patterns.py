@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from simulator import Call, traced
 
 from ffm.model.device import Action
 from ffm.model.timeline import Kind
@@ -15,6 +14,7 @@ from ffm.model.waiting.graph import build_graph
 from ffm.model.waiting.meetings import Meetings
 from ffm.model.waiting.patterns import GpuUse, Pattern, Patterns, find_patterns
 from tests.model.given_times import given_gpu_times
+from tests.model.simulator import Call, traced
 
 MS = 1_000_000
 

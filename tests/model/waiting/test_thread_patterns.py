@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from meeting_ranks import BOTH, COMES, WAITS, At, Did, measured
 
 from ffm.model.device import Role
 from ffm.model.waiting.meetings import recorded_meetings
 from ffm.model.waiting.thread_patterns import Reason, find_thread_waits
+from tests.model.meeting_ranks import BOTH, COMES, WAITS, At, Did, measured
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from ptx_reference import FORMATS
+
+from tests.vgpu.instructions.ptx_reference import FORMATS
 
 POINTS = 96
 LONG = ["u32", "s32", "u64", "s64"]

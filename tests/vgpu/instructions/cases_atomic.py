@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from case import LONG, Case, width
-from cases_real import real
-from ptx_reference import FORMATS, of_type
+from tests.vgpu.instructions.case import LONG, Case, width
+from tests.vgpu.instructions.cases_real import real
+from tests.vgpu.instructions.ptx_reference import FORMATS, of_type
 
 
 def atomics() -> list[Case]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from case import Case, width
-from ptx_reference import of_type, signed
+from tests.vgpu.instructions.case import Case, width
+from tests.vgpu.instructions.ptx_reference import of_type, signed
 
 
 def bits_of(word: str) -> list[Case]:

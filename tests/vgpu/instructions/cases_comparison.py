@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from case import Case, width
-from isa import Form, running
-from ptx_reference import FORMATS, Format, Real, lesser, of_type, signed
+from tests.vgpu.instructions.case import Case, width
+from tests.vgpu.instructions.isa import Form, running
+from tests.vgpu.instructions.ptx_reference import FORMATS, Format, Real, lesser, of_type, signed
 
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,

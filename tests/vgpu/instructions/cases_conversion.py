@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from case import MODES, Case, width
-from isa import Form, running
-from ptx_reference import FORMATS, Real, clamped, of_type, rectified, whole
+from tests.vgpu.instructions.case import MODES, Case, width
+from tests.vgpu.instructions.isa import Form, running
+from tests.vgpu.instructions.ptx_reference import FORMATS, Real, clamped, of_type, rectified, whole
 
 WHOLE = ("rni", "rzi", "rmi", "rpi")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from case import Case, width
-from isa import Form, running
-from ptx_reference import of_type, signed, truncated_quotient
+from tests.vgpu.instructions.case import Case, width
+from tests.vgpu.instructions.isa import Form, running
+from tests.vgpu.instructions.ptx_reference import of_type, signed, truncated_quotient
 
 
 def arithmetic(word: str) -> list[Case]:

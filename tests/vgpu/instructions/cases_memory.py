@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from case import POINTS, Case
-from isa import Form, running
-from ptx_reference import of_type
+from tests.vgpu.instructions.case import POINTS, Case
+from tests.vgpu.instructions.isa import Form, running
+from tests.vgpu.instructions.ptx_reference import of_type
 
 FACTOR = 0x9E3779B97F4A7C15
 """What tells lanes apart: each is the value times an odd number, and counts once more than the one before it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from case import MODES, Case
-from isa import running
-from ptx_reference import FORMATS, Real, clamped, extreme, over, plus, rectified, root, times
+from tests.vgpu.instructions.case import MODES, Case
+from tests.vgpu.instructions.isa import running
+from tests.vgpu.instructions.ptx_reference import FORMATS, Real, clamped, extreme, over, plus, rectified, root, times
 
 OPCODES = ("add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "min", "max", "abs", "neg")
 

@@ -6,9 +6,9 @@ import operator
 import re
 from collections.abc import Callable
 
-from case import Case
-from isa import Form, running
-from ptx_reference import of_type, signed
+from tests.vgpu.instructions.case import Case
+from tests.vgpu.instructions.isa import Form, running
+from tests.vgpu.instructions.ptx_reference import of_type, signed
 
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from cuda.bindings import driver
-from ptx import Program, kernel, quick_gpu, run
-from virtual_gpu import checked
+
+from tests.vgpu.ptx import Program, kernel, quick_gpu, run
+from tests.vgpu.virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 

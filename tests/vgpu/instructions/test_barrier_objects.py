@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ptx import Program, Status, kernel, quick_gpu, run, upload
+
+from tests.vgpu.ptx import Program, Status, kernel, quick_gpu, run, upload
 
 pytestmark = pytest.mark.virtual_gpu
 

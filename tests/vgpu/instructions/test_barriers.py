@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx import Program, download, kernel, quick_gpu, run, upload
+
+from tests.vgpu.ptx import Program, download, kernel, quick_gpu, run, upload
 
 pytestmark = pytest.mark.virtual_gpu
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from ptx import Program, Status, download, kernel, quick_gpu, run, upload
-from virtual_gpu import checked
+
+from tests.vgpu.ptx import Program, Status, download, kernel, quick_gpu, run, upload
+from tests.vgpu.virtual_gpu import checked
 
 pytestmark = pytest.mark.virtual_gpu
 

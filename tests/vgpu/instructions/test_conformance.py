@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from case import INTEGERS, LONG, Case, inputs, same, width
-from cases_atomic import atomics
-from cases_bits import bits_of, joined_lookups, masks, of_predicates, words_of_32
-from cases_comparison import comparisons
-from cases_conversion import conversions
-from cases_integer import arithmetic, carries, pairs, small_products
-from cases_memory import accesses
-from cases_real import numbers_of
-from cases_video import video
-from ptx import evaluate
+
+from tests.vgpu.instructions.case import INTEGERS, LONG, Case, inputs, same, width
+from tests.vgpu.instructions.cases_atomic import atomics
+from tests.vgpu.instructions.cases_bits import bits_of, joined_lookups, masks, of_predicates, words_of_32
+from tests.vgpu.instructions.cases_comparison import comparisons
+from tests.vgpu.instructions.cases_conversion import conversions
+from tests.vgpu.instructions.cases_integer import arithmetic, carries, pairs, small_products
+from tests.vgpu.instructions.cases_memory import accesses
+from tests.vgpu.instructions.cases_real import numbers_of
+from tests.vgpu.instructions.cases_video import video
+from tests.vgpu.ptx import evaluate
 
 pytestmark = pytest.mark.virtual_gpu
 STEP = 2

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx import evaluate
-from test_values import check, values
+
+from tests.vgpu.instructions.test_values import check, values
+from tests.vgpu.ptx import evaluate
 
 pytestmark = pytest.mark.virtual_gpu
 

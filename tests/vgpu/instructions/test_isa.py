@@ -10,9 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from isa import VARIABLES, Form, forms, kernel_of
-from ptx import HEAD, Program, Status, launched_apart, quick_gpu
-from test_conformance import FAMILIES
+
+from tests.vgpu.instructions.isa import VARIABLES, Form, forms, kernel_of
+from tests.vgpu.instructions.test_conformance import FAMILIES
+from tests.vgpu.ptx import HEAD, Program, Status, launched_apart, quick_gpu
 
 HERE = Path(__file__).parent
 SPECIAL = (

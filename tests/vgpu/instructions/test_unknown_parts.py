@@ -8,8 +8,9 @@ from collections import defaultdict
 
 import pytest
 from cuda.bindings import driver
-from isa import VARIABLES, Form, forms, kernel_of
-from ptx import HEAD, Program, Status, launched_apart, quick_gpu
+
+from tests.vgpu.instructions.isa import VARIABLES, Form, forms, kernel_of
+from tests.vgpu.ptx import HEAD, Program, Status, launched_apart, quick_gpu
 
 INVENTED = ("invented", "rx", "f33", "v3", "shared::grid", "L3")
 ELSEWHERE = 12

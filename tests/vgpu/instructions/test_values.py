@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx import evaluate
+
+from tests.vgpu.ptx import evaluate
 
 pytestmark = pytest.mark.virtual_gpu
 EDGES = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ptx import run
+
+from tests.vgpu.ptx import run
 
 pytestmark = pytest.mark.virtual_gpu
 
