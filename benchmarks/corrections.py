@@ -24,7 +24,7 @@ from twins import command_of, exit_status, measure_each, sample_parser, truth_of
 
 from ffm.errors import FfmError
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.remedy.selection import plan
 from ffm.remedy.worth import worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
@@ -58,7 +58,7 @@ def compared(name: str, twin: str, results: Results, runs: int) -> Outcome:
     Raises:
         FfmError: Nothing in it can be corrected.
     """
-    worth = worthwhile_in(results, plan(results.document, list(Remedy)))
+    worth = worthwhile_in(results, plan(results.document, list(Correction)))
     if not worth.planned:
         raise FfmError("no call site can be corrected with a gain")
     comparison = compare_runs(

@@ -4,7 +4,7 @@
     python benchmarks/paying.py --kind upload-of-little --runs 15
 
 `programs/paying.cu` repeats one kind of problem. For each kind the stages run once. Then the program runs in turn as it
-is, with the corrections that are expected to pay (as `apply-remedy` with all remedies named), and with all that fit,
+is, with the corrections that are expected to pay (as `apply-remedy` with all corrections named), and with all that fit,
 expected to pay or not: so it shows what comparing them while the program runs is worth. Prints, for each kind, the
 medians, whether the difference is more than runs differ by, and what was found.
 """
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ffm.remedy.correct import compare_runs
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.remedy.selection import plan
 from ffm.remedy.worth import Costs, worthwhile_in
 from ffm.report.remedies.outcome import Outcome, outcome
@@ -63,7 +63,7 @@ def measured(command: list[str], folder: Path) -> Results:
 
 def compared(results: Results, command: list[str], planned: list[Planned], runs: int) -> Outcome | None:
     """Run the program as it is and with these corrections; None if there are none."""
-    if not any(site.remedies for site in planned):
+    if not any(site.corrections for site in planned):
         return None
     comparison = compare_runs(command, planned, runs=runs, files=[], timeout_s=LONGEST_S)
     return outcome(results, comparison, command, None, {}, Costs({}, 0.0))  # what is expected is not shown
@@ -97,7 +97,7 @@ def main() -> int:
         for kind in arguments.kinds or KINDS:
             command = [str(program), kind, str(KINDS[kind])]
             results = measured(command, folder / kind)
-            fitting = plan(results.document, list(Remedy))
+            fitting = plan(results.document, list(Correction))
             expected = worthwhile_in(results, fitting, named=True).planned
             both = (compared(results, command, some, arguments.runs) for some in (expected, fitting))
             table.add_row(kind, *(cell for found in both for cell in cells(found)))

@@ -16,7 +16,7 @@ from replaying import processor_s
 
 from ffm.instrument.recording.chunks import TABLES
 from ffm.instrument.recording.reader import read_recordings
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.remedy.selection import plan
 from ffm.remedy.worth import worthwhile_in
 from ffm.results.folder.paths import ResultsFolder
@@ -53,7 +53,7 @@ def measure_steps(calls: int, results: Path) -> list[Step]:
 
     def choose() -> None:
         opened = open_results(results)
-        worthwhile_in(opened, plan(opened.document, list(Remedy)))
+        worthwhile_in(opened, plan(opened.document, list(Correction)))
 
     choose()
     return [*steps, _step("apply-remedy: choosing", calls, rows, choose)]

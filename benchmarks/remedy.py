@@ -105,7 +105,7 @@ def plan_of(program: Path, work: str, folder: Path) -> list[Planned]:
             key=bytes.fromhex(recording.stacks[stack].key),
             function=function,
             actions=constant(f"FFM_REMEDY_{ACTIONS[catalogue[function].name]}"),
-            remedies=(),
+            corrections=(),
         )
         for stack, function in calls
         if catalogue[function].name in ACTIONS

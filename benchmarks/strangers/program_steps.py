@@ -21,7 +21,7 @@ from suites import Suite
 from suites import build as build_of_suite
 from toolchain import Toolchain
 
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.results.folder.paths import STAGES, ResultsFolder
 from ffm.vgpu.paths import library_folder
 
@@ -184,7 +184,7 @@ def corrected(record: Found, place: Place) -> Found:
     """
     found = _corrected(["--all"], record, place)
     if "nothing" in found:
-        found = {"named": True, **_corrected([f"--{remedy}" for remedy in Remedy], record, place)}
+        found = {"named": True, **_corrected([f"--{remedy}" for remedy in Correction], record, place)}
     return {"date": time.strftime("%Y-%m-%d %H:%M"), "load": os.getloadavg()[0], **found}
 
 

@@ -15,7 +15,7 @@ from ffm.cli.refused_remedies import differs, no_gain, nothing_fits, require_pla
 from ffm.errors import FfmError
 
 if TYPE_CHECKING:
-    from ffm.remedy.plan_file import Remedy
+    from ffm.remedy.plan_file import Correction
     from ffm.results.stored import Results
 
 
@@ -120,7 +120,7 @@ def apply_remedy(
 
     The exit status is 1 if the corrected program ends differently or writes different output.
     """
-    from ffm.remedy.plan_file import Remedy
+    from ffm.remedy.plan_file import Correction
 
     results = open_chosen(folder)
     if results.document.portion is not None:
@@ -128,12 +128,12 @@ def apply_remedy(
             "these results are of a portion of the run, and the program may need its calls elsewhere, so none is "
             "corrected automatically. Measure the whole run, or change the program by hand: `ffm remedies`."
         )
-    named = zip(Remedy, (hoist, skip, asynchronous, reuse), strict=True)
-    remedies = [remedy for remedy, wanted in named if wanted or everything]
+    named = zip(Correction, (hoist, skip, asynchronous, reuse), strict=True)
+    corrections = [correction for correction, wanted in named if wanted or everything]
     part, command = _split(arguments, sequence)
     _apply(
         results,
-        remedies or list(Remedy),
+        corrections or list(Correction),
         _among(results, chosen, sequence, part),
         command or measured_command(results, agreed=agreed),
         runs=runs,
@@ -144,7 +144,7 @@ def apply_remedy(
         timeout_s=timeout,
         accept_status=accept_status,
         as_json=as_json,
-        named=bool(remedies or chosen or sequence is not None) and not everything,
+        named=bool(corrections or chosen or sequence is not None) and not everything,
     )
 
 
@@ -182,7 +182,7 @@ def _among(
 
 def _apply(
     results: Results,
-    remedies: list[Remedy],
+    corrections: list[Correction],
     among: set[int] | None,
     command: list[str],
     *,
@@ -207,13 +207,13 @@ def _apply(
     from ffm.report.remedies.outcome import outcome
     from ffm.report.terminal.outcome import lines
 
-    fitting = plan(results.document, remedies, among)
-    if not any(site.remedies for site in fitting):
-        raise nothing_fits(results, remedies, among)
+    fitting = plan(results.document, corrections, among)
+    if not any(site.corrections for site in fitting):
+        raise nothing_fits(results, corrections, among)
     worth = worthwhile_in(results, fitting, named=named, memory_bytes=memory_bytes)
     if not worth.planned:
         # Fixes that are named need not make up for correcting the program at all: then some may pay, or none.
-        pay = [] if named else worthwhile_in(results, fitting, named=True, memory_bytes=memory_bytes).remedies()
+        pay = [] if named else worthwhile_in(results, fitting, named=True, memory_bytes=memory_bytes).corrections()
         raise no_gain(results, worth.left, pay)
     stopped = interruptible(f"{command[0]} and all that it started were stopped; the results are as they were.")
     with stopped, Console(stderr=True).status("") as status:

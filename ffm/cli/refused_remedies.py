@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ffm.remedy.correct import ProgramRun
     from ffm.remedy.layout import Counted
-    from ffm.remedy.plan_file import Remedy
+    from ffm.remedy.plan_file import Correction
     from ffm.remedy.reasons import Reason
     from ffm.results.stored import Results
 
@@ -23,11 +23,11 @@ class DiffersError(FfmError):
     help = "Correct its sites one by one, with --site N, to find the one that matters."
 
 
-def nothing_fits(results: Results, remedies: list[Remedy], among: set[int] | None) -> FfmError:
+def nothing_fits(results: Results, corrections: list[Correction], among: set[int] | None) -> FfmError:
     """Return the error that says why these fixes correct none of the selected sites; None selects all."""
     return FfmError(
         f"nothing to apply: no selected site of {results.document.application} can be corrected by "
-        f"{', '.join(f'--{remedy}' for remedy in remedies)}. {_why_nothing(results, among)}"
+        f"{', '.join(f'--{correction}' for correction in corrections)}. {_why_nothing(results, among)}"
     )
 
 
@@ -50,7 +50,7 @@ def _dearest(results: Results, reasons: dict[int, Reason]) -> str:
     return f"Site {most + 1}, {sites[most].call}: {why_not(reasons[most])}."
 
 
-def no_gain(results: Results, reasons: dict[int, Reason], options: list[Remedy]) -> FfmError:
+def no_gain(results: Results, reasons: dict[int, Reason], options: list[Correction]) -> FfmError:
     """Return the error that says why nothing pays at the site with the largest saving, and what to do instead."""
     from ffm.report.remedies.uncorrected import by_hand
 

@@ -1,1 +1,1 @@
-"""Identify remedies, apply them to a running program, and verify what they saved."""
+"""Corrections of a running program: which ones fit, which ones pay, and comparing runs with and without them."""

@@ -17,7 +17,7 @@ from ffm.remedy.correctable import (
     no_wait_counts,
     repeats,
 )
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.remedy.reasons import (
     ComparingCostsAsMuch,
     LateCostsAsMuch,
@@ -42,7 +42,7 @@ from ffm.results.documents.site import Site
 class Fitness:
     """What corrects a site automatically; if nothing does, `why_not` says why."""
 
-    remedies: tuple[Remedy, ...]
+    corrections: tuple[Correction, ...]
     why_not: Reason | None
 
 
@@ -53,8 +53,8 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
     if analysis.origin != "ffm":
         return {}
     chosen = {
-        site: tuple(remedy for remedy in actions if remedy is not None)
-        for site, actions in choose(analysis, list(Remedy)).items()
+        site: tuple(correction for correction in actions if correction is not None)
+        for site, actions in choose(analysis, list(Correction)).items()
     }
     followed = followed_destinations(analysis)
     managed = {link.site for link in analysis.allocations if link.memory == "managed"}
@@ -78,8 +78,8 @@ def fitness(analysis: Analysis) -> dict[int, Fitness]:
 
 def left(analysis: Analysis, planned: list[Planned]) -> dict[int, Reason]:
     """For each site with a problem that is neither planned nor correctable, return why it is left unchanged."""
-    remedied = {one.site for one in planned if one.remedies}
-    return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in remedied and fit.why_not}
+    corrected = {one.site for one in planned if one.corrections}
+    return {index: fit.why_not for index, fit in fitness(analysis).items() if index not in corrected and fit.why_not}
 
 
 def _why_not(site: Site, *, managed: bool, by: list[Site]) -> Reason:

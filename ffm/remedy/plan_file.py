@@ -12,7 +12,7 @@ from ffm.remedy.correctable import DOWNLOADS
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant
 
 
-class Remedy(StrEnum):
+class Correction(StrEnum):
     """A kind of correction; the values are the command's options."""
 
     HOIST = "cudaFree-hoist"
@@ -29,8 +29,8 @@ class Planned:
     key: bytes
     function: int
     actions: int
-    remedies: tuple[Remedy, ...]
-    """The problems remedied; none at sites that only take part, such as the allocations of memory freed elsewhere."""
+    corrections: tuple[Correction, ...]
+    """The problems corrected; none at sites that only take part, such as the allocations of memory freed elsewhere."""
     unit: int = 0
     """Sites of one unit are corrected together, or not at all; units are numbered from 0."""
     pace: int = 0

@@ -30,12 +30,14 @@ from ffm.remedy.correctable import (
     waits_idly,
 )
 from ffm.remedy.layout import constant
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.results.documents.analysis import Analysis
 
 
-def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None) -> list[Planned]:
-    """From all problem sites, or from the sites `among`, choose those that the remedies fit.
+def plan(
+    analysis: Analysis, corrections: Collection[Correction], among: Collection[int] | None = None
+) -> list[Planned]:
+    """From all problem sites, or from the sites `among`, choose those that the corrections fit.
 
     Raises:
         FfmError: The results prove nothing, or were imported, so that their stacks cannot be recognized.
@@ -51,7 +53,7 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
             "program. Measure it with `ffm run ./program` first."
         )
     catalogue = load_catalogue()
-    chosen = choose(analysis, remedies, among)
+    chosen = choose(analysis, corrections, among)
     unit = _units(analysis, chosen)
     paces = _paces(analysis, chosen, unit)
     return [
@@ -60,7 +62,7 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
             key=bytes.fromhex(analysis.stacks[analysis.sites[number].stack].key),
             function=catalogue[analysis.sites[number].function].index,
             actions=_union(actions.values()),
-            remedies=tuple(remedy for remedy in actions if remedy is not None),
+            corrections=tuple(correction for correction in actions if correction is not None),
             unit=unit[number],
             pace=analysis.sites[number].count if number in paces else 0,
         )
@@ -68,43 +70,43 @@ def plan(analysis: Analysis, remedies: Collection[Remedy], among: Collection[int
     ]
 
 
-Actions = dict[Remedy | None, int]
-"""Flags of each remedy at one site. Those of None only take part, such as the allocations of memory freed elsewhere."""
+Actions = dict[Correction | None, int]
+"""The flags of each correction at a site; of None at sites that only take part, such as allocations of freed memory."""
 
 
 def choose(
-    analysis: Analysis, remedies: Collection[Remedy], among: Collection[int] | None = None
+    analysis: Analysis, corrections: Collection[Correction], among: Collection[int] | None = None
 ) -> dict[int, Actions]:
     """Return what to do at each site; arguments as for `plan`."""
     chosen = range(len(analysis.sites)) if among is None else among
     followed = followed_destinations(analysis)
     flags: dict[int, Actions] = {}
 
-    def add(site: int, remedy: Remedy | None, *names: str) -> None:
+    def add(site: int, correction: Correction | None, *names: str) -> None:
         actions = flags.setdefault(site, {})
-        actions[remedy] = actions.get(remedy, 0) | sum(constant(f"FFM_REMEDY_{name}") for name in names)
+        actions[correction] = actions.get(correction, 0) | sum(constant(f"FFM_REMEDY_{name}") for name in names)
 
     for number in chosen:
         site = analysis.sites[number]
         idle = ["NO_WAIT"] if waits_idly(site) else []
-        if Remedy.SKIP in remedies and can_be_skipped(site):
-            add(number, Remedy.SKIP, "SKIP", *timed_actions(site))
+        if Correction.SKIP in corrections and can_be_skipped(site):
+            add(number, Correction.SKIP, "SKIP", *timed_actions(site))
         if site.function in UPLOADS | ASYNCHRONOUS_UPLOADS and number not in followed:
             continue
-        if Remedy.ASYNCHRONOUS in remedies and can_be_staged(site):
-            add(number, Remedy.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *timed_actions(site))
-        if Remedy.REUSE in remedies and can_be_reused(site):
-            add(number, Remedy.REUSE, "REUSE", *idle)
+        if Correction.ASYNCHRONOUS in corrections and can_be_staged(site):
+            add(number, Correction.ASYNCHRONOUS, "ASYNCHRONOUS", "NO_WAIT", *timed_actions(site))
+        if Correction.REUSE in corrections and can_be_reused(site):
+            add(number, Correction.REUSE, "REUSE", *idle)
             for first in repeated_sites(site):
                 if analysis.sites[first].function not in ASYNCHRONOUS_UPLOADS or no_wait_counts(analysis.sites[first]):
                     add(first, None, "REUSE", *(["NO_WAIT"] if waits_idly(analysis.sites[first]) else []))
-    if Remedy.HOIST in remedies:
+    if Correction.HOIST in corrections:
         for link in analysis.allocations:
             if link.role != "frees" or link.site not in chosen or link.allocation is None:
                 continue
             free, allocation = analysis.sites[link.site], analysis.sites[link.allocation]
             if free.function in FREES and allocation.function in ALLOCATIONS and can_come_late(free):
-                add(link.site, Remedy.HOIST, "POOL_FREE", *timed_actions(free))
+                add(link.site, Correction.HOIST, "POOL_FREE", *timed_actions(free))
                 add(link.allocation, None, "POOL_ALLOCATION")
     catalogue = load_catalogue()
     return {number: actions for number, actions in flags.items() if analysis.sites[number].function in catalogue}
@@ -141,17 +143,17 @@ def _units(analysis: Analysis, chosen: dict[int, Actions]) -> dict[int, int]:
 
 def _partners(analysis: Analysis, chosen: dict[int, Actions]) -> Iterator[tuple[int, int]]:
     for link in analysis.allocations:
-        if link.role == "frees" and link.allocation in chosen and Remedy.HOIST in chosen.get(link.site, {}):
+        if link.role == "frees" and link.allocation in chosen and Correction.HOIST in chosen.get(link.site, {}):
             yield link.site, link.allocation
     for number, actions in chosen.items():
-        if Remedy.REUSE in actions:
+        if Correction.REUSE in actions:
             yield from ((number, first) for first in repeated_sites(analysis.sites[number]) if first in chosen)
 
 
 def _paces(analysis: Analysis, chosen: dict[int, Actions], unit: dict[int, int]) -> set[int]:
     """Return, for each unit, its site with a problem that is called most often."""
     most: dict[int, int] = {}
-    for number in sorted(number for number, actions in chosen.items() if any(remedy is not None for remedy in actions)):
+    for number in sorted(number for number, actions in chosen.items() if set(actions) != {None}):
         rival = most.get(unit[number])
         if rival is None or analysis.sites[number].count > analysis.sites[rival].count:
             most[unit[number]] = number

@@ -27,7 +27,7 @@ from ffm.instrument import library
 from ffm.instrument.pinning import least_pinning_s, pinning_s
 from ffm.remedy.correctable import ASYNCHRONOUS_UPLOADS, COMPARE_S, DOWNLOADS, REPEATED, UPLOADS, late_cost_s
 from ffm.remedy.layout import constant, costs
-from ffm.remedy.plan_file import MEMORY_BYTES, Planned, Remedy
+from ffm.remedy.plan_file import MEMORY_BYTES, Correction, Planned
 from ffm.remedy.reasons import DoesNotPay, Reason, TooLarge
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
@@ -97,9 +97,9 @@ class Worth:
     costs: Costs
     """Of the planned sites."""
 
-    def remedies(self) -> list[Remedy]:
-        """Return the remedies of the planned sites, each once, in the order in which they are listed everywhere."""
-        return [remedy for remedy in Remedy if any(remedy in site.remedies for site in self.planned)]
+    def corrections(self) -> list[Correction]:
+        """Return the corrections of the planned sites, each once, in the order in which they are listed everywhere."""
+        return [one for one in Correction if any(one in site.corrections for site in self.planned)]
 
 
 Gain = Callable[[Collection[int]], Benefit]
@@ -130,7 +130,7 @@ def worthwhile_in(
 ) -> Worth:
     """Leave out of a plan for a measured program what is not expected to pay off on this machine.
 
-    `named` says that the user named the remedies or the sites, and `memory_bytes` what corrections may take.
+    `named` says that the user named the corrections or the sites, and `memory_bytes` what corrections may take.
     """
     questions = min(len({site.unit for site in planned}), EXAMINED)
 
@@ -240,7 +240,7 @@ class _Plan:
             del self._units[unit]
 
     def _problems(self, units: Collection[int]) -> list[int]:
-        return [site.site for unit in units for site in self._units[unit] if site.remedies]
+        return [site.site for unit in units for site in self._units[unit] if site.corrections]
 
     def _without_s(self, units: Collection[int]) -> float:
         """Return how much less the plan saves without these units."""

@@ -13,7 +13,7 @@ from ffm.instrument.session.instruments import Instruments
 from ffm.instrument.session.runner import run_instrumented
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.plan_file import MEMORY_BYTES, Planned, Remedy
+from ffm.remedy.plan_file import MEMORY_BYTES, Correction, Planned
 from ffm.report.remedies.outputs import compare_outputs
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -71,7 +71,7 @@ def every_correction(command: list[str], folder: Path, *, tried: bool = False) -
             key=bytes.fromhex(key),
             function=function,
             actions=sum(constant(f"FFM_REMEDY_{action}") for action in ACTIONS[catalogue[function].name]),
-            remedies=(Remedy.SKIP,),
+            corrections=(Correction.SKIP,),
             unit=number,
             pace=PACE if tried else 0,
         )

@@ -10,7 +10,7 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison
 from ffm.remedy.layout import Counted, Tally, Trial, constant
 from ffm.remedy.measured_costs import Paid, paid
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.remedy.worth import Costs
 
 COSTS = Costs({7: 0.25, 8: 0.5}, 1.0)
@@ -19,7 +19,7 @@ COSTS = Costs({7: 0.25, 8: 0.5}, 1.0)
 
 def planned(site: int, unit: int, function: str, action: str) -> Planned:
     actions = constant(f"FFM_REMEDY_{action}")
-    return Planned(site, bytes(16), load_catalogue()[function].index, actions, (Remedy.SKIP,), unit)
+    return Planned(site, bytes(16), load_catalogue()[function].index, actions, (Correction.SKIP,), unit)
 
 
 def wait(site: int, unit: int) -> Planned:

@@ -15,8 +15,8 @@ from ffm.remedy.fitness import Fitness, fitness, left
 from ffm.remedy.layout import PLAN, PLAN_MAGIC, SITE, constant, declarations, guarded_functions
 from ffm.remedy.plan_file import (
     MEMORY_BYTES,
+    Correction,
     Planned,
-    Remedy,
     awaits_clocks,
     closes_host_memory,
     delivers_late,
@@ -114,7 +114,7 @@ def test_synchronizations_are_skipped_where_every_occurrence_was_unnecessary() -
         site(3, "synchronization", "cuStreamSynchronize", [verdict("conditionally unnecessary", 10)]),
         site(4, "synchronization", "cuCtxSynchronize"),
     )
-    assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}, 3: {"SKIP"}}
+    assert actions(plan(document, {Correction.SKIP})) == {0: {"SKIP"}, 3: {"SKIP"}}
 
 
 def test_an_order_of_streams_is_kept_where_its_wait_is_removed() -> None:
@@ -123,7 +123,7 @@ def test_an_order_of_streams_is_kept_where_its_wait_is_removed() -> None:
         site(0, "synchronization", "cuStreamSynchronize", [verdict("unnecessary", 6), order]),
         site(1, "synchronization", "cuStreamSynchronize", [order, verdict("required", 6, Because.TIMING)]),
     )
-    assert actions(plan(document, {Remedy.SKIP})) == {0: {"SKIP"}}
+    assert actions(plan(document, {Correction.SKIP})) == {0: {"SKIP"}}
 
 
 def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
@@ -139,9 +139,9 @@ def test_frees_are_hoisted_with_the_allocations_of_what_they_free() -> None:
             for one in (1, 3, 5)
         ],
     )
-    planned = plan(document, {Remedy.HOIST})
+    planned = plan(document, {Correction.HOIST})
     assert actions(planned) == {0: {"POOL_ALLOCATION"}, 1: {"POOL_FREE"}}
-    assert [one.remedies for one in planned] == [(), (Remedy.HOIST,)]
+    assert [one.corrections for one in planned] == [(), (Correction.HOIST,)]
     assert [closes_host_memory(one) for one in planned] == [False, True]
 
 
@@ -160,7 +160,7 @@ def test_frees_that_are_needed_now_and_then_are_hoisted_if_what_they_protect_can
         ],
     )
     timed = {"POOL_FREE", "CLOCK"}
-    assert actions(plan(document, {Remedy.HOIST})) == {0: {"POOL_ALLOCATION"}, 1: timed, 2: {"POOL_FREE"}, 3: timed}
+    assert actions(plan(document, {Correction.HOIST})) == {0: {"POOL_ALLOCATION"}, 1: timed, 2: {"POOL_FREE"}, 3: timed}
     assert fitness(document)[4] == Fitness((), NeededForMore(1, 10, Because.PRIVATE_CALL))
 
 
@@ -173,7 +173,7 @@ def test_an_upload_may_have_waited_for_its_source_to_be_overwritten() -> None:
         site(2, "transfer", "cuMemcpyDtoH_v2", [verdict("unnecessary", 10)]),
         site(3, "transfer", "cuMemcpyHtoDAsync_v2", [verdict("unnecessary", 10)]),
     )
-    planned = plan(document, {Remedy.ASYNCHRONOUS})
+    planned = plan(document, {Correction.ASYNCHRONOUS})
     assert actions(planned) == {0: {"ASYNCHRONOUS", "NO_WAIT", "CLOCK"}, 2: {"ASYNCHRONOUS", "NO_WAIT"}}
     assert all(closes_host_memory(one) for one in planned)
 
@@ -192,7 +192,7 @@ def test_asynchronous_uploads_are_compared_where_that_pays_and_nobody_relies_on_
     )
     sites = document.sites
     sites[4] = msgspec.structs.replace(sites[4], bytes=10**10)
-    planned = plan(document, {Remedy.REUSE})
+    planned = plan(document, {Correction.REUSE})
     assert actions(planned) == {0: {"REUSE"}, 1: {"REUSE"}, 2: {"REUSE", "NO_WAIT"}, 6: {"REUSE"}}
     assert [closes_host_memory(one) for one in planned] == [False, False, True, False]
     why = {number: why_not(fit.why_not) for number, fit in fitness(document).items() if fit.why_not}
@@ -209,7 +209,7 @@ def test_an_asynchronous_upload_may_have_waited_now_and_then() -> None:
         site(1, "transfer", "cuMemcpyHtoDAsync_v2", waited, [verdict("no-op", 9)]),  # the tenth may be unknown
         site(2, "transfer", "cuMemcpyHtoDAsync_v2", [*waited, verdict("required", 1)], [verdict("no-op", 10)]),
     )
-    assert actions(plan(document, {Remedy.REUSE})) == {0: {"REUSE", "NO_WAIT"}}
+    assert actions(plan(document, {Correction.REUSE})) == {0: {"REUSE", "NO_WAIT"}}
     assert [fitness(document)[number].why_not for number in (1, 2)] == [WaitsReliedOn()] * 2
 
 
@@ -220,7 +220,7 @@ def test_a_download_that_nobody_needs_soon_stays_where_it_saves_next_to_nothing(
         benefit = Benefit(carry_s=0.5, bound_s=0.5, replay_s=share * late_cost_s(always))
         some[number] = msgspec.structs.replace(some[number], benefit=benefit)
     document = analysis(*some)
-    assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {0: {"ASYNCHRONOUS", "NO_WAIT"}}
+    assert actions(plan(document, {Correction.ASYNCHRONOUS})) == {0: {"ASYNCHRONOUS", "NO_WAIT"}}
     assert fitness(document)[1].why_not == LateCostsAsMuch()
 
 
@@ -245,7 +245,7 @@ def test_a_download_comes_late_where_some_occurrences_are_needed_if_that_pays() 
         site(9, "transfer", "cuMemcpyDtoH_v2", [unnecessary, doubt]),
     ]
     some[4] = msgspec.structs.replace(some[4], benefit=little)
-    planned = plan(analysis(*some), set(Remedy))
+    planned = plan(analysis(*some), set(Correction))
     late = {"ASYNCHRONOUS", "NO_WAIT"}
     assert actions(planned) == {0: late | {"CLOCK"}, 1: late, 2: late | {"CLOCK"}, 3: late | {"CLOCK"}}
     assert all(delivers_late(one) for one in planned)
@@ -281,7 +281,7 @@ def test_uploads_are_corrected_where_all_of_them_go_to_memory_that_is_followed()
 
     links = [sends(2, 0, 6), sends(2, 0, 4), sends(3, 0, 9), sends(4, 1)]
     document = analysis(*some, allocations=links, followed=())
-    assert actions(plan(document, {Remedy.ASYNCHRONOUS})) == {2: {"ASYNCHRONOUS", "NO_WAIT"}}
+    assert actions(plan(document, {Correction.ASYNCHRONOUS})) == {2: {"ASYNCHRONOUS", "NO_WAIT"}}
     assert {number: fit.why_not for number, fit in fitness(document).items() if number > 2} == dict.fromkeys(
         (3, 4, 5), OtherDestination()
     )
@@ -292,7 +292,7 @@ def test_uploads_and_skipped_synchronizations_deliver_nothing_late() -> None:
         site(0, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)]),
         site(1, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
     )
-    assert [delivers_late(one) for one in plan(document, set(Remedy))] == [False, False]
+    assert [delivers_late(one) for one in plan(document, set(Correction))] == [False, False]
 
 
 def test_a_wait_that_a_read_of_a_clock_makes_up_for_is_skipped_where_others_are_not_needed() -> None:
@@ -307,7 +307,7 @@ def test_a_wait_that_a_read_of_a_clock_makes_up_for_is_skipped_where_others_are_
         site(5, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]),
         site(6, "free", "cuMemFree_v2", [unnecessary, timer]),
     ]
-    planned = plan(analysis(*some), set(Remedy))
+    planned = plan(analysis(*some), set(Correction))
     assert actions(planned) == {0: {"SKIP", "CLOCK"}, 5: {"SKIP"}}
     assert [awaits_clocks(one) for one in planned] == [True, False]
 
@@ -332,8 +332,8 @@ def test_what_is_not_corrected_has_a_reason() -> None:
     found = fitness(document)
     reasons = left(document, [])
     assert [word in why_not(reasons[number]) for number, word in enumerate(REASON_WORDS)] == [True] * len(REASON_WORDS)
-    assert found[7] == Fitness((Remedy.SKIP,), None)
-    assert set(left(document, plan(document, {Remedy.HOIST}))) == set(range(7))
+    assert found[7] == Fitness((Correction.SKIP,), None)
+    assert set(left(document, plan(document, {Correction.HOIST}))) == set(range(7))
     assert fitness(analysis(site(0, "other", "cuCtxCreate"), origin="diogenes")) == {}
 
 
@@ -364,22 +364,22 @@ def test_repeated_uploads_are_reused_and_wait_where_that_was_needed() -> None:
         site(1, "transfer", "cuMemcpyHtoD_v2", [verdict("required", 10)], [verdict("copy", 1, first=0)]),
         site(2, "transfer", "cuMemcpyHtoD_v2", [verdict("unnecessary", 10)], [verdict("needed", 10)]),
     )
-    assert actions(plan(document, {Remedy.REUSE})) == {0: {"REUSE", "NO_WAIT"}, 1: {"REUSE"}}
+    assert actions(plan(document, {Correction.REUSE})) == {0: {"REUSE", "NO_WAIT"}, 1: {"REUSE"}}
 
 
 def test_single_sites_can_be_chosen() -> None:
     sites = [site(number, "synchronization", "cuCtxSynchronize", [verdict("unnecessary", 10)]) for number in range(3)]
-    assert set(actions(plan(analysis(*sites), set(Remedy), {1}))) == {1}
+    assert set(actions(plan(analysis(*sites), set(Correction), {1}))) == {1}
 
 
 def test_imported_results_cannot_be_applied() -> None:
     with pytest.raises(FfmError, match="imported from diogenes"):
-        plan(analysis(origin="diogenes"), set(Remedy))
+        plan(analysis(origin="diogenes"), set(Correction))
 
 
 def test_the_plan_is_sorted_by_key(tmp_path: Path) -> None:
     function = load_catalogue()["cuCtxSynchronize"].index
-    sites = [Planned(number, bytes([number]) * 16, function, 4, (Remedy.SKIP,)) for number in (3, 1, 2)]
+    sites = [Planned(number, bytes([number]) * 16, function, 4, (Correction.SKIP,)) for number in (3, 1, 2)]
     ordered = write_plan(sites, tmp_path / "plan")
     assert [one.site for one in ordered] == [1, 2, 3]
     written = (tmp_path / "plan").read_bytes()
@@ -404,7 +404,7 @@ def test_sites_that_depend_on_each_other_are_one_unit_paced_by_its_most_frequent
         ],
     )
     document.sites[5] = msgspec.structs.replace(document.sites[5], count=20)
-    planned = {one.site: one for one in plan(document, set(Remedy))}
+    planned = {one.site: one for one in plan(document, set(Correction))}
     assert planned[0].unit == planned[1].unit == planned[5].unit
     assert planned[2].unit == planned[3].unit
     assert len({one.unit for one in planned.values()}) == 3
@@ -413,7 +413,9 @@ def test_sites_that_depend_on_each_other_are_one_unit_paced_by_its_most_frequent
 
 def test_units_are_numbered_from_0_in_the_plan(tmp_path: Path) -> None:
     function = load_catalogue()["cuCtxSynchronize"].index
-    sites = [Planned(number, bytes([number]) * 16, function, 4, (Remedy.SKIP,), unit=7 * number) for number in (1, 2)]
+    sites = [
+        Planned(number, bytes([number]) * 16, function, 4, (Correction.SKIP,), unit=7 * number) for number in (1, 2)
+    ]
     assert [one.unit for one in write_plan(sites, tmp_path / "plan")] == [0, 1]
 
 
@@ -428,4 +430,4 @@ def test_where_nothing_pays_the_user_is_told_what_the_source_would_save_and_how_
     document = msgspec.structs.replace(analysis(), everything=everything)
     assert f"0.250 of {document.wall_s:.3f} s" in by_hand(document, [])
     assert "--" not in by_hand(document, [])
-    assert "--skip-syncs or --reuse-uploads" in by_hand(document, [Remedy.SKIP, Remedy.REUSE])
+    assert "--skip-syncs or --reuse-uploads" in by_hand(document, [Correction.SKIP, Correction.REUSE])

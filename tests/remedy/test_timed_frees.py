@@ -11,7 +11,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.remedy.selection import plan
 from ffm.report.remedies.outputs import compare_outputs
 from ffm.results.documents.analysis import Analysis
@@ -77,7 +77,7 @@ def test_a_site_whose_last_free_is_timed_is_corrected(
         done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", *command)
         assert done.code == 0, done.err
     assert ffm("stage", "analysis", "--results", results).code == 0
-    planned = plan(read_latest(Analysis, ResultsFolder(results), "analysis"), {Remedy.HOIST})
+    planned = plan(read_latest(Analysis, ResultsFolder(results), "analysis"), {Correction.HOIST})
     [process] = compared(command, planned).counted
     assert process.values["free_waits"] == TURNS
     assert process.values["waits_clocks"] > 0

@@ -11,7 +11,7 @@ import pytest
 from ffm.driver.catalogue import load_catalogue
 from ffm.remedy.correct import Comparison, compare_runs
 from ffm.remedy.layout import constant
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.remedy.selection import plan
 from ffm.report.remedies.outputs import compare_outputs
 from ffm.results.documents.analysis import Analysis
@@ -72,7 +72,7 @@ def test_waits_that_protect_a_source_are_planned_as_timed(
         done = ffm("stage", stage, "--results", results, "--timeout", 60, "--", *command)
         assert done.code == 0, done.err
     assert ffm("stage", "analysis", "--results", results).code == 0
-    planned = plan(read_latest(Analysis, ResultsFolder(results), "analysis"), {Remedy.ASYNCHRONOUS})
+    planned = plan(read_latest(Analysis, ResultsFolder(results), "analysis"), {Correction.ASYNCHRONOUS})
     comparison = compare_runs(command, planned, runs=1, files=[], timeout_s=60)
     assert compare_outputs(comparison.bare, comparison.corrected) == ([], [])
     [process] = comparison.counted

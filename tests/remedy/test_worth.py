@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.remedy.selection import plan
 from ffm.remedy.worth import CALL_S, ENTERING_S, THREAD_S, Machine, Worth, machine_of, worthwhile
 from ffm.report.remedies.uncorrected import why_not
@@ -45,7 +45,7 @@ def judged(document: Analysis, saves: dict[frozenset[int], float], machine: Mach
     def gain(sites: Collection[int]) -> Benefit:
         return certainly(saves[frozenset(sites)])
 
-    return worthwhile(plan(document, set(Remedy)), document, gain, machine, memory_bytes=PLENTY)
+    return worthwhile(plan(document, set(Correction)), document, gain, machine, memory_bytes=PLENTY)
 
 
 def kept(worth: Worth) -> set[int]:
@@ -100,18 +100,18 @@ def test_a_plan_must_save_more_than_getting_into_all_threads_costs() -> None:
 
 def test_named_corrections_are_applied_to_runs_too_short_to_gain_from_them() -> None:
     document = analysis(wait(0, ENTERING_S / 2))
-    planned = plan(document, set(Remedy))
+    planned = plan(document, set(Correction))
     half = certainly(ENTERING_S / 2)
     named = worthwhile(planned, document, lambda sites: half, MACHINE, entering_s=0.0)
-    assert (kept(named), named.remedies()) == ({0}, [Remedy.SKIP])
+    assert (kept(named), named.corrections()) == ({0}, [Correction.SKIP])
     assert kept(worthwhile(planned, document, lambda sites: half, MACHINE)) == set()
 
 
 def test_no_remedy_is_worth_naming_that_does_not_pay_even_without_getting_into_the_program() -> None:
     document = analysis(wait(0, ENTERING_S / 2))
     nothing = certainly(0.0)
-    planned = plan(document, set(Remedy))
-    assert worthwhile(planned, document, lambda sites: nothing, MACHINE, entering_s=0.0).remedies() == []
+    planned = plan(document, set(Correction))
+    assert worthwhile(planned, document, lambda sites: nothing, MACHINE, entering_s=0.0).corrections() == []
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_getting_into_a_program_costs_is_paid_in_the_worse_half_of_cases(
     document = analysis(wait(0, 0.5))
     expected_s, low_s = ENTERING_S * expected_s, ENTERING_S * low_s
     gain = Benefit(carry_s=expected_s, bound_s=expected_s, low_s=low_s, high_s=expected_s)
-    worth = worthwhile(plan(document, set(Remedy)), document, lambda sites: gain, MACHINE, memory_bytes=PLENTY)
+    worth = worthwhile(plan(document, set(Correction)), document, lambda sites: gain, MACHINE, memory_bytes=PLENTY)
     assert kept(worth) == ({0} if pays else set())
     assert (0 in worth.left and "cannot be taken back" in why_not(worth.left[0])) == (not pays)
 
@@ -231,7 +231,7 @@ def test_uploads_for_which_there_is_no_memory_are_left_alone() -> None:
         return certainly(float(len(sites)))
 
     def judge(memory_bytes: int) -> Worth:
-        planned = plan(document, set(Remedy))
+        planned = plan(document, set(Correction))
         return worthwhile(planned, document, gain, FREE_OF_COST, memory_bytes=memory_bytes)
 
     worth = judge(256 << 20)
@@ -246,5 +246,5 @@ def test_uploads_for_which_there_is_no_memory_are_left_alone() -> None:
 
 def test_what_uploads_nothing_needs_no_memory() -> None:
     document = analysis(wait(0, 1.0))
-    planned = plan(document, set(Remedy))
+    planned = plan(document, set(Correction))
     assert kept(worthwhile(planned, document, lambda sites: certainly(1.0), MACHINE, memory_bytes=0)) == {0}

@@ -16,7 +16,7 @@ from ffm.model.necessity.reasons import Reason
 from ffm.model.transfers import Repetition
 from ffm.remedy import reasons
 from ffm.remedy.fitness import fitness
-from ffm.remedy.plan_file import Remedy
+from ffm.remedy.plan_file import Correction
 from ffm.remedy.selection import plan
 from ffm.report.remedies.uncorrected import why_not
 from ffm.report.verdict_reasons import WORDS
@@ -49,14 +49,14 @@ def correctable() -> Analysis:
 
 def test_other_words_change_no_result_and_no_correction(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = correctable()
-    stored, planned, fitting = msgspec.json.encode(analysis), plan(analysis, list(Remedy)), fitness(analysis)
+    stored, planned, fitting = msgspec.json.encode(analysis), plan(analysis, list(Correction)), fitness(analysis)
     assert planned
     assert any(fit.why_not is not None for fit in fitting.values())
     for because in Because:
         monkeypatch.setitem(WORDS, because, "reworded")
     read = msgspec.json.decode(stored, type=type(analysis))
     assert msgspec.json.encode(correctable()) == stored
-    assert plan(read, list(Remedy)) == planned
+    assert plan(read, list(Correction)) == planned
     assert fitness(read) == fitting
 
 

@@ -10,7 +10,7 @@ from ffm.remedy.correct import Comparison
 from ffm.remedy.fitness import left
 from ffm.remedy.layout import Counted, Trial
 from ffm.remedy.measured_costs import Paid, paid
-from ffm.remedy.plan_file import Planned, Remedy
+from ffm.remedy.plan_file import Correction, Planned
 from ffm.remedy.reasons import Reason
 from ffm.remedy.shift import Shift, shift_between
 from ffm.remedy.worth import Costs
@@ -218,7 +218,7 @@ def outcome(
         name: sum(process.values[name] for process in comparison.counted) for name in (*REMOVED, *FALLBACKS, *MEMORY)
     }
     sites = _sites(results, comparison)
-    benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.remedies])
+    benefit = benefit_of_correcting(results, [site.site for site in comparison.planned if site.corrections])
     cost = paid(costs, comparison)
     estimate_s, expected = benefit.expected_s, expected_of(benefit, cost)
     unpaid_notes = not_paying(expected, estimate_s, cost.in_calls_s)
@@ -289,7 +289,7 @@ def _sites(results: Results, comparison: Comparison) -> list[SiteCount]:
             SiteCount(
                 site=planned.site + 1,
                 place=_place(site),
-                remedies=[remedy.value for remedy in planned.remedies],
+                remedies=[correction.value for correction in planned.corrections],
                 calls=sum(tally.calls for tally in tallies),
                 corrected=sum(tally.corrected for tally in tallies),
                 waited=sum(tally.waited for tally in tallies),
@@ -317,7 +317,7 @@ def _found(trial: Trial | None) -> Found:
 
 def _remedies(planned: Sequence[Planned], sites: Sequence[SiteCount]) -> list[RemedyCount]:
     counts = []
-    for remedy in Remedy:
+    for remedy in Correction:
         mine = [site for site in sites if remedy.value in site.remedies]
         if mine:
             counts.append(

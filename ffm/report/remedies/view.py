@@ -153,7 +153,7 @@ def _remedy_view(
         places=_places(analysis, remedy, sources),
         keep=[place(analysis, kept) for kept in remedy.keep],
         stack=stack_frames(analysis, remedy.site),
-        automatic=[f"--{option}" for option in fit.remedies] if fit is not None else [],
+        automatic=[f"--{option}" for option in fit.corrections] if fit is not None else [],
         not_automatic=why_not(fit.why_not) if fit is not None and fit.why_not is not None else "",
     )
 
