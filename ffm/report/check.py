@@ -10,8 +10,9 @@ from ffm.gate.iterations import Spread, ThreadIterations
 from ffm.gate.judgement import Exceeded, Judgement, TooMany
 from ffm.gate.problems import REFUSED, CallSite, ProblemCalls, call_site
 from ffm.plain_text import plain
+from ffm.report.findings import findings
+from ffm.report.names import below
 from ffm.report.numbers import Scale, percent, plural
-from ffm.report.places import below, findings
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place
 

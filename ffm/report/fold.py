@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
+from ffm.report.findings import Finding, findings, kept, site_saving
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, findings, kept, site_saving
 from ffm.results.documents.analysis import Analysis, Group
 from ffm.results.places import Place, place, reached_from
 

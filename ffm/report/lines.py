@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ffm.report.commands import command
+from ffm.report.findings import site_saving
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import site_saving
 from ffm.report.unproved import why_nothing
 from ffm.results.call_sites import own_frame, source_file
 from ffm.results.documents.analysis import Analysis

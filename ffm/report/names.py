@@ -1,8 +1,9 @@
-"""C++ names short enough for a screen."""
+"""Names short enough for a screen or a log: functions of C++, places, paths."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from ffm.model.groups.names import base_name
 
@@ -57,3 +58,9 @@ def cut_behind_place(text: str, width: int) -> str:
     if len(place) > width:
         return cut_middle(place, width)
     return f"{place} {calls[: room - 3]}..." if room > 5 else place
+
+
+def below(file: str, root: Path) -> str:
+    """Return a path below a folder as one that begins there; any other as it is."""
+    path = Path(file)
+    return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else file

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffm.errors import FfmError
+from ffm.report.findings import Finding, findings, kept, site_saving
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, findings, kept, site_saving
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.benefit import Benefit
 from ffm.results.places import Place, place

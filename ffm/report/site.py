@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ffm.errors import FfmError
 from ffm.report.downloads import Download, download, trace_hint, unwatched
+from ffm.report.findings import Finding, findings, site_saving
 from ffm.report.numbers import Estimator, Saving, Scale
-from ffm.report.places import Finding, findings, site_saving
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import Place, StackFrame, place, stack_frames
 

@@ -64,7 +64,7 @@ _NVCC_TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_(?P<stem>.+?)(?:\.
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CallPlace:
     """A CUDA call as the programmer wrote it, and the function, file and line that make it."""
 
     call: str
@@ -90,7 +90,7 @@ def runs_python(modules: Sequence[Module]) -> bool:
     return any(_INTERPRETER.match(PurePath(module.path).name) for module in modules)
 
 
-def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> Place:
+def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int] = frozenset()) -> CallPlace:
     """Find the call in a stack (innermost frame first) that ends in a driver function.
 
     `runtime` contains the numbers of modules whose frames are never the caller, although their functions have no names.
@@ -115,17 +115,17 @@ def place_of_call(frames: Sequence[Frame], function: str, runtime: frozenset[int
         ]
         caller = own_line or (outside[0] if outside else frames[after])
         call = function if entry is None else called[entry]
-        return Place(call, caller.function, source_file(caller.file), caller.line)
+        return CallPlace(call, caller.function, source_file(caller.file), caller.line)
     call = called[entry] if entry is not None else function
     if not frames:
-        return Place(call, "", "", 0)
+        return CallPlace(call, "", "", 0)
     own = [frame for frame in frames if not starts_a_thread(frame.function)]
     if entry is None and function in ("", PRIVATE):
         # The driver's own frames come first and have no names; the library that called it has names.
         library = next((frame.module for frame in own if frame.function and not frame.python), frames[0].module)
         call = [frame for frame in frames if frame.module == library][-1].function or function or PRIVATE
     caller = own_line or next((frame for frame in own if frame.line), frames[0])
-    return Place(call, caller.function, source_file(caller.file), caller.line)
+    return CallPlace(call, caller.function, source_file(caller.file), caller.line)
 
 
 @functools.lru_cache(maxsize=1 << 16)  # stacks have most of their functions in common
@@ -150,7 +150,7 @@ def _after_wrappers(frames: Sequence[Frame], begin: int) -> int:
     return after
 
 
-def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
+def place_of_allocation(frames: Sequence[Frame], function: str) -> CallPlace:
     """Find the line of the program that allocates or frees host memory through a function of the C library.
 
     The call is what the programmer wrote: `malloc`, `operator new`, or the container of the C++ library around it. The
@@ -158,13 +158,13 @@ def place_of_allocation(frames: Sequence[Frame], function: str) -> Place:
     """
     own = [frame for frame in frames if not starts_a_thread(frame.function)] or list(frames)
     if not own:
-        return Place(function, "", "", 0)
+        return CallPlace(function, "", "", 0)
     caller = next((frame for frame in own if frame.line and not _LIBRARY_HEADER.search(frame.file)), own[0])
     inner = own[: own.index(caller)]
     operator = next((match[0] for frame in reversed(inner) if (match := _OPERATOR.match(frame.function))), function)
     containers = (_CONTAINER.match(frame.function) for frame in reversed(inner))
     container = next((match[1] for match in containers if match), "")
-    return Place(f"{operator} ({container})" if container else operator, caller.function, caller.file, caller.line)
+    return CallPlace(f"{operator} ({container})" if container else operator, caller.function, caller.file, caller.line)
 
 
 def _own_line(frames: Sequence[Frame], runtime: frozenset[int]) -> Frame | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffm.results.call_sites import Place, own_frame, place_of_call, python_package, runtime_modules, source_file
+from ffm.results.call_sites import CallPlace, own_frame, place_of_call, python_package, runtime_modules, source_file
 from ffm.results.documents.stacks import Frame, Module
 
 
@@ -21,35 +21,35 @@ def frames(*functions: tuple[str, int]) -> list[Frame]:
     [
         # The runtime: the programmer wrote its outermost frame.
         ([("cudart::apiFree(void*)", 0), ("cudaFree", 0), ("solve", 9), ("main", 3)], "cuMemFree_v2",
-         Place("cudaFree", "solve", "a.cu", 9)),
+         CallPlace("cudaFree", "solve", "a.cu", 9)),
         # A macro of the runtime's headers appends what the programmer did not write.
-        ([("cudaMemcpy_ptds", 0), ("solve", 9)], "cuMemcpyHtoD_v2_ptds", Place("cudaMemcpy", "solve", "a.cu", 9)),
+        ([("cudaMemcpy_ptds", 0), ("solve", 9)], "cuMemcpyHtoD_v2_ptds", CallPlace("cudaMemcpy", "solve", "a.cu", 9)),
         ([("cudaStreamGetCaptureInfo_v3_ptsz", 0), ("solve", 9)], "cuStreamGetCaptureInfo_v3_ptsz",
-         Place("cudaStreamGetCaptureInfo", "solve", "a.cu", 9)),
+         CallPlace("cudaStreamGetCaptureInfo", "solve", "a.cu", 9)),
         ([("cudaGetDeviceProperties_v2", 0), ("solve", 9)], "cuDeviceGetAttribute",
-         Place("cudaGetDeviceProperties", "solve", "a.cu", 9)),
+         CallPlace("cudaGetDeviceProperties", "solve", "a.cu", 9)),
         # A runtime call that reaches another one on its way.
         ([("cudaMalloc", 0), ("cudaGetLastError", 0), ("main", 3)], "cuMemAlloc_v2",
-         Place("cudaGetLastError", "main", "a.cu", 3)),
+         CallPlace("cudaGetLastError", "main", "a.cu", 3)),
         # The driver called directly: the stack has no frame of it.
-        ([("solve", 9), ("main", 3)], "cuMemFree_v2", Place("cuMemFree_v2", "solve", "a.cu", 9)),
+        ([("solve", 9), ("main", 3)], "cuMemFree_v2", CallPlace("cuMemFree_v2", "solve", "a.cu", 9)),
         # A library that calls the driver: the nearest known line is the user's.
         ([("helper", 0), ("cufftExecC2C", 0), ("solve", 9)], "cuStreamSynchronize",
-         Place("cuStreamSynchronize", "solve", "a.cu", 9)),
+         CallPlace("cuStreamSynchronize", "solve", "a.cu", 9)),
         # A library that waits privately: the programmer wrote its entry.
         ([("helper", 0), ("cublasSasum_v2", 0), ("solve", 9), ("main", 3)], "private",
-         Place("cublasSasum_v2", "solve", "a.cu", 9)),
+         CallPlace("cublasSasum_v2", "solve", "a.cu", 9)),
         # Only addresses are known.
-        ([("", 0)], "private", Place("private", "", "", 0)),
-        ([], "cuMemFree_v2", Place("cuMemFree_v2", "", "", 0)),
+        ([("", 0)], "private", CallPlace("private", "", "", 0)),
+        ([], "cuMemFree_v2", CallPlace("cuMemFree_v2", "", "", 0)),
         # A stripped program, on a machine that knows the lines of its C library.
         ([("", 0), ("", 0), ("__libc_start_call_main", 58), ("_start", 0)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "", "", 0)),
+         CallPlace("cuMemFree_v2", "", "", 0)),
         # There is only the call.
-        ([("cudaFree", 0)], "cuMemFree_v2", Place("cudaFree", "cudaFree", "", 0)),
+        ([("cudaFree", 0)], "cuMemFree_v2", CallPlace("cudaFree", "cudaFree", "", 0)),
     ],
 )  # fmt: skip
-def test_place_of_call(stack: list[tuple[str, int]], function: str, place: Place) -> None:
+def test_place_of_call(stack: list[tuple[str, int]], function: str, place: CallPlace) -> None:
     assert place_of_call(frames(*stack), function) == place
 
 
@@ -68,32 +68,32 @@ def source(function: str, file: str, line: int) -> Frame:
     [
         # A template of CUDA's header around a function of the runtime.
         ([RUNTIME, source("cudaMalloc", "", 0), source("cudaMalloc<float>", HEADER, 879), source("main", "h.cu", 19)],
-         "cuMemAlloc_v2", Place("cudaMalloc", "main", "h.cu", 19)),
+         "cuMemAlloc_v2", CallPlace("cudaMalloc", "main", "h.cu", 19)),
         # The same in a runtime without names.
         ([RUNTIME, source("cudaMalloc<float>", HEADER, 879), source("main", "h.cu", 19)],
-         "cuMemAlloc_v2", Place("cudaMalloc", "main", "h.cu", 19)),
+         "cuMemAlloc_v2", CallPlace("cudaMalloc", "main", "h.cu", 19)),
         # A launch, through what nvcc generates: two functions for each kernel.
         ([RUNTIME, source("cudaLaunchKernel", "", 0),
           source("__cudaLaunchKernel_helper", HEADER.replace("cuda_runtime", "crt/device_functions"), 2963),
           source("__device_stub__Z4stepPKfi(float const*, int)", STUB, 14),
           source("step(float const*, int)", "h.cu", 5),
           source("main", "h.cu", 26)],
-         "cuLaunchKernel", Place("cudaLaunchKernel", "main", "h.cu", 26)),
+         "cuLaunchKernel", CallPlace("cudaLaunchKernel", "main", "h.cu", 26)),
         # Its first time, when the runtime loads the code. The kernel is a template.
         ([RUNTIME, source("__cudaGetKernel", "", 0), source("__device_stub__ZN1a4stepIfEEvPT_(float*)", STUB, 14),
           source("void a::step<float>(float*)", "h.cu", 5), source("solve", "h.cu", 26)],
-         "cuLibraryLoadData", Place("cuLibraryLoadData", "solve", "h.cu", 26)),
+         "cuLibraryLoadData", CallPlace("cuLibraryLoadData", "solve", "h.cu", 26)),
         # The host function was inlined away.
         ([RUNTIME, source("cudaLaunchKernel", "", 0), source("__device_stub__Z4stepPKfi", STUB, 14),
           source("main", "h.cu", 26)],
-         "cuLaunchKernel", Place("cudaLaunchKernel", "main", "h.cu", 26)),
+         "cuLaunchKernel", CallPlace("cudaLaunchKernel", "main", "h.cu", 26)),
         # A function of the program with such a name.
         ([RUNTIME, source("cudaFree", "", 0), source("cudaRelease<float>", "h.cu", 7), source("main", "h.cu", 19)],
-         "cuMemFree_v2", Place("cudaFree", "cudaRelease<float>", "h.cu", 7)),
+         "cuMemFree_v2", CallPlace("cudaFree", "cudaRelease<float>", "h.cu", 7)),
     ],
 )  # fmt: skip
 def test_the_program_s_line_is_outside_of_cuda_s_headers_and_generated_code(
-    stack: list[Frame], function: str, place: Place
+    stack: list[Frame], function: str, place: CallPlace
 ) -> None:
     assert place_of_call(stack, function) == place
 
@@ -110,39 +110,39 @@ LIBRARY = "/usr/lib/python3.12/site-packages/tensor/core.py"
     [
         # The binding is Cython's; the line is the program's.
         ([*frames(("cuda.bindings.driver.cuMemFree", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "step", "train.py", 42)),
+         CallPlace("cuMemFree_v2", "step", "train.py", 42)),
         # Through an installed library, whose lines are known too.
         ([python("free", LIBRARY, 7), python("<lambda>", "<frozen runpy>", 3), python("step", "train.py", 42)],
-         "cuMemFree_v2", Place("cuMemFree_v2", "step", "train.py", 42)),
+         "cuMemFree_v2", CallPlace("cuMemFree_v2", "step", "train.py", 42)),
         # There is only a library.
         ([*frames(("helper", 0)), python("free", LIBRARY, 7), python("main", LIBRARY, 9)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "free", LIBRARY, 7)),
+         CallPlace("cuMemFree_v2", "free", LIBRARY, 7)),
         # Native code of the program, called from Python.
         ([*frames(("solve", 9)), python("step", "train.py", 42)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "solve", "a.cu", 9)),
+         CallPlace("cuMemFree_v2", "solve", "a.cu", 9)),
         # The runtime, called by a library.
         ([*frames(("cudaFree", 0), ("release", 0)), python("step", "train.py", 42)], "cuMemFree_v2",
-         Place("cudaFree", "step", "train.py", 42)),
+         CallPlace("cudaFree", "step", "train.py", 42)),
         # A Python function is not a CUDA call, whatever its name.
         ([python("cudaFree", "train.py", 1), python("step", "train.py", 42)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "cudaFree", "train.py", 1)),
+         CallPlace("cuMemFree_v2", "cudaFree", "train.py", 1)),
         # A library that waits privately.
         ([*frames(("helper", 0), ("cublasSasum_v2", 0)), python("step", "train.py", 42)], "private",
-         Place("cublasSasum_v2", "step", "train.py", 42)),
+         CallPlace("cublasSasum_v2", "step", "train.py", 42)),
         # Python's own threads, on a machine that knows the lines of its C library.
         ([python("run", LIBRARY, 9), *frames(("start_thread", 447))], "cuMemFree_v2",
-         Place("cuMemFree_v2", "run", LIBRARY, 9)),
+         CallPlace("cuMemFree_v2", "run", LIBRARY, 9)),
         # Code that a library generates, and a script that is given as text.
         ([python("match", "<string>", 3), python("step", "train.py", 42)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "step", "train.py", 42)),
+         CallPlace("cuMemFree_v2", "step", "train.py", 42)),
         ([python("step", "<string>", 3), python("<module>", "<string>", 5)], "cuMemFree_v2",
-         Place("cuMemFree_v2", "step", "<string>", 3)),
+         CallPlace("cuMemFree_v2", "step", "<string>", 3)),
         # What the interpreter releases as it ends, where its own lines are known.
         (frames(("release", 0), ("subtype_dealloc", 1463), ("Py_FinalizeEx", 1833), ("main", 15)), "cuMemFree_v2",
-         Place("cuMemFree_v2", "Py_FinalizeEx", "a.cu", 1833)),
+         CallPlace("cuMemFree_v2", "Py_FinalizeEx", "a.cu", 1833)),
     ],
 )  # fmt: skip
-def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: Place) -> None:
+def test_place_of_a_call_in_python(stack: list[Frame], function: str, place: CallPlace) -> None:
     assert place_of_call(stack, function) == place
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ffm.stages.analysis.stage import measured_command
+from ffm.stages.analysis.stage import command_with_path
 from tests.measured_run import a_run
 
 
 def command(folder: str, *words: str) -> list[str]:
-    return measured_command(a_run(working_directory=folder, command=[*words]))
+    return command_with_path(a_run(working_directory=folder, command=[*words]))
 
 
 def test_a_program_has_one_name_however_it_is_called() -> None:

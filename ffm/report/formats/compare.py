@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from ffm.report.compare import CompareView, SiteChange
 from ffm.report.formats.check import escaped
 from ffm.report.formats.sarif import location, log
+from ffm.report.names import below
 from ffm.report.numbers import Scale
-from ffm.report.places import below
 from ffm.report.terminal.compare import describe, summary
 
 RULES = {

@@ -23,9 +23,9 @@ from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.lock_order import lock_moments
 from ffm.model.timeline import Problem, Timeline
 from ffm.model.waiting.path import Part
+from ffm.report.findings import findings, site_saving
 from ffm.report.formats.perfetto_idle import idle_gpus
 from ffm.report.numbers import Estimator, Scale
-from ffm.report.places import findings, site_saving
 from ffm.report.waiting.rows import region_title
 from ffm.results.documents.analysis import Analysis
 from ffm.results.places import place

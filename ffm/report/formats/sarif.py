@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ffm import __version__
+from ffm.report.names import below
 from ffm.report.numbers import Estimator, Scale
-from ffm.report.places import below
 from ffm.report.remedies.view import OWN_LINE, RemediesView, RemedyPlace, RemedyView
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

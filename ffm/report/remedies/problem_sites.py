@@ -9,9 +9,9 @@ from ffm.driver.catalogue import load_catalogue
 from ffm.driver.vocabulary import Effect
 from ffm.remedy.correctable import REPEATED, SETS
 from ffm.report.downloads import download
+from ffm.report.findings import site_saving
 from ffm.report.frameworks import framework_of_site, in_copy, package_function
 from ffm.report.numbers import Estimator
-from ffm.report.places import site_saving
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
 from ffm.report.remedies.thrust_calls import thrust_call

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffm.remedy.fitness import Fitness, fitness
+from ffm.report.findings import site_saving
 from ffm.report.kept.costly_waits import CostlyWaits, costly_waits
 from ffm.report.notes import unknown_lines
 from ffm.report.numbers import Estimator, Saving, Scale, chosen_estimator
-from ffm.report.places import site_saving
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import Remedy, RemedyKind

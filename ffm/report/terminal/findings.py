@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
+from ffm.report.findings import Finding
 from ffm.report.names import shorten
 from ffm.report.numbers import count
-from ffm.report.places import Finding
 from ffm.report.terminal.layout import bullet, heading
 from ffm.results.places import Place
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ffm.evidence.transfers.host_memory import ALLOCATORS, FREE
 from ffm.model.estimators.bound import Totals
 from ffm.model.timeline import Kind, Timeline
-from ffm.results.call_sites import Place, place_of_allocation, place_of_call, runtime_modules
+from ffm.results.call_sites import CallPlace, place_of_allocation, place_of_call, runtime_modules
 from ffm.results.documents.benefit import Benefit
 from ffm.results.documents.site import DownloadUse, Site
 from ffm.stages.analysis.findings import Findings
@@ -17,7 +17,7 @@ from ffm.stages.analysis.findings import Findings
 HOST_FUNCTIONS = frozenset((*ALLOCATORS, FREE))
 
 
-def places_of_sites(findings: Findings) -> list[Place]:
+def places_of_sites(findings: Findings) -> list[CallPlace]:
     """Return where in the program each site is."""
     runtime = runtime_modules(findings.modules)
     return [
@@ -30,7 +30,7 @@ def places_of_sites(findings: Findings) -> list[Place]:
 
 def described_sites(
     findings: Findings,
-    places: list[Place],
+    places: list[CallPlace],
     sums: Totals,
     benefits: list[Benefit],
     copy_time: NDArray[np.int64],

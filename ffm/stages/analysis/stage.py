@@ -95,7 +95,7 @@ def run_analysis(
                 f"{run.command[0]} {run.status} in the {run.stage} run: that run is incomplete. Run stage {run.stage} "
                 "and those after it again."
             )
-    if any(run is None or runs[0] is None or measured_command(run) != measured_command(runs[0]) for run in runs):
+    if any(run is None or runs[0] is None or command_with_path(run) != command_with_path(runs[0]) for run in runs):
         raise DocumentError(
             f"The documents in {folder.root} come from different commands. Run all stages again on one of them."
         )
@@ -239,7 +239,7 @@ def _without_probes(traced: Timeline, work: DeviceWork, probe: NDArray[np.int64]
     return Replay(traced, work, inference).without_probes(probe)
 
 
-def measured_command(run: Run) -> list[str]:
+def command_with_path(run: Run) -> list[str]:
     """Return a run's command with the program's whole path, which can be given in several ways."""
     program, *arguments = run.command
     found = program if "/" in program else shutil.which(program) or program

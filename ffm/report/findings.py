@@ -1,9 +1,8 @@
-"""Sites, frames and verdicts of an analysis in the form that readers see. Sites are numbered from 1."""
+"""What was found about a site, in words: its verdicts, what must stay for them to hold, and what fixing it saves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ffm.report.numbers import Saving, Scale
 from ffm.report.verdict_reasons import COVERED_BY_ITSELF, WORDS
@@ -62,9 +61,3 @@ def kept(analysis: Analysis, indices: list[int]) -> list[Place]:
 def site_saving(analysis: Analysis, index: int) -> Saving:
     """Return what fixing this site alone would save over the whole run."""
     return Scale(analysis.wall_s).saving(analysis.sites[index].benefit)
-
-
-def below(file: str, root: Path) -> str:
-    """Return a path below a folder as one that begins there; any other as it is."""
-    path = Path(file)
-    return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else file
