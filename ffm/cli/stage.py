@@ -202,7 +202,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.running.progress import running
-    from ffm.model.steps import told_of_compiling
+    from ffm.model.steps import following_compiler
     from ffm.report.numbers import plural
     from ffm.results.folder.lock import writing_to
     from ffm.results.folder.paths import ResultsFolder, application_name
@@ -219,7 +219,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
             "app=...` runs all stages in order."
         )
     with running("analysis", str(results)) as line, writing_to(results, "ffm stage analysis"):
-        with spread_over(scheduler, results) as spread, told_of_compiling(line.tell) as tell:
+        with spread_over(scheduler, results) as spread, following_compiler(line.tell) as tell:
             memory_bytes = None if memory_mib is None else memory_mib << 20
             found = run_analysis(ResultsFolder(results), spread.replays, memory_bytes, tell)
         # Without --results, the newest folder below ./results is shown, which is this one.

@@ -15,6 +15,7 @@ from ffm.driver.search import NOT_FOUND, find_driver
 from ffm.errors import InstrumentError
 from ffm.instrument.probing.remembered import find_and_remember, known_wait_function
 from ffm.instrument.probing.wait_function import WaitFunction
+from ffm.instrument.probing.wait_search import nobody
 from ffm.instrument.session.permissions import check_machine
 
 FORMAT_VERSION = 1
@@ -51,12 +52,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The results of hooking every export; None if that was not requested."""
 
 
-def _nobody(_: str) -> None:
-    """Discard the progress of a diagnosis."""
-
-
 def diagnose(
-    driver: Path | None, *, probe: bool, every_export: bool = False, tell: Callable[[str], None] = _nobody
+    driver: Path | None, *, probe: bool, every_export: bool = False, tell: Callable[[str], None] = nobody
 ) -> Diagnosis:
     """Examine this machine and its driver, or the library `driver`. `tell` receives the progress."""
     tell("checking this machine")

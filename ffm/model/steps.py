@@ -11,12 +11,12 @@ Tell = Callable[[str], None]
 """Called with each step when it begins, in a few words such as "joining the runs"."""
 
 
-def untold(step: str) -> None:
-    """Tell nobody."""
+def silently(step: str) -> None:
+    """Show no steps."""
 
 
 class CompilingSteps:
-    """Steps of which some compile code first, which is then told instead of the step. An instance is a `Tell`."""
+    """Steps, some of which compile code first: meanwhile, that is shown instead. An instance is a `Tell`."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -31,12 +31,12 @@ class CompilingSteps:
         """Whether compiled code is kept, so that this happens only once on a machine."""
 
     def __call__(self, step: str) -> None:
-        """Tell a step that begins."""
+        """Show a step that begins."""
         self._step = step
         self._tell(step)
 
     def begin_compiling(self) -> None:
-        """Tell that a part of the code is compiled, unless it is only compiled for another one."""
+        """Show that a part of the code is being compiled, unless it is compiled only for another part."""
         with self._lock:
             self._inside += 1
             if self._inside > 1:
@@ -47,7 +47,7 @@ class CompilingSteps:
         self._tell(f"compiling its code{once}: part {self._parts}")
 
     def end_compiling(self) -> None:
-        """Tell again what the step is, if nothing is compiled any more."""
+        """Show the step again when nothing is being compiled any more."""
         with self._lock:
             self._inside -= 1
             if self._inside:
@@ -57,12 +57,12 @@ class CompilingSteps:
 
 
 _followed: list[CompilingSteps] = []
-"""Those that hear of the compiler; empty if nobody displays anything."""
+"""Those that show what is compiled; empty if nobody displays anything."""
 
 
 @contextmanager
-def told_of_compiling(tell: Tell) -> Iterator[CompilingSteps]:
-    """Yield what to call with steps instead of `tell`, which then also hears while code is compiled."""
+def following_compiler(tell: Tell) -> Iterator[CompilingSteps]:
+    """Yield what to call with steps in place of `tell`, which is then also called while code is compiled."""
     steps = CompilingSteps(tell)
     _followed.append(steps)
     try:
@@ -72,18 +72,18 @@ def told_of_compiling(tell: Tell) -> Iterator[CompilingSteps]:
 
 
 def compiling_begins() -> None:
-    """Tell all who follow that a part of the code is being compiled."""
+    """Let all who follow show that a part of the code is being compiled."""
     for steps in _followed:
         steps.begin_compiling()
 
 
 def compiling_ends() -> None:
-    """Tell all who follow that this part is compiled."""
+    """Let all who follow know that this part is compiled."""
     for steps in _followed:
         steps.end_compiling()
 
 
 def is_kept(*, kept: bool) -> None:
-    """Tell all who follow whether compiled code is kept."""
+    """Let all who follow know whether compiled code is kept."""
     for steps in _followed:
         steps.kept = kept

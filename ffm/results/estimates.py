@@ -20,7 +20,7 @@ from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
 from ffm.model.gpu_times.timelines import Inference
-from ffm.model.steps import Tell, untold
+from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Timeline
 from ffm.results.documents.analysis import ChosenByChance, PinnedMemory
 from ffm.results.documents.benefit import Basis, Benefit
@@ -70,7 +70,7 @@ class Estimates:
         fences: bool = False,
         copies: bool = False,
         elsewhere: Elsewhere | None = None,
-        tell: Tell = untold,
+        tell: Tell = silently,
     ) -> None:
         if work is not None and not keeps_memory:
             work = replace(work, partner=without_keeping(work.partner))

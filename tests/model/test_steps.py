@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ffm.model.steps import compiling_begins, compiling_ends, is_kept, told_of_compiling
+from ffm.model.steps import compiling_begins, compiling_ends, following_compiler, is_kept
 
 COMPILE = """
 import numpy as np
 from ffm.model.compiled import compiled
-from ffm.model.steps import told_of_compiling
+from ffm.model.steps import following_compiler
 
 def kernel(values: np.ndarray) -> int:
     return len(values)
 
-with told_of_compiling(print) as tell:
+with following_compiler(print) as tell:
     tell("joining")
     compiled(kernel)(np.zeros(3))
     compiled(kernel)(np.zeros(4))
@@ -30,7 +30,7 @@ compiled(kernel)(np.zeros(3, np.int8))
 
 def test_what_is_compiled_for_another_part_counts_with_it() -> None:
     told: list[str] = []
-    with told_of_compiling(told.append) as tell:
+    with following_compiler(told.append) as tell:
         tell("joining")
         for inner in (0, 2):
             compiling_begins()
@@ -50,7 +50,7 @@ def test_what_is_compiled_for_another_part_counts_with_it() -> None:
 
 def test_code_that_cannot_be_kept_is_not_said_to_be_compiled_only_once() -> None:
     told: list[str] = []
-    with told_of_compiling(told.append):
+    with following_compiler(told.append):
         is_kept(kept=False)
         compiling_begins()
         compiling_ends()
@@ -77,7 +77,7 @@ def test_a_kernel_is_told_when_numba_compiles_it_and_not_when_it_is_called(tmp_p
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_step_is_told_once(compiled: bool) -> None:
     told: list[str] = []
-    with told_of_compiling(told.append) as tell:
+    with following_compiler(told.append) as tell:
         if compiled:
             compiling_begins()
             compiling_ends()

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.running.stage_events import EventSink
 from ffm.model.necessity.reasons import REQUIRED
-from ffm.model.steps import Tell, untold
+from ffm.model.steps import Tell, silently
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.results.columnar.tables import read_table
@@ -32,7 +32,7 @@ TITLES = {
 class StageLine:
     """The line of a running stage. `tell` gets each step that begins."""
 
-    def __init__(self, title: str, tell: Tell = untold) -> None:
+    def __init__(self, title: str, tell: Tell = silently) -> None:
         self.title = title
         self.tell = tell
         self.summary = ""

@@ -72,7 +72,7 @@ class _Judged:
 
 
 def nobody(_: str) -> None:
-    """Discard the progress of a search."""
+    """Discard progress."""
 
 
 def find_wait_function(driver: Path, limit: float = LIMIT, tell: Callable[[str], None] = nobody) -> WaitFunction:

@@ -182,14 +182,14 @@ def _by_module(requests: Sequence[HeapRequest]) -> dict[str, list[list[int]]]:
     return found
 
 
-def told_of_marks(instruments: Instruments) -> dict[str, str]:
-    """Return the environment variable that names the library to tell of marks, if what is recorded depends on marks."""
+def marks_environment(instruments: Instruments) -> dict[str, str]:
+    """Return the environment variable that names the library to report marks to, if a recording depends on marks."""
     if not isinstance(instruments.portion, Iterations):
         return {}
     return {marks.COLLECTOR: str(native_library(instruments.library.file))}
 
 
-def telling_ranges(instruments: Instruments) -> dict[str, str]:
+def ranges_environment(instruments: Instruments) -> dict[str, str]:
     """Return the environment variable that makes NVTX load our library. The program's own value takes precedence."""
     return {NVTX_TOOL: str(native_library(RANGES))} if instruments.ranges else {}
 

@@ -24,7 +24,7 @@ from ffm.instrument.session.frida_home import home, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate, loads_no_driver
 from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.hooking import Hooking, Instrumented
-from ffm.instrument.session.instruments import Instruments, telling_ranges, told_of_marks
+from ffm.instrument.session.instruments import Instruments, marks_environment, ranges_environment
 from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.permissions import check_tracing
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
@@ -194,10 +194,10 @@ class _Run:
                 command,
                 executable=resolved,
                 env={
-                    **telling_ranges(instruments),
+                    **ranges_environment(instruments),
                     **self.gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
                     marks.VARIABLE: str(instruments.folder.resolve()),
-                    **told_of_marks(instruments),
+                    **marks_environment(instruments),
                 },
                 stdin=source,
                 stdout=sink,

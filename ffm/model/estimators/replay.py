@@ -82,7 +82,7 @@ from ffm.model.estimators.stretches import Course
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
-from ffm.model.steps import Tell, untold
+from ffm.model.steps import Tell, silently
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 from ffm.model.visits import at
 from ffm.model.waiting.fixed import Fixed, fixed_run
@@ -117,9 +117,9 @@ class Replay:
         timeline: the operations, sorted by thread, then start.
         work: what they do on the GPU.
         inference: the GPU's times.
-        elsewhere: replays several fixes, possibly in other processes; it is told how many rows they visit together. By
-            default they are replayed one after the other. It is not pickled.
-        tell: is told how far replaying has come; not pickled, either.
+        elsewhere: replays several fixes, possibly in other processes; its last argument is how many rows they visit
+            together. By default they are replayed one after the other. It is not pickled.
+        tell: called with how far replaying has come; not pickled, either.
         fences: whether all that follows a wait that disappears still comes after what it waited for, on the GPU.
         copies: whether the CPU still copies from a buffer what a download fetches whose wait disappears.
     """
@@ -130,7 +130,7 @@ class Replay:
         work: DeviceWork,
         inference: Inference,
         elsewhere: Elsewhere | None = None,
-        tell: Tell = untold,
+        tell: Tell = silently,
         *,
         fences: bool = False,
         copies: bool = False,
@@ -155,7 +155,7 @@ class Replay:
     def __getstate__(self) -> dict[str, Any]:
         # Other processes replay one fix on each processor, so their passes start no threads.
         kept = {name: value for name, value in self.__dict__.items() if name != "_changing"}
-        return {**kept, "_known": {}, "_elsewhere": None, "_tell": untold, "_threads": False}
+        return {**kept, "_known": {}, "_elsewhere": None, "_tell": silently, "_threads": False}
 
     def for_likely_changes(self) -> Replay:
         """Return the same for `likely_change` alone, which takes less than half of the memory."""

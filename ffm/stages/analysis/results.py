@@ -17,7 +17,7 @@ from ffm.model.estimators.replay import Elsewhere
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership
-from ffm.model.steps import Tell, untold
+from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.agreement import Moves, OnPath, agreement
 from ffm.model.waiting.graph import Threads
@@ -50,7 +50,7 @@ def write_results(
     own: bool = False,
     elsewhere: Elsewhere | None = None,
     spilling: Spilling | None = None,
-    tell: Tell = untold,
+    tell: Tell = silently,
 ) -> Analysis:
     """Analyse, and write the document and its timeline into a folder, which is created if necessary.
 
@@ -69,7 +69,7 @@ def write_results(
 
 
 def analyse(
-    findings: Findings, elsewhere: Elsewhere | None = None, spilling: Spilling | None = None, tell: Tell = untold
+    findings: Findings, elsewhere: Elsewhere | None = None, spilling: Spilling | None = None, tell: Tell = silently
 ) -> tuple[Analysis, Membership]:
     """Compute benefits and groups. The membership's sequences are those of the document; other rows have -1.
 

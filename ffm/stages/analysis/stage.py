@@ -28,7 +28,7 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.necessity.reasons import Reason
-from ffm.model.steps import Tell, untold
+from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Timeline
 from ffm.model.transfers import FROM_ELSEWHERE
 from ffm.results.columnar.columns import Columns
@@ -74,12 +74,12 @@ def run_analysis(
     folder: ResultsFolder,
     elsewhere: Elsewhere | None = None,
     memory_bytes: int | None = None,
-    tell: Tell = untold,
+    tell: Tell = silently,
 ) -> Analysis:
     """Write `analysis.json` and the model's timeline from the documents of stages 1 to 4.
 
     `elsewhere` as for `ffm.model.estimators.replay.Replay`. If a run needs more than `memory_bytes`, its columns lie in
-    files; by default, that is a share of the free memory. `tell` is told each step.
+    files; by default, that is a share of the free memory. `tell` is called with each step.
 
     Raises:
         DocumentError: A document or table of an earlier stage is missing, damaged, or of another program.
