@@ -175,6 +175,7 @@ _PACKAGES = {
 }
 """By the folder that contains a package's files."""
 
+_INSTALLED = re.compile("/(site|dist)-packages/")
 _WAITS = re.compile(r"sync|wait|block|ready|finish|join")
 _MAKES_OR_COPIES = re.compile(r"copy|^_*(to|get|set|put|__init__)(_|$)|assign|array|numpy|full|from_")
 
@@ -207,18 +208,30 @@ def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
     return framework_of(files) or (PYTHON if script else None)
 
 
-def package_function(analysis: Analysis, site: Site) -> str:
-    """Return which function of a known package the program calls that leads to a site's call; empty if that has no
-    Python function. Functions inside others, as decorators return them, are named only if there are no others.
+@dataclass(frozen=True, slots=True)
+class PackageCall:
+    """A function of an installed Python package that the program calls, and that leads to a call of the driver."""
+
+    package: str
+    function: str
+
+
+def package_call(analysis: Analysis, site: Site) -> PackageCall | None:
+    """Return which function of a package the program calls that leads to a site's call; None if that has no Python
+    function. Functions inside others, as decorators return them, are named only if there are no others.
     """
     frames = analysis.stacks[site.stack].frames
     own = own_frame(frames, analysis.modules)
     if own is None or not own.python:
-        return ""
+        return None
     inner = takewhile(lambda frame: frame is not own, frames)
-    called = [frame.function for frame in inner if frame.python and python_package(frame.file) in _PACKAGES]
-    named = [function for function in called if "<locals>" not in function]
-    return (named or [function.rpartition(".")[2] for function in called] or [""])[-1]
+    called = [frame for frame in inner if frame.python and _INSTALLED.search(frame.file)]
+    if not called:
+        return None
+    outermost = next((frame for frame in reversed(called) if "<locals>" not in frame.function), None)
+    function = called[-1].function.rpartition(".")[2] if outermost is None else outermost.function
+    package = python_package((outermost or called[-1]).file)
+    return PackageCall(_PACKAGES[package].name if package in _PACKAGES else package, function)
 
 
 def says_that_it_waits(function: str) -> bool:

@@ -16,10 +16,11 @@ from ffm.report.frameworks import (
     TORCH,
     WARP,
     Framework,
+    PackageCall,
     framework_of,
     framework_of_site,
     in_copy,
-    package_function,
+    package_call,
 )
 from ffm.report.kept.python_waits import FetchingWaits, SendingWaits, fetching_advice, sending_advice
 from ffm.report.numbers import Scale
@@ -175,7 +176,19 @@ def test_the_function_of_a_package_is_the_one_that_the_program_calls(inner: list
         for stack in analysis.stacks
     ]
     changed = msgspec.structs.replace(analysis, stacks=stacks)
-    assert package_function(changed, changed.sites[0]) == function
+    assert package_call(changed, changed.sites[0]) == (PackageCall("PyTorch", function) if function else None)
+
+
+def test_a_package_that_is_not_known_is_named_by_its_folder() -> None:
+    called = _python("Field.from_numpy", "/env/lib/python3.12/site-packages/fields/core.py")
+    frames = [Frame(module=1, offset=1, function="cuStreamSynchronize"), called, _python("main", "/home/me/a.py")]
+    analysis = sample_analysis()
+    stacks = [msgspec.structs.replace(stack, frames=frames) for stack in analysis.stacks]
+    changed = msgspec.structs.replace(analysis, stacks=stacks)
+    found = package_call(changed, changed.sites[0])
+    assert found == PackageCall("fields", "Field.from_numpy")
+    advice = told(replace(EXPLICIT, framework=PYTHON, package_call=found))
+    assert "fields itself waits, in Field.from_numpy" in advice and "Leave out" not in advice
 
 
 @pytest.mark.parametrize(
@@ -183,7 +196,7 @@ def test_the_function_of_a_package_is_the_one_that_the_program_calls(inner: list
     [("graph.__enter__", True), ("GradScaler.step", True), ("Stream.synchronize", False), ("block_until_ready", False)],
 )
 def test_a_wait_that_a_package_makes_by_itself_is_not_the_programs_to_leave_out(function: str, itself: bool) -> None:
-    (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, package_function=function)])
+    (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, package_call=PackageCall("PyTorch", function))])
     assert (f"PyTorch itself waits, in {function}" in remedy.steps[0]) is itself
     assert (TORCH.waits in remedy.steps[0]) is not itself
 
@@ -200,7 +213,7 @@ def test_a_wait_that_a_package_makes_by_itself_is_not_the_programs_to_leave_out(
     ],
 )
 def test_a_copy_that_a_package_makes_by_itself_names_its_function(function: str, itself: bool) -> None:
-    advice = told(replace(TRANSFER, repeat=9, framework=WARP, package_function=function))
+    advice = told(replace(TRANSFER, repeat=9, framework=WARP, package_call=PackageCall("Warp", function)))
     assert advice.startswith(f"Warp makes the call, in {function}. ") is itself
 
 

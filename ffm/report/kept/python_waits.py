@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words, package_function
+from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words, package_call
 from ffm.report.kept.kept_waits import KeptWaits
 from ffm.results.documents.analysis import Analysis
 
@@ -39,7 +39,7 @@ class FetchingWaits(KeptWaits):
     framework: Framework = PYTHON
     """The package that fetches them."""
     function: str = ""
-    """The Python function of that package that the program calls; empty if there is none."""
+    """The Python function of a package that the program calls; empty if there is none."""
 
     def what(self) -> str:
         """Return what the calls do."""
@@ -73,7 +73,7 @@ def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
             wait,
             watched=wait.watched,
             framework=_package(analysis, wait.site),
-            function=package_function(analysis, sites[wait.site]),
+            function=_function(analysis, wait.site),
         )
         for wait in analysis.fetching
         if wait.watched or in_copy(analysis, sites[wait.site])
@@ -95,6 +95,11 @@ def sending_waits(analysis: Analysis) -> list[SendingWaits]:
 
 def _package(analysis: Analysis, site: int) -> Framework:
     return framework_of_site(analysis, analysis.sites[site]) or PYTHON
+
+
+def _function(analysis: Analysis, site: int) -> str:
+    called = package_call(analysis, analysis.sites[site])
+    return "" if called is None else called.function
 
 
 def fetching_advice(waits: Sequence[FetchingWaits]) -> str:

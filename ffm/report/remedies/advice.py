@@ -50,10 +50,10 @@ def _remedy(problem: ProblemSite) -> Remedy:
     if problem.own_thread and problem.framework is not None:
         made = f"{problem.framework.name} makes the call on a thread of its own, for what the program gave it to do."
         return replace(remedy, steps=(made, *remedy.steps))
-    if problem.kind == "transfer" and problem.framework is not None and problem.package_function:
-        if says_that_it_copies(problem.package_function):
+    if problem.kind == "transfer" and problem.package_call is not None:
+        if says_that_it_copies(problem.package_call.function):
             return remedy
-        made = f"{problem.framework.name} makes the call, in {problem.package_function}."
+        made = f"{problem.package_call.package} makes the call, in {problem.package_call.function}."
         return replace(remedy, steps=(made, *remedy.steps))
     if problem.library is None:
         return remedy
@@ -146,10 +146,11 @@ def _unnecessary(problem: ProblemSite) -> Remedy:
             "work, or leave it out."
         ]
         return _of_unnecessary(problem, steps)
-    if problem.framework is not None and problem.package_function and not says_that_it_waits(problem.package_function):
+    called = problem.package_call
+    if called is not None and not says_that_it_waits(called.function):
         steps = [
-            f"In no run did anything rely on the wait{kept}. {problem.framework.name} itself waits, in "
-            f"{problem.package_function}: call that less often, or where the GPU has no work."
+            f"In no run did anything rely on the wait{kept}. {called.package} itself waits, in {called.function}: "
+            "call that less often, or where the GPU has no work."
         ]
         return _of_unnecessary(problem, steps)
     what, order = f"Remove the {problem.call}", "cudaEventRecord and cudaStreamWaitEvent"

@@ -10,7 +10,7 @@ from ffm.driver.vocabulary import Effect
 from ffm.remedy.correctable import REPEATED, SETS
 from ffm.report.downloads import download
 from ffm.report.findings import site_saving
-from ffm.report.frameworks import framework_of_site, in_copy, package_function
+from ffm.report.frameworks import framework_of_site, in_copy, package_call
 from ffm.report.numbers import Estimator
 from ffm.report.remedies.library_calls import library_call
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, ProblemSite
@@ -72,7 +72,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 download=partial,
                 framework=framework_of_site(analysis, site),
                 in_copy=in_copy(analysis, site),
-                package_function=package_function(analysis, site),
+                package_call=package_call(analysis, site),
                 own_thread=_on_its_own_thread(analysis, site),
                 library=library_call(analysis, site),
                 thrust=thrust_call(analysis, site),

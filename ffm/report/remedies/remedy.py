@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ffm.report.frameworks import Framework
+from ffm.report.frameworks import Framework, PackageCall
 from ffm.report.remedies.library_calls import LibraryCall
 from ffm.report.remedies.thrust_calls import ThrustCall
 from ffm.results.vocabulary import Because
@@ -103,8 +103,8 @@ class ProblemSite:
     download: PartialDownload | None = None
     framework: Framework | None = None
     """The Python package through which the call is made; None for a program that is not in Python."""
-    package_function: str = ""
-    """The Python function of that package that the program calls; empty if there is none."""
+    package_call: PackageCall | None = None
+    """The function of a Python package that the program calls; None if there is none."""
     own_thread: bool = False
     """Whether the package makes the call on a thread that runs no Python."""
     in_copy: bool = False
