@@ -18,8 +18,8 @@ from ffm.report.terminal.remedies import render_remedies
 from ffm.report.terminal.site import render_site
 from ffm.results.documents.analysis import Analysis, Group
 from ffm.results.documents.benefit import Basis, Benefit
+from tests.report.printed import text_of
 from tests.report.sample_analysis import sample_analysis
-from tests.report.test_screens import text_of
 
 WIDTH = 200
 SAVED = r"(?P<seconds>[\d.]+) s +(?P<share>[\d.]+) % +(?P<low>[\d.]+) (?P<high>[\d.]+) s"

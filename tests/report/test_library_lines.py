@@ -13,8 +13,8 @@ from ffm.report.terminal.remedies import render_remedies
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.places import own_line
+from tests.report.printed import text_of
 from tests.report.sample_analysis import sample_analysis
-from tests.report.test_screens import text_of
 
 HEADER = "/usr/local/cuda/include/cccl/thrust/system/cuda/detail/util.h"
 PROGRAM = "/home/user/sort.cu"

@@ -17,9 +17,9 @@ from ffm.results.documents.stacks import Frame, Stack
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
-from tests.report.test_screens import text_of
-from tests.results.test_results import ITERATIONS
-from tests.results.test_results_replay import measured, several_ranks
+from tests.report.printed import text_of
+from tests.results.loop_findings import ITERATIONS
+from tests.results.replayed_findings import measured, several_ranks
 
 INCLUDE = "/usr/local/cuda/targets/x86_64-linux/include"
 
@@ -38,7 +38,7 @@ def through(call: str, header: str, header_line: int, file: str, line: int) -> S
 
 
 def with_headers(findings: Findings) -> Findings:
-    """The loop of `test_results`, where headers make the calls: both frees for one line."""
+    """The loop of `loop_findings`, where headers make the calls: both frees for one line."""
     stacks = list(findings.stacks)
     stacks[0] = through("cudaMemcpy", "cuda_runtime.h", 1038, "/home/user/io/solve.cu", 10)
     stacks[2] = through("cudaFree", "thrust/detail/vector_base.h", 57, "/home/user/core/solve.cu", 12)

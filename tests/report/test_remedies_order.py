@@ -17,8 +17,8 @@ from ffm.report.terminal.overview import render_first_screen, render_overview
 from ffm.report.terminal.remedies import render_remedies
 from ffm.results.documents.analysis import Analysis, Group
 from ffm.results.documents.benefit import Basis, Benefit
+from tests.report.printed import text_of
 from tests.report.sample_analysis import sample_analysis
-from tests.report.test_screens import text_of
 
 
 def replayed() -> Analysis:

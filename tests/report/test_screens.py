@@ -5,7 +5,6 @@ After an intended change, `FFM_UPDATE_SCREENS=1 pytest tests/report` rewrites th
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from dataclasses import replace
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from ffm.report.fold import fold
 from ffm.report.overview import overview
@@ -25,16 +24,10 @@ from ffm.report.terminal.overview import render_overview
 from ffm.report.terminal.printing import print_screen
 from ffm.report.terminal.sequence import render_sequence
 from ffm.report.terminal.site import render_site
+from tests.report.printed import text_of
 from tests.report.sample_analysis import benefit, imported_analysis, sample_analysis
 
 SCREENS = Path(__file__).with_name("screens")
-
-
-def text_of(screen: RenderableType, width: int = 80) -> str:
-    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    with console.capture() as capture:
-        console.print(screen)
-    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
 
 
 def screens(width: int = 80) -> dict[str, RenderableType]:

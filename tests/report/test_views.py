@@ -22,8 +22,8 @@ from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.places import frame_place, place, told_apart
 from ffm.results.vocabulary import Because
+from tests.report.printed import text_of
 from tests.report.sample_analysis import TEMPLATE, benefit, sample_analysis
-from tests.report.test_screens import text_of
 
 
 def test_the_overview_hides_rows_below_a_tenth_of_a_percent_and_counts_them() -> None:

@@ -14,7 +14,7 @@ from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
 from tests.model.timelines import simple_device_work
-from tests.results.test_results import loop_findings, loop_timeline
+from tests.results.loop_findings import loop_findings, loop_timeline
 
 
 def stored(findings: Findings, folder: Path) -> Results:
@@ -24,7 +24,7 @@ def stored(findings: Findings, folder: Path) -> Results:
 
 
 def measured(timeline: Timeline | None = None) -> Findings:
-    """The loop of `test_results`, with what its calls do on the GPU."""
+    """The loop of `loop_findings`, with what its calls do on the GPU."""
     table = loop_timeline() if timeline is None else timeline
     return dataclasses.replace(loop_findings(table), work=simple_device_work(table), probes_s=0.001)
 

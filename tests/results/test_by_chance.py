@@ -12,7 +12,7 @@ from ffm.model.timeline import Kind, Problem
 from ffm.results.documents.analysis import ChosenByChance
 from ffm.results.estimates import Estimates
 from tests.model.timelines import simple_device_work
-from tests.results.test_results import loop_timeline
+from tests.results.loop_findings import loop_timeline
 
 WALL_S = 10.0
 

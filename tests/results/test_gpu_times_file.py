@@ -17,7 +17,7 @@ from ffm.results.documents.files import write_document
 from ffm.results.stored import Results, open_results
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
-from tests.results.test_results_replay import measured, several_ranks
+from tests.results.replayed_findings import measured, several_ranks
 
 QUICK = dataclasses.replace(measured(), origin="quick", presumed=True)
 RUNS = pytest.mark.parametrize("findings", [measured(), several_ranks(3), QUICK], ids=["one", "ranks", "quick"])

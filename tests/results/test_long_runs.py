@@ -14,7 +14,7 @@ from ffm.results.waiting.summary import summarize
 from ffm.stages.analysis import results as steps
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
-from tests.results.test_results_replay import measured, several_ranks
+from tests.results.replayed_findings import measured, several_ranks
 
 
 def without_trials(analysis: Analysis) -> Analysis:

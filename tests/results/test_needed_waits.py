@@ -23,8 +23,8 @@ from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.problems import only_order_streams
 from ffm.stages.analysis.python_waits import fetches_of, sends_of
 from ffm.stages.analysis.results import write_results
+from tests.results.loop_findings import ITERATIONS, loop_findings
 from tests.results.replayed_findings import measured, stored, two_streams
-from tests.results.test_results import ITERATIONS, loop_findings
 
 
 def test_doing_without_is_answered_by_replay_whatever_the_estimator(tmp_path: Path) -> None:

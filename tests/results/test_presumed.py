@@ -15,7 +15,7 @@ from ffm.results.estimates import Estimates
 from ffm.results.presumed import Presumed, waiting
 from ffm.results.variation import Variation
 from tests.model.timelines import simple_device_work
-from tests.results.test_results import loop_timeline
+from tests.results.loop_findings import loop_timeline
 
 WALL_S = 10.0
 

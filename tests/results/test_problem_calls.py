@@ -13,8 +13,8 @@ from ffm.gate.problems import ProblemCalls, problem_calls, saved_together, with_
 from ffm.results.documents.benefit import Benefit
 from ffm.results.stored import TIMELINE_FILE, Results, open_results
 from ffm.stages.analysis.results import write_results
-from tests.results.test_results import ITERATIONS, loop_timeline
-from tests.results.test_results_replay import measured
+from tests.results.loop_findings import ITERATIONS, loop_timeline
+from tests.results.replayed_findings import measured
 
 
 def without_threads(results: Results) -> Results:

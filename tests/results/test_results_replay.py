@@ -24,8 +24,8 @@ from ffm.stages.analysis.timelines import longer_by
 from tests.examples import examples
 from tests.model.given_times import given_gpu_times
 from tests.model.timelines import simple_device_work
+from tests.results.loop_findings import ITERATIONS, loop_findings
 from tests.results.replayed_findings import measured, replayed, several_ranks, stored
-from tests.results.test_results import ITERATIONS, loop_findings
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ffm.results.waiting.summary import summarize
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import write_results
 from tests.model.whole_path import find_path
-from tests.results.test_results_replay import measured, several_ranks
+from tests.results.replayed_findings import measured, several_ranks
 
 
 def written(folder: Path, findings: Findings) -> Results:

@@ -8,8 +8,8 @@ import pytest
 
 from ffm.results.stored import TIMELINE_FILE, open_results, subsequence
 from ffm.stages.analysis.results import write_results
-from tests.results.test_results import loop_timeline
-from tests.results.test_results_replay import measured
+from tests.results.loop_findings import loop_timeline
+from tests.results.replayed_findings import measured
 
 
 def test_parts_of_long_runs_are_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

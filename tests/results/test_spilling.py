@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ffm.results.memory.spilling import Spilling
 from ffm.stages.analysis.results import analyse
-from tests.results.test_results import loop_timeline
-from tests.results.test_results_replay import measured
+from tests.results.loop_findings import loop_timeline
+from tests.results.replayed_findings import measured
 
 
 @dataclass(frozen=True, slots=True)

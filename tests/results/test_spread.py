@@ -21,8 +21,8 @@ from ffm.results.spread import Spread, mapped, shared
 from ffm.stages.analysis.findings import Findings
 from ffm.stages.analysis.results import analyse
 from ffm.stages.analysis.workers import spread_over
-from tests.results.test_results import loop_timeline
-from tests.results.test_results_replay import measured
+from tests.results.loop_findings import loop_timeline
+from tests.results.replayed_findings import measured
 
 
 class Told(Executor):

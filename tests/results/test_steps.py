@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ffm.stages.analysis.results import analyse
-from tests.results.test_results import loop_timeline
-from tests.results.test_results_replay import measured
+from tests.results.loop_findings import loop_timeline
+from tests.results.replayed_findings import measured
 
 
 def test_each_fix_is_counted_and_the_path_is_told() -> None:

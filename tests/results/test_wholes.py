@@ -22,7 +22,7 @@ from ffm.stages.analysis.results import analyse
 from tests.examples import examples
 from tests.model.estimators.test_laws import rounding, together
 from tests.model.simulator import Member, families
-from tests.results.test_results import loop_findings, loop_timeline, stack
+from tests.results.loop_findings import loop_findings, loop_timeline, stack
 
 MICROSECOND = 1_000
 
