@@ -34,6 +34,7 @@ def _transfers(*directions: Direction, asynchronous: bool) -> frozenset[str]:
 # Names of driver functions, as `Site.function` has them.
 ALLOCATIONS = _names(lambda f: (f.kind, f.memory, f.shape) == (Kind.ALLOCATION, Memory.DEVICE, Shape.PLAIN))
 FREES = _names(lambda f: (f.kind, f.memory, f.shape) == (Kind.FREE, Memory.DEVICE, Shape.PLAIN))
+OTHER_FREES = _names(lambda f: f.kind is Kind.FREE and f.memory is not Memory.DEVICE)
 SETS = _names(lambda f: f.kind is Kind.SET)
 UPLOADS = _transfers(Direction.HOST_TO_DEVICE, asynchronous=False)
 ASYNCHRONOUS_UPLOADS = _transfers(Direction.HOST_TO_DEVICE, Direction.GENERIC, asynchronous=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import PurePath
 
+from ffm.model.groups.names import starts_a_thread
 from ffm.results.call_sites import own_frames, source_file
 from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.site import Site
@@ -167,8 +168,11 @@ def _telling_steps(steps: list[tuple[str, ...]]) -> list[int]:
 
 
 def _way(analysis: Analysis, index: int, own: str) -> list[str]:
-    """Return the places on a site's stack, outwards from the call's own place."""
-    places = [frame_place(analysis, frame) for frame in analysis.stacks[analysis.sites[index].stack].frames]
+    """Return the places on a site's stack, outwards from the call's own place, without those that start each program
+    or thread.
+    """
+    frames = analysis.stacks[analysis.sites[index].stack].frames
+    places = [frame_place(analysis, frame) for frame in frames if not starts_a_thread(frame.function)]
     return places[places.index(own) + 1 :] if own in places else places
 
 

@@ -11,6 +11,7 @@ from ffm.report.frameworks import CUPY, NUMBA, PYTHON, TORCH, Framework
 from ffm.report.remedies.advice import identify_remedies
 from ffm.report.remedies.problem_sites import problem_sites
 from ffm.report.remedies.remedy import MemoryLink, PartialDownload, PlaceToChange, ProblemSite, RemedyKind
+from ffm.results.documents.analysis import AllocationLink
 from ffm.results.documents.site import Verdict
 from ffm.results.documents.stacks import Frame
 from ffm.results.vocabulary import Because
@@ -49,6 +50,35 @@ def test_a_buffer_that_is_freed_once_cannot_be_kept_for_longer() -> None:
     (once,) = identify_remedies([replace(FREE, count=1, unnecessary=1)])
     assert "before the loop" not in " ".join(once.steps) and "where the GPU has no work" in once.steps[0]
     assert any("cudaFreeAsync" in step for step in once.steps)
+
+
+@pytest.mark.parametrize("memory", ["pinned", "registered", "managed"])
+def test_a_pool_of_device_memory_replaces_no_other_memory(memory: str) -> None:
+    link = MemoryLink("frees", memory, allocation=1, release=3)
+    for count in (1, 10):
+        advice = told(replace(FREE, count=count, unnecessary=count, memory=(link,), from_pool=False))
+        assert "cudaMallocAsync" not in advice and "cudaFreeAsync" not in advice
+    assert ("registered" in advice) == (memory == "registered")
+
+
+@pytest.mark.parametrize(
+    ("function", "memory", "pool"),
+    [
+        ("cuMemFree_v2", "device", True),
+        ("cuMemFree_v2", "managed", False),
+        ("cuMemHostUnregister", "registered", False),
+        ("cuArrayDestroy", "", False),
+        ("cudaFree", "device", True),
+    ],
+)
+def test_what_a_free_releases_decides_whether_a_pool_can_replace_it(function: str, memory: str, pool: bool) -> None:
+    analysis = sample_analysis()
+    analysis.sites[0] = msgspec.structs.replace(analysis.sites[0], function=function)
+    analysis.allocations[:] = [
+        AllocationLink(site=0, role="frees", memory=memory, allocation=None, release=0, occurrences=1)
+        for _ in range(bool(memory))
+    ]
+    assert next(one for one in problem_sites(analysis, "replay") if one.site == 0).from_pool is pool
 
 
 def test_a_record_may_be_missing_before_a_wait_for_an_event() -> None:

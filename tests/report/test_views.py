@@ -379,6 +379,11 @@ def test_sites_at_the_same_place_say_where_they_are_reached_from() -> None:
         1: " from solve.cu:20 < main.cpp:146",
         2: " from solve.cu:10 < main.cpp:150",
     }
+    starts = Frame(module=1, offset=7, function="__libc_start_call_main", file="/glibc/start.h", line=58)
+    for stack in stacks[:3]:
+        stack.frames.append(starts)
+    del stacks[1].frames[2]
+    assert told_apart(analysis, range(3)) == {0: " from main.cpp:146", 2: " from main.cpp:150"}
 
 
 def test_a_file_that_nvcc_made_is_named_as_the_programmer_knows_it() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ffm.driver.vocabulary import Memory
 from ffm.report.frameworks import says_that_it_copies, says_that_it_waits
 from ffm.report.remedies.remedy import ProblemSite, Remedy, RemedyKind, remedy_for
 from ffm.report.remedies.transfer_advice import (
@@ -104,11 +105,19 @@ def _memory_management(problem: ProblemSite) -> Remedy:
             "Free the buffer where the GPU has no work: after a synchronization that the program needs, or at the end "
             "of the program."
         )
-    steps = [once, pool] if problem.framework is None else [problem.framework.memory]
+    steps = [once, pool] if problem.from_pool else [once]
+    freed = {link.memory for link in problem.memory if link.role == "frees"}
+    if problem.framework is not None:
+        steps = [problem.framework.memory]
     if problem.thrust is not None:
         steps = [problem.thrust.value]
-    elif any(link.role == "frees" and link.memory == "pinned" for link in problem.memory):
+    elif Memory.PINNED in freed:
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
+    elif Memory.REGISTERED in freed:
+        steps = [
+            "Keep the memory registered as long as the program has it, or unregister it where the GPU has no work: "
+            "unregistering waits for all work of the context."
+        ]
     if problem.needed_for:
         steps.append(f"Wait otherwise, as with cudaStreamSynchronize, where the free is relied on: {_needed(problem)}.")
     return remedy_for(problem, RemedyKind.MEMORY_MANAGEMENT, problem.unnecessary, steps, "frees")

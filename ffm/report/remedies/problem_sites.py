@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import dropwhile
 
 from ffm.driver.catalogue import load_catalogue
-from ffm.driver.vocabulary import Effect
-from ffm.remedy.correctable import REPEATED, SETS
+from ffm.driver.vocabulary import Effect, Memory
+from ffm.remedy.correctable import OTHER_FREES, REPEATED, SETS
 from ffm.report.downloads import download
 from ffm.report.findings import site_saving
 from ffm.report.frameworks import framework_of_site, in_copy, package_call
@@ -43,6 +43,11 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
         mostly = unnecessary * 2 > site.count
         unseen = _because(verdicts, Because.REPEAT_UNSEEN)
         changed, elsewhere = _changed_and_elsewhere(index, site)
+        memory = tuple(
+            MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
+            for link in analysis.allocations
+            if link.site == index
+        )
         found.append(
             ProblemSite(
                 site=index,
@@ -61,11 +66,8 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 changed=changed,
                 elsewhere=elsewhere,
                 keep=tuple(sorted({verdict.keep for verdict in site.synchronization if verdict.keep is not None})),
-                memory=tuple(
-                    MemoryLink(link.role, link.memory, link.allocation, link.release, link.occurrences)
-                    for link in analysis.allocations
-                    if link.site == index
-                ),
+                memory=memory,
+                from_pool=site.function not in OTHER_FREES and all(link.memory != Memory.MANAGED for link in memory),
                 benefit_s=site_saving(analysis, index).seconds(estimator),
                 downloads=site.download is not None,
                 bytes=site.bytes // max(site.count, 1),

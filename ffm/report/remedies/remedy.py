@@ -90,6 +90,8 @@ class ProblemSite:
     memory: tuple[MemoryLink, ...]
     benefit_s: float
     """By the estimator used for sorting."""
+    from_pool: bool = True
+    """Whether what a free releases could come from cudaMallocAsync: plain device memory."""
     downloads: bool = False
     """Whether the call copies from the device."""
     bytes: int = 0
