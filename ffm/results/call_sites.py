@@ -51,9 +51,14 @@ _SYSTEM_LIBRARY = re.compile(r"^/(usr/)?lib(32|64|x32)?/|^/usr/local/cuda|/targe
 _FOREIGN_SOURCE = re.compile(
     r"^/usr/(local/)?include/|^/usr/local/cuda[^/]*/include/|/include/c\+\+/|/lib/gcc/.*/include/"
     r"|/targets/[^/]+/include/|/include/(thrust|cub|cuda/std|nv|crt|cooperative_groups)/"
-    r"|/cuda_runtime(_api)?\.h$|(^|/)tmpxft_[^/]*$"
+    r"|/cuda_runtime(_api)?\.h$|(^|/)tmpxft_[^/]*$|(^|/)nvcc_internal_[^/]*$"
 )
 """Headers of the system, of compilers and of CUDA, wherever it is installed, and what `nvcc` generates."""
+
+_LIBRARY_FUNCTION = re.compile(r"(std|thrust|cub)::")
+"""Functions of libraries of templates. `nvcc` may give code that was inlined into them a line of the file that uses
+them.
+"""
 
 _LIBRARY_HEADER = re.compile(r"/c\+\+/|/libstdc\+\+|/bits/|^/usr/include/")
 _OPERATOR = re.compile(r"operator (new|delete)(\[\])?")
@@ -225,7 +230,10 @@ def _is_own(frame: Frame, foreign: frozenset[int]) -> bool:
     path = posixpath.normpath(frame.file)
     if _PYTHON_LIBRARY.search(path):
         return False
-    return frame.python or (frame.module not in foreign and not _FOREIGN_SOURCE.search(path))
+    if frame.python:
+        return True
+    library = _LIBRARY_FUNCTION.match(base_name(frame.function))
+    return frame.module not in foreign and library is None and not _FOREIGN_SOURCE.search(path)
 
 
 def python_package(file: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ffm.errors import CauseError
-from ffm.symbols.demangle import without_clone_suffix
+from ffm.symbols.demangle import demangle
 from ffm.symbols.locations import SourceFrame
 
 _NAME = "llvm-symbolizer"
@@ -93,7 +93,7 @@ def _frames(lines: list[str]) -> list[SourceFrame]:
             continue
         frames.append(
             SourceFrame(
-                "" if function == _UNKNOWN else without_clone_suffix(function),
+                "" if function == _UNKNOWN else demangle(function),  # LLVM leaves some names as they are
                 "" if file == _UNKNOWN else source_path(file),
                 int(line) if file != _UNKNOWN else 0,
             )

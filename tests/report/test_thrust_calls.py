@@ -21,6 +21,26 @@ TEMPORARY = [
     "void thrust::THRUST_300001_SM_900_NS::return_temporary_buffer<int>(int)",
 ]
 VECTOR = ["cudaFree", f"void {CUB}free<int>(int*)", "thrust::detail::vector_base<int>::~vector_base()"]
+SHARED = [
+    "cudaFree",
+    "thrust::NS::detail::contiguous_storage<int>::deallocate()",
+    "std::shared_ptr<int>::~shared_ptr()",
+]
+BLOCK = ["cudaFree", f"void {CUB}free<int>(int*)"]
+ACROSS = [
+    "cudaStreamSynchronize",
+    f"cudaError {CUB}trivial_copy_to_device<int>(int*, int const*, unsigned long, CUstream_st*)",
+    f"int* {CUB}__copy::cross_system_copy_n<int>(int*)",
+]
+ASSIGNED = [*ACROSS, "thrust::detail::vector_base<int>::operator=<int>(int)", "thrust::device_vector<int>::f()"]
+COPIED = [*ACROSS, f"int* {CUB}copy<int*>(int*)", "int* thrust::copy<int*, int*>(int*, int*, int*)"]
+ELEMENT = [*ACROSS, "thrust::device_reference<int>::operator int()"]
+FETCHED = [*ACROSS, f"int {CUB}detail::reduce_n_impl<int>(int)", "int thrust::copy_if<int*>(int*)"]
+FILLED = [
+    *COPY[:3],
+    "void thrust::uninitialized_fill_n<int*>(int*)",
+    "thrust::detail::vector_base<int>::vector_base(int)",
+]
 OWN = ["cudaStreamSynchronize", "solve()", *COPY[2:]]
 
 
@@ -30,11 +50,32 @@ OWN = ["cudaStreamSynchronize", "solve()", *COPY[2:]]
         (COPY, "synchronization", ThrustCall.AT_THE_END),
         (REDUCE, "synchronization", ThrustCall.WITHIN),
         (TEMPORARY, "free", ThrustCall.TEMPORARY),
-        (VECTOR, "free", None),
+        (VECTOR, "free", ThrustCall.VECTOR),
+        (SHARED, "free", ThrustCall.VECTOR),
+        (BLOCK, "free", None),
+        (ASSIGNED, "synchronization", ThrustCall.COPY),
+        (COPIED, "synchronization", ThrustCall.COPY),
+        (ELEMENT, "synchronization", ThrustCall.COPY),
+        (FETCHED, "synchronization", ThrustCall.WITHIN),
+        (FILLED, "synchronization", ThrustCall.FILLED),
         (OWN, "synchronization", None),
         (["cudaStreamSynchronize", "main"], "synchronization", None),
     ],
-    ids=["at the end", "within", "temporary memory", "memory of a vector", "called by an algorithm", "without Thrust"],
+    ids=[
+        "at the end",
+        "within",
+        "temporary memory",
+        "memory of a vector",
+        "a shared vector",
+        "a block",
+        "a vector assigned",
+        "a copy",
+        "an element",
+        "a result fetched",
+        "a vector made",
+        "called by an algorithm",
+        "without Thrust",
+    ],
 )
 def test_what_thrust_makes_a_call_for(names: list[str], kind: str, expected: ThrustCall | None) -> None:
     analysis = sample_analysis()

@@ -193,6 +193,9 @@ def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
         at("/usr/local/cuda/include/cufft.h", 9),
         at("/opt/gcc/include/c++/13/bits/unique_ptr.h", 9),
         at("/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.stub.c", 9),
+        at("nvcc_internal_extended_lambda_implementation", 546),
+        at("/home/user/solve.cu", 9, function="void thrust::NS::detail::contiguous_storage<int>::deallocate()"),
+        at("/home/user/solve.cu", 9, function="std::shared_ptr<mine::Vector>::~shared_ptr()"),
         at("fft.cpp", 9, module=1),
         at("./stdlib/qsort.c", 9, module=2),
         at("Objects/call.c", 9, module=4),
@@ -210,6 +213,7 @@ def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
         at("/home/user/cuda/include/helper.cuh", 5),
         at("/usr/local/cuda/samples/fft.cu", 5),
         at("mine.cpp", 5, module=3),
+        at("/home/user/solve.cu", 5, function="void mine::copy<thrust::device_vector<int> >(int)"),
         python("step", "train.py", 42),
     ],
 )

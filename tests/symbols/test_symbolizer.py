@@ -23,7 +23,7 @@ from ffm.results.documents.notes import (
 )
 from ffm.symbols import Location, SourceFrame, Symbolizer
 from ffm.symbols.elf import SymbolTable, read_elf
-from ffm.symbols.llvm import find_llvm_symbolizer, source_path
+from ffm.symbols.llvm import find_llvm_symbolizer, source_path, symbolize
 from ffm.vgpu.paths import sample
 from tests.symbols.symbol_programs import Program, build_in, line_of
 
@@ -230,6 +230,13 @@ def test_modules_with_unusual_names_are_looked_up_together(build: Build, tmp_pat
         ["inner()", "middle()", "outer::Table<int>::add(int)"]
     ] * 3
     assert symbolizer.notes == []
+
+
+def test_names_that_the_symbolizer_leaves_mangled_are_read(tmp_path: Path) -> None:
+    program = tmp_path / "symbolizer"
+    program.write_text("#!/bin/sh\nprintf '_Z1fIiEvT_\\n/src/a.cu:3:1\\n\\n'\n")
+    program.chmod(0o755)
+    assert symbolize(str(program), [(Path("/bin/true"), 1)]) == [[SourceFrame("void f<int>(int)", "/src/a.cu", 3)]]
 
 
 @needs_llvm

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ffm.driver.vocabulary import Memory
 from ffm.report.frameworks import says_that_it_copies, says_that_it_waits
 from ffm.report.remedies.remedy import ProblemSite, Remedy, RemedyKind, remedy_for
+from ffm.report.remedies.thrust_calls import ThrustCall
 from ffm.report.remedies.transfer_advice import (
     in_words_of,
     managed_memset,
@@ -110,7 +111,7 @@ def _memory_management(problem: ProblemSite) -> Remedy:
     if problem.framework is not None:
         steps = [problem.framework.memory]
     if problem.thrust is not None:
-        steps = [problem.thrust.value]
+        steps = [once, problem.thrust.value] if problem.thrust is ThrustCall.VECTOR else [problem.thrust.value]
     elif Memory.PINNED in freed:
         steps = ["Keep the pinned buffer for the life of the program: freeing it waits for all work of the context."]
     elif Memory.REGISTERED in freed:
