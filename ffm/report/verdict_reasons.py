@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffm.results.vocabulary import Because
 
 WORDS = {
-    Because.NOTHING_RELIES: "the CPU touches nothing afterwards that the earlier work writes or reads",
+    Because.NOTHING_RELIES: "nothing that the CPU does afterwards relies on work that this wait is the first to cover",
     Because.EVENT_NOT_RECORDED: "its event was not recorded before, so it waits for nothing; if it should wait, a "
     "record of the event is missing",
     Because.LATER_COVERS: "what it protects is first used after a later wait for the same work, which must then stay",

@@ -43,7 +43,7 @@ def test_each_violation_is_a_line_with_its_place_and_reason(ffm: CommandLine) ->
     assert answer.status == 1 and "ffm check --update" in answer.errors
     first, second, verdict = sorted(answer.output.splitlines())
     assert first.startswith("/src/solve.cu:10: cudaFree: 100 times on thread 1, 0.00")
-    assert "unnecessary synchronization, the CPU touches nothing afterwards" in first
+    assert "unnecessary synchronization, nothing that the CPU does afterwards" in first
     assert second.startswith("/src/solve.cu:11: cudaFree: 100 times on thread 1, 0.00")
     assert verdict == "solve fails: 2 sites against the rules"
 

@@ -79,7 +79,7 @@ def test_it_says_what_the_screens_say() -> None:
     text = _breaking(html(sample_analysis()))
     for expected in (
         "12.500 s (1.25 %)",
-        "the CPU touches nothing afterwards that the earlier work writes or reads",
+        "nothing that the CPU does afterwards relies on work that this wait is the first to cover",
         "als.cu:738",
         "libcudart.so.13+0x41f0",
         "libals.so cannot be read (No such file or directory), so its functions have no names.",

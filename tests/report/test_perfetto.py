@@ -158,7 +158,7 @@ def test_calls_waits_problems_and_work_lie_on_their_tracks(tmp_path: Path) -> No
     assert problem[:3] == ("misplaced synchronization: cudaFree", 20_000, 100_000)
     assert problem[3]["site"] == 1
     assert problem[3]["site would save"] == "10.000 s (1.00 % of the run)"
-    assert "the CPU touches nothing" in problem[3]["verdicts"]
+    assert "nothing that the CPU does" in problem[3]["verdicts"]
     assert first_use[:3] == (FIRST_USE, 133_000, -1)
     [(name, begin, end, _)] = found["GPU stream 1 (inferred)"]
     assert (name, begin) == ("cudaFree", 10_000)
