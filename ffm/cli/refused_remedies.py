@@ -38,10 +38,10 @@ def _why_nothing(results: Results, among: set[int] | None) -> str:
     reasons = {index: why for index, why in left(results.document, []).items() if among is None or index in among}
     if not reasons:
         return "`ffm remedies` shows which options correct each problem."
-    return f"{_dearest(results, reasons)} `ffm remedies` gives the reason for each problem."
+    return f"{_most_costly(results, reasons)} `ffm remedies` gives the reason for each problem."
 
 
-def _dearest(results: Results, reasons: dict[int, Reason]) -> str:
+def _most_costly(results: Results, reasons: dict[int, Reason]) -> str:
     """Return the reason at the site with the largest saving."""
     from ffm.report.remedies.uncorrected import why_not
 
@@ -54,7 +54,7 @@ def no_gain(results: Results, reasons: dict[int, Reason], options: list[Correcti
     """Return the error that says why nothing pays at the site with the largest saving, and what to do instead."""
     from ffm.report.remedies.uncorrected import by_hand
 
-    advice = f"{_dearest(results, reasons)} {by_hand(results.document, options)}"
+    advice = f"{_most_costly(results, reasons)} {by_hand(results.document, options)}"
     return FfmError(f"nothing to apply: no correction is expected to save time. {advice}")
 
 

@@ -1,4 +1,4 @@
-"""Where threads meet (`ffm.model.device.Encounters`), as a replay needs it to find anew who then waits for whom."""
+"""Where threads meet (`ffm.model.device.Encounters`), as a replay needs it to determine who then waits for whom."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def repeated_transfers(contents: Contents, parts: Parts) -> Repetitions:
     no_op = contents.destination_held & np.where(down, again, contents.defined)
     share, origin = _shares(contents, parts)
     partial = ~down & (share >= PARTIAL_SHARE)
-    # An upload that others to the same memory have followed, or whose memory has been allocated anew, was overwritten
+    # An upload that others to the same memory have followed, or whose memory has been allocated again, was overwritten
     # for certain.
     overwritten = ~down & (
         (contents.last_write > contents.time[previous]) | (contents.allocation != contents.allocation[previous])

@@ -35,7 +35,7 @@ The trace does not show which thread waits for which on the CPU; `ffm.model.thre
 earlier by as much as the one that started it does, and who joined threads continues earlier by as much as these do. The
 lower end of the interval assumes neither: there, each thread keeps its pace. Where it is recorded that a thread waited
 until another one let it go (`ffm.model.lock_order`), it goes on when that one does, in the same order as before. Where
-a profiler told who can wait for whom (`ffm.model.encounter_order`), they wait for each other anew, and nothing is
+a profiler recorded who can wait for whom (`ffm.model.encounter_order`), they wait for each other again, and nothing is
 inferred of these threads.
 
 Calls of several threads overlap, and are simulated one after the other, in the order in which they acted on the GPU.
@@ -274,7 +274,7 @@ class Replay:
         return Replayed(likely[1], max(low, 0.0), max(likely[2], fast[2], slow[1]), self._less_s(faster))
 
     def _less_s(self, faster: Faster) -> float:
-        """Return how much less the changed parts take in all, as `Replayed.touched_s` tells it of a fix."""
+        """Return how much less the changed parts take in all, as `Replayed.touched_s` says of a fix."""
         inference, duration = self.inference, self._timeline.duration
         less = 0 if faster.first is None else int(faster.first.sum())
         for part in parts(len(duration)):

@@ -46,8 +46,8 @@ class RunEnd:
 
         At least: determined by each process's last thread to end and, among processes, by the slowest. Likely: the
         largest saving of any threads, or processes, that run the same code, but no less than what each process's last
-        thread saves. At most: the largest of any thread. If a profiler told who waits for whom, all three are what the
-        last thread of all saves.
+        thread saves. At most: the largest of any thread. If a profiler recorded who waits for whom, all three are what
+        the last thread of all saves.
         """
         if self._whole is not None:
             saved = max(int(self._whole.sooner(self._ends, early)[0]), 0) / NANOSECONDS_IN_SECOND

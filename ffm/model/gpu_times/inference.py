@@ -196,7 +196,7 @@ def _likely(timeline: Timeline, work: DeviceWork, usually: _Usually) -> GpuTimes
     late = _often_late(timeline, first.latency, ALIKE_TIMES * usual)
     if not late.any():
         return first
-    del first  # its times were corrected in place: they are found anew, which takes no memory meanwhile
+    del first  # its times were corrected in place: they are found again, which takes no memory meanwhile
     excused = np.where(late, usual, ENDLESS_NS)
     return fit_times(timeline, work, order, usually.gpu.astype(np.int64), usual, allowed, excused, pause=pause)
 

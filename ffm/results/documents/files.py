@@ -86,7 +86,7 @@ class StoredError(DocumentError):
     def __init__(self, what: str, kind: type[Document], folder: Path) -> None:
         """Say what is wrong with a document of this kind in this folder."""
         super().__init__(what)
-        self.help = _make_anew(kind, folder)
+        self.help = _recreating(kind, folder)
 
 
 class OtherVersionError(StoredError):
@@ -103,7 +103,7 @@ def edited(kind: type[Document], path: Path) -> DocumentError:
     return StoredError(f"{path} was edited or truncated.", kind, path.parent)
 
 
-def _make_anew(kind: type[Document], folder: Path) -> str:
+def _recreating(kind: type[Document], folder: Path) -> str:
     """Return the command that recreates a document of this kind in a folder; the one for all, if the kind is just
     `Document`.
     """
