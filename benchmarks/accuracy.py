@@ -38,12 +38,12 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from machine import description, undisturbed, watch_others
-from perturbing import busy_core, perturbed_gpu
-from pictures import new_figure
+from common.machine import description, undisturbed, watch_others
+from common.perturbing import busy_core, perturbed_gpu
+from common.pictures import new_figure
+from common.twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 from rich.console import Console
 from rich.table import Table
-from twins import NAMES, command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.model.timeline import Problem
 from ffm.results.documents.analysis import Analysis

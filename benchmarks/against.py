@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from building import build
+from common.building import build
+from common.machine import undisturbed, watch_others
+from common.twins import ARGUMENTS
 from kinds import BLOCKS, INSTANT, calls_in
-from machine import undisturbed, watch_others
-from twins import ARGUMENTS
 
 from ffm.vgpu.paths import sample
 

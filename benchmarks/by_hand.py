@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from machine import undisturbed, watch_others
+from common.machine import undisturbed, watch_others
 
 from ffm.remedy.shift import shift_between
 from ffm.results.documents.site import Site

@@ -40,9 +40,9 @@ from typing import Any
 
 import frida
 import kinds
-from building import build
-from machine import description, watch_others
-from pictures import new_figure
+from common.building import build
+from common.machine import description, watch_others
+from common.pictures import new_figure
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table

@@ -16,11 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from machine import description, watch_others
-from pictures import new_figure
+from common.machine import description, watch_others
+from common.pictures import new_figure
+from common.twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 from rich.console import Console
 from rich.table import Table
-from twins import command_of, exit_status, measure_each, sample_parser, truth_of, write_rows
 
 from ffm.errors import FfmError
 from ffm.remedy.correct import compare_runs

@@ -22,11 +22,11 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median, run_bare, run_stage
-from building import build_cuda
-from machine import description, watch_others
+from common.building import build_cuda
+from common.machine import description, watch_others
+from common.twins import write_rows
 from rich.console import Console
 from rich.table import Table
-from twins import write_rows
 
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.stored import open_results

@@ -24,8 +24,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from machine import description, undisturbed, watch_others
-from pictures import new_figure
+from common.machine import description, undisturbed, watch_others
+from common.pictures import new_figure
 from rich.console import Console
 from rich.table import Table
 

@@ -28,8 +28,8 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median
-from building import build
-from machine import description, watch_others
+from common.building import build
+from common.machine import description, watch_others
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table

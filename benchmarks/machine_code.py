@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from building import PROGRAMS
+from common.building import PROGRAMS
 from elftools.elf.elffile import ELFFile
 
 import ffm.instrument

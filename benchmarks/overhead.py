@@ -43,13 +43,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from building import build_cuda
-from machine import description, undisturbed, watch_others
-from pictures import new_figure
+from common.building import build_cuda
+from common.machine import description, undisturbed, watch_others
+from common.pictures import new_figure
+from common.twins import ARGUMENTS, NAMES
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from twins import ARGUMENTS, NAMES
 
 from ffm.errors import FfmError
 from ffm.results.documents.document import Document

@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from building import build_cuda
-from machine import watch_others
+from common.building import build_cuda
+from common.machine import watch_others
 from rich.console import Console
 from rich.table import Table
 

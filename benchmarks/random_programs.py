@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 from accuracy import interval_of_median, run_bare
-from building import build_file
-from gpu_defaults import TIMES
-from machine import description, undisturbed, watch_others
+from common.building import build_file
+from common.gpu_defaults import TIMES
+from common.machine import description, undisturbed, watch_others
 from rich.console import Console
 from rich.table import Table
 

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from building import build
-from machine import description, watch_others
+from common.building import build
+from common.machine import description, watch_others
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.vocabulary import Kind

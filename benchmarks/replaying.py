@@ -6,7 +6,7 @@ graph of what waited for what, the critical path, and who is to blame.
 
 Prints the processor seconds of each step, for a million operations, and their ratio to NumPy's sort of as many random
 64-bit numbers. The sort and the steps take turns, so that the ratio says more of the code than of the machine and of
-what else it does. The timeline is made up (`made_up.py`), of one thread and of several, with a stream for each.
+what else it does. The timeline is made up (`common/made_up.py`), of one thread and of several, with a stream for each.
 Kernels are compiled before. Writes `benchmarks/results/replaying.json`.
 """
 
@@ -23,8 +23,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from machine import description, watch_others
-from made_up import make_timeline
+from common.machine import description, watch_others
+from common.made_up import make_timeline
 
 from ffm.model.device import Action, DeviceWork
 from ffm.model.estimators.replay import Replay

@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median, run_stage
-from building import build
-from machine import description, watch_others
+from common.building import build
+from common.machine import description, watch_others
 
 from ffm.instrument.modes import Mode
 from ffm.results.documents.files import read_owned

@@ -10,7 +10,7 @@ of 64 GiB. For each size it runs bare, then under `ffm stage` of all five stages
 results. Of each command this notes the seconds, the processor's seconds, the most memory of its largest process, and
 what it left on the disk. What a stage takes after its run, and the cost of a call in the run, are told by its document.
 With `--up-to`, stage 5 and the views also look at the largest run's tables repeated ten times and more
-(`benchmarks/grown.py`). A view runs twice, and the second counts: the first fills the caches of a new machine.
+(`benchmarks/common/grown.py`). A view runs twice, and the second counts: the first fills the caches of a new machine.
 
 After that come two steps that no command does alone, of which `reading.py` tells the nanoseconds of a row and the
 seconds beside a sort of as many numbers: reading a recording, and choosing what `ffm apply-remedy` corrects.
@@ -36,11 +36,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from building import build
-from grown import grow
-from machine import Others, description, watch_others
-from pictures import new_figure
-from reading import Step, measure_steps
+from common.building import build
+from common.grown import grow
+from common.machine import Others, description, watch_others
+from common.pictures import new_figure
+from common.reading import Step, measure_steps
 from rich.console import Console
 from rich.table import Table
 

@@ -22,10 +22,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from building import build_cuda
+from common.building import build_cuda
+from common.machine import description, watch_others
+from common.twins import exit_status, write_rows
 from devices import measure_pair, show, summary
-from machine import description, watch_others
-from twins import exit_status, write_rows
 
 from ffm.errors import FfmError
 

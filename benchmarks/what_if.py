@@ -5,9 +5,9 @@
     python benchmarks/what_if.py --program random --random 20      # those of 20 random programs
 
 `ffm path --if` replays the program as it was measured. The changed program then runs in turn with the unchanged one,
-and the saving is the median of the differences within a pair. `changed_programs.py` has the changes: kernels and work
-of the CPU that are twice as fast, and copies that are gone, of the samples, of a program in `programs/`, and of some
-that `random_programs.py` writes.
+and the saving is the median of the differences within a pair. `common/changed_programs.py` lists the changes: kernels
+and work of the CPU that are twice as fast, and copies that are gone, of the samples, of a program in `programs/`, and
+of some that `random_programs.py` writes.
 
 An answer is right if the ratio of the seconds that `--if` says to those measured is within 0.95 to 1.05, or if its
 interval holds the latter. Prints a table; writes `benchmarks/results/what_if.json`. Returns 1 if an answer is wrong.
@@ -27,9 +27,9 @@ from statistics import median
 from typing import Any
 
 from accuracy import interval_of_median, run_stage
-from changed_programs import CHANGES, Built, Change, build_changed, doubled, random_changes
-from machine import description, undisturbed, watch_others
-from perturbing import on_gpu
+from common.changed_programs import CHANGES, Built, Change, build_changed, doubled, random_changes
+from common.machine import description, undisturbed, watch_others
+from common.perturbing import on_gpu
 from rich.console import Console
 from rich.table import Table
 

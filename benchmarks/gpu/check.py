@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from common.machine import Others, description, watch_others
 from driver_steps import check_doctor, check_facts, check_waiting, keep_awake
-from machine import Others, description, watch_others
 from machine_steps import check_machine, check_packages
 from measured import measure_samples, measure_targets
 from planted import check_planted

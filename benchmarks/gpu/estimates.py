@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from accuracy import estimate
-from twins import truth_of
+from common.twins import truth_of
 
 
 def main(results: Path, name: str) -> int:

@@ -7,7 +7,7 @@ import platform
 import shutil
 from collections.abc import Iterator
 
-from machine import installed_version
+from common.machine import installed_version
 from packages import NEEDED, PACKED
 from steps import FailedStep, Machine, Row, last_line
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.twins import ARGUMENTS
 from problems import problem_rows
 from programs import CUBLAS, NAMES
 from steps import FailedStep, Machine, OutOfTime, Row, last_line
-from twins import ARGUMENTS
 
 from ffm.report.notes import sentence
 from ffm.results.stored import open_results

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machine import undisturbed
+from common.machine import undisturbed
 from outputs import first_difference, own_check
 from processes import Ended, call, whole_lines
 from scaling import LAST_LEVEL, scaled

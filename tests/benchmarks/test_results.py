@@ -24,7 +24,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture
 def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A file of `benchmarks/`; they import each other by their bare names."""
+    """A file of `benchmarks/`, whose folder is on the path of each script."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     return import_module(request.param)
 
@@ -52,7 +52,7 @@ def test_a_cost_whose_interval_contains_the_goal_is_neither_met_nor_missed(scrip
     assert row["added"] == {"tracing": {"ns": 399.0, "interval_ns": [396.0, 402.0]}}
 
 
-@of("twins")
+@of("common.twins")
 def test_rows_keep_what_they_were_measured_under(script: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "results" / "rows.json"
     script.write_rows(path, {"date": "first"}, [{"twin": "a", "s": 1}, {"twin": "b", "s": 1}])
@@ -62,14 +62,14 @@ def test_rows_keep_what_they_were_measured_under(script: ModuleType, tmp_path: P
     assert json.loads(path.read_text())["rows"] == written
 
 
-@of("twins")
+@of("common.twins")
 def test_rows_of_which_nothing_is_told_are_not_kept(script: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps({"date": "old", "rows": [{"twin": "a"}]}))
     assert [row["twin"] for row in script.write_rows(path, {"date": "new"}, [{"twin": "b"}])] == ["b"]
 
 
-@of("twins")
+@of("common.twins")
 def test_a_sample_that_fails_is_named_and_the_others_go_on(
     script: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_sample_that_fails_is_named_and_the_others_go_on(
     assert "als: It broke." in capsys.readouterr().err
 
 
-@of("machine")
+@of("common.machine")
 def test_the_head_tells_arguments_and_what_others_used(script: ModuleType) -> None:
     with script.watch_others() as others:
         assert others.cores is None and not others.quiet
@@ -97,7 +97,7 @@ def test_the_head_tells_arguments_and_what_others_used(script: ModuleType) -> No
     assert {"date", "machine", "versions"} <= set(head)
 
 
-@of("pictures")
+@of("common.pictures")
 def test_no_picture_is_drawn_without_matplotlib(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,7 +120,7 @@ def test_what_cannot_be_measured_is_refused(command: list[str], sentence: str) -
     assert sentence in done.stderr
 
 
-@of("gpu_defaults")
+@of("common.gpu_defaults")
 def test_times_are_those_of_the_virtual_gpu(script: ModuleType) -> None:
     foundation = BENCHMARKS.parent / "ffm" / "vgpu" / "driver" / "foundation"
     keys = re.findall(r'\{"([\w.]+)", &Configuration::(\w+),', (foundation / "configuration.cpp").read_text())
@@ -134,7 +134,7 @@ def test_times_are_those_of_the_virtual_gpu(script: ModuleType) -> None:
     }
 
 
-@of("perturbing")
+@of("common.perturbing")
 def test_a_perturbed_gpu_has_each_time_between_half_and_twice(script: ModuleType) -> None:
     given = "call.free = 280  # long\nkernel.step = 4620 + 430 per thread\ndevices = 2\ncopy.staging_chunk = 2\n"
     drawn = dict(line.split(" = ") for line in script.perturbed(given, Random(1)).splitlines())
@@ -148,7 +148,7 @@ def test_a_perturbed_gpu_has_each_time_between_half_and_twice(script: ModuleType
     )
 
 
-@of("changed_programs")
+@of("common.changed_programs")
 def test_what_is_changed_is_in_the_sources(script: ModuleType) -> None:
     """Also where the sources themselves have changed since."""
     for change in [*script.CHANGES, *script.random_changes(1)]:
@@ -161,7 +161,7 @@ def test_what_is_changed_is_in_the_sources(script: ModuleType) -> None:
                 script.edited(change.source or (folder / file).read_text(), texts)
 
 
-@of("changed_programs")
+@of("common.changed_programs")
 def test_a_slower_kernel_takes_twice_as_long(script: ModuleType) -> None:
     gpu = "call.free = 3\nkernel.step = 2.5 + 0.5 per thread\n"
     assert script.doubled(gpu, ("step",)) == "call.free = 3\nkernel.step = 5.000000 + 1.000000 per thread\n"
@@ -246,7 +246,7 @@ def test_of_an_output_that_was_cut_off_only_whole_lines_are_compared(monkeypatch
     assert processes.whole_lines("one\ntwo") == "one\n"
 
 
-@of("grown")
+@of("common.grown")
 def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleType) -> None:
     process = ProcessRecord(process_id=1, executable="a", rank=None, recording="r", threads=1, operations=10, lost=0)
     run = a_run(wall_s=2.0, preparation_s=0.5, user_s=1.0, system_s=0.25, waiting_span_s=1.5, processes=[process])
@@ -256,7 +256,7 @@ def test_a_grown_run_has_its_operations_and_its_waits_as_often(script: ModuleTyp
     assert [one.operations for one in longer.processes] == [30]
 
 
-@of("grown")
+@of("common.grown")
 @pytest.mark.parametrize("dtype", ["uint8", "uint64"])
 def test_a_column_that_stays_is_repeated_as_often_as_asked(script: ModuleType, tmp_path: Path, dtype: str) -> None:
     column = np.array([1, 255], dtype)

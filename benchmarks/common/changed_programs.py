@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from building import PROGRAMS, build_file, cuda_headers
 from random_programs import KERNELS, generate
-from twins import SAMPLES
 
 import ffm.vgpu
+from common.building import PROGRAMS, build_file, cuda_headers
+from common.twins import SAMPLES
 from ffm.errors import FfmError
 from ffm.vgpu.paths import library_folder
 from ffm.vgpu.paths import sample as path_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from gpu_defaults import SIZES, TIMES
+from common.gpu_defaults import SIZES, TIMES
 
 CONFIGURATION = "VGPU_CONFIGURATION"
 

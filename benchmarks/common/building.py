@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ffm.vgpu.paths import library_folder
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 def build(name: str, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 from ffm.errors import FfmError
 from ffm.vgpu.paths import sample as path_of
 
-SAMPLES = Path(__file__).parents[1] / "ffm" / "vgpu" / "samples"
+SAMPLES = Path(__file__).parents[2] / "ffm" / "vgpu" / "samples"
 NAMES = sorted(path.name.removesuffix(".truth.toml") for path in SAMPLES.glob("*.truth.toml"))
 
 ARGUMENTS: dict[str, list[str]] = {"als": ["40"]}

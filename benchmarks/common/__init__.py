@@ -1,0 +1,1 @@
+"""What the benchmarks share: samples and programs, the machine, results and pictures."""
