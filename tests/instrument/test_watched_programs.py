@@ -63,9 +63,7 @@ def test_frequent_calls_do_what_they_do_unwatched(build_program: Callable[[Path]
     expect_unchanged(build_program(PROGRAMS / "frequent_calls.cu"), watching(tmp_path, trace=False))
 
 
-@pytest.mark.parametrize(
-    "name", ["allocating_threads.cu", "kept_errno.cu", "small_coroutines.cu", "small_signal_stacks.cu"]
-)
+@pytest.mark.parametrize("name", ["allocating_threads.cu", "kept_errno.cu", "small_signal_stacks.cu"])
 def test_a_sampled_program_writes_what_it_writes_unsampled(
     name: str, build_program: Callable[[Path], Path], tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ typedef struct sampler {
     uint64_t spent;   /* of it, in the handler */
     uint64_t owed;    /* that no sample stands for yet */
     pid_t thread;     /* in the kernel; 0 if it is not listed */
-    char *stack;      /* on which samples are taken; NULL before the first one */
+    char *stack;      /* for samples of a thread with a small alternate stack; NULL until it is needed */
     struct sampler *next;
 } sampler;
 
@@ -204,6 +204,12 @@ __asm__(".pushsection .text\n"
         ".size ffm_samples_take_on, . - ffm_samples_take_on\n"
         ".popsection\n");
 
+static bool runs_on(const stack_t *alternate)
+{
+    const uint64_t here = (uint64_t)__builtin_frame_address(0);
+    return !(alternate->ss_flags & SS_DISABLE) && here - (uint64_t)alternate->ss_sp < alternate->ss_size;
+}
+
 static bool has_stack(void)
 {
     if (self.stack != NULL)
@@ -215,7 +221,9 @@ static bool has_stack(void)
 
 static void take_with_room(const ucontext_t *interrupted, uint64_t nanoseconds)
 {
-    if (has_stack())
+    if (!runs_on(&interrupted->uc_stack) || interrupted->uc_stack.ss_size >= STACK_BYTES)
+        take(interrupted, nanoseconds);
+    else if (has_stack())
         ffm_samples_take_on(self.stack + STACK_BYTES, interrupted, nanoseconds);
 }
 
