@@ -167,8 +167,7 @@ static void take(const ucontext_t *interrupted, uint64_t nanoseconds)
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
-/* A stack of 8 KiB, as coroutines have, or alternate ones that runtimes of languages give to threads, holds the
- * kernel's frame and little else. */
+/* An alternate stack of 8 KiB, as runtimes of languages give to threads, holds the kernel's frame and little else. */
 enum { STACK_BYTES = 64 << 10 };
 
 void ffm_samples_take_on(char *top, const ucontext_t *interrupted, uint64_t nanoseconds)
