@@ -12,6 +12,7 @@ from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import ENQUEUES, DeviceWork
 from ffm.model.gpu_times import expected_kernels
 from ffm.model.gpu_times.segment_lengths import OFTEN, SEEN_SHARE, Shown
+from ffm.model.gpu_times.timelines import Times
 from ffm.model.grouping import looked_up, parts, select_within
 from ffm.model.timeline import Timeline
 
@@ -32,7 +33,7 @@ class Expected:
     `sure` if all but a few do.
     """
 
-    gpu: NDArray[np.int64]
+    gpu: Times
     firm: NDArray[np.bool_]
     sure: NDArray[np.bool_]
     seldom: NDArray[np.bool_]

@@ -50,7 +50,7 @@ from ffm.model.gpu_times.expected_work import (
 )
 from ffm.model.gpu_times.fitting import fit_times
 from ffm.model.gpu_times.segment_lengths import ALIKE_TIMES, OFTEN, WAKING_NS, Shown, find_segment_lengths
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times, fits, shortened
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, GuessedTotals, Inference, Times, packed
 from ffm.model.gpu_times.unseen_work import guess_unseen
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
@@ -87,15 +87,18 @@ def infer_gpu_times(
         room = np.empty(0, np.int64)
     longest = _longest_times(timeline, work, shown, works, expected)
     del works
+    expected = replace(expected, gpu=packed(expected.gpu))  # the fits take most memory
     slow = _slow(timeline, work, shown, longest)
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room
     rows = np.flatnonzero(expected.unseen | ((expected.gpu < 0) & enqueues(work)))
     usually = [_Usually.of(work, shown, expected, guessed)]
-    brief = _shortest(work, shown, expected)
-    del shown, expected, guessed  # the fits take most memory, and need none of them
+    shortest, most, allowed = _shortest(work, shown, expected)
+    del shown, expected, guessed  # no fit needs them
+    shortest = packed(shortest)
     likely = _likely(timeline, work, usually.pop())
-    fast = fit_times(timeline, work, order, *brief, pause=pause)
+    shortest = np.asarray(shortest, np.int64)
+    fast = fit_times(timeline, work, order, shortest, most, allowed, pause=pause)
     totals = GuessedTotals.of(rows, fast, likely, slow)
     return Inference(order, likely, slow, fast, usual, usual, fastest, totals).of_one_type()
 
@@ -183,10 +186,10 @@ class _Usually:
     @classmethod
     def of(cls, work: DeviceWork, shown: Shown, expected: Expected, guessed: _Guessed) -> _Usually:
         """Return it, in columns of its own."""
-        gpu: NDArray[np.int64] = expected.gpu.clip(0)
+        gpu = expected.gpu.astype(np.int64)
+        gpu.clip(0, out=gpu)
         gpu[guessed.rows] = guessed.gpu
-        short = shortened(gpu) if fits(gpu) else gpu
-        return cls(shown.order, short, _allowed(work, shown, expected), shown.usual, shown.pause)
+        return cls(shown.order, packed(gpu), _allowed(work, shown, expected), shown.usual, shown.pause)
 
 
 def _likely(timeline: Timeline, work: DeviceWork, usually: _Usually) -> GpuTimes:
@@ -206,9 +209,10 @@ def _shortest(
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int32]]:
     """Return what the fast timeline is fitted from: how long work takes, and what waits show, as `fit_times` takes it.
 
-    `seen` is how long work takes at least if any wait may have ended late. The expected times become the result's.
+    `seen` is how long work takes at least if any wait may have ended late. Expected times of 64 bits become those of
+    the result.
     """
-    gpu = expected.gpu
+    gpu = np.asarray(expected.gpu, np.int64)
     allowed = np.empty(len(gpu), np.int32)
     queued = max(shown.least - shown.pause, 0)
     passing = limits.Passing(

@@ -45,6 +45,11 @@ def shortened(column: Times) -> Times:
     return column.view(np.int32)[:count]
 
 
+def packed(column: Times) -> Times:
+    """Turn a column into one of 32 bits, as `shortened` does, if all of its numbers fit."""
+    return shortened(column) if fits(column) else column
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTimes:
     """One timeline of the GPU. Columns parallel to those of the timeline, in nanoseconds."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ffm.model.copies import WORTH_TIMING_BYTES
 from ffm.model.device import DeviceWork
+from ffm.model.gpu_times.timelines import Times
 from ffm.model.grouping import numbered, sorted_within
 
 FEW = 0.05
@@ -37,7 +38,7 @@ def guess_unseen(
     room: NDArray[np.int64],
     rows: NDArray[np.int64],
     possible: NDArray[np.int64],
-    known: NDArray[np.int64],
+    known: Times,
 ) -> NDArray[np.int64]:
     """Return nanoseconds for work that no wait shows, in the shape of `rows`.
 
