@@ -280,6 +280,7 @@ def test_what_a_package_does_for_a_repeated_transfer_is_saved_too(framework: Fra
     advice = told(replace(TRANSFER, no_op=9, framework=framework))
     assert ("The saving is at least what is shown" in advice) is said
     assert not said or f"What {framework.name if framework else ''} itself does" in advice
+    assert "pinned memory first" not in told(replace(TRANSFER, no_op=9, framework=framework, downloads=True))
 
 
 @pytest.mark.parametrize("counts", [{"no_op": 9}, {"repeat": 9}, {"unseen": 9}, {"no_op": 8, "changed": 1}])

@@ -178,9 +178,10 @@ def repeated_transfer(problem: ProblemSite) -> Remedy:
             else "Make the host data const, so that the compiler refuses a write that would need a new upload."
         )
     if problem.framework is not None and problem.framework.name:
+        staged = "" if problem.downloads else ", such as copying the array to pinned memory first,"
         steps.append(
             f"The saving is at least what is shown: it counts only the driver's calls. What {problem.framework.name} "
-            "itself does for a call that is left out, such as copying the array to pinned memory first, is saved, too."
+            f"itself does for a call that is left out{staged} is saved, too."
         )
     return remedy_for(problem, RemedyKind.REPEATED_TRANSFER, problem.repeated, steps, "destination")
 
