@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from ffm.cli.options import analysed_folder, checkout, chosen_folder, limit_options, view_command
+from ffm.cli.printing import write_output
 from ffm.cli.standard_input import input_option
 from ffm.errors import FfmError
 
@@ -95,11 +95,12 @@ def check(
     if quick and not command:
         raise click.UsageError("--quick measures: name the program, as in `ffm check --quick ./program`.")
     with _otherwise_two():
+        from ffm.gate.baseline import read_baseline
         from ffm.gate.rules_file import read_rules
 
         rules, home = read_rules(config, Path.cwd())  # before a measurement that may take long
         baseline = home / rules.baseline
-        known = _known(baseline)
+        known = read_baseline(baseline)
         if command:
             folder = _measured(command, folder, stdin, timeout, accept_status, quick=quick)
         results = _opened(folder)
@@ -107,7 +108,7 @@ def check(
             _update(baseline, results, rules, known or [])
             return
         view = _judged(results, rules, known, rules.iterations if how is None else how)
-        _write(_formatted(view, kind), output)
+        write_output([_formatted(view, kind)], output)
         if not view.passed and known is None and kind == "terminal":
             click.echo("To accept the present findings and fail only for new ones: ffm check --update", err=True)
     context.exit(0 if view.passed else 1)
@@ -126,12 +127,6 @@ def _otherwise_two() -> Iterator[None]:
         raise CouldNotCheckError(sentence(error)) from error
     except MemoryError as error:
         raise CouldNotCheckError("there is not enough memory for this. Use a machine that has more.") from error
-
-
-def _known(baseline: Path) -> list[KnownSites] | None:
-    from ffm.gate.baseline import read_baseline
-
-    return read_baseline(baseline)
 
 
 def _measured(
@@ -225,14 +220,3 @@ def _formatted(view: CheckView, kind: str) -> bytes:
         return formats.junit(view)
     text = formats.github(view) if kind == "github" else "".join(line + "\n" for line in check_lines(view))
     return text.encode(errors="replace")
-
-
-def _write(content: bytes, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
-        return
-    from ffm.whole_file import named_output
-
-    with named_output(output) as file:
-        file.write(content)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ffm.cli.options import chosen_folder, open_chosen, results_option
-from ffm.whole_file import named_output
+from ffm.cli.printing import write_output
 
 
 @click.command()
@@ -92,11 +92,7 @@ def _stage(folder: Path | None, stage: str) -> Iterable[bytes]:
 
 
 def _write(chunks: Iterable[bytes], output: Path | None, viewer: str = "") -> None:
-    """Write to a file, completely or not at all, or to standard output; say where `viewer` opens the file."""
-    if output is None:
-        sys.stdout.buffer.writelines(chunks)
-        sys.stdout.flush()
-        return
-    with named_output(output) as file:
-        file.writelines(chunks)
-    click.echo(f"Wrote {output}." + (f" Open it in {viewer}" if viewer else ""))
+    """Write to a file or to standard output; say where `viewer` opens the file."""
+    write_output(chunks, output)
+    if output is not None:
+        click.echo(f"Wrote {output}." + (f" Open it in {viewer}" if viewer else ""))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ffm.cli.options import json_option, open_chosen, results_option, results_words, view_command
+from ffm.cli.printing import print_view
 
 
 @click.command(
@@ -41,10 +42,7 @@ def path(
 
     REGION, by its number or words of its name, shows one of them.
     """
-    import orjson
-
     from ffm.report.terminal.path import render_change, render_path, render_region
-    from ffm.report.terminal.printing import print_screen
     from ffm.report.waiting.changes import change_view
     from ffm.report.waiting.path import fixed_view, path_view
     from ffm.report.waiting.region import region_view
@@ -53,13 +51,9 @@ def path(
         raise click.UsageError("choose one: name a REGION, or use --if, or --fixed.")
     results, words = open_chosen(folder), results_words(folder)
     if changes:
-        changed = change_view(results, changes)
-        click.echo(orjson.dumps(changed, option=orjson.OPT_INDENT_2)) if as_json else print_screen(
-            render_change, changed
-        )
+        print_view(change_view(results, changes), render_change, as_json=as_json)
     elif region is not None:
-        one = region_view(results, region, words)
-        click.echo(orjson.dumps(one, option=orjson.OPT_INDENT_2)) if as_json else print_screen(render_region, one)
+        print_view(region_view(results, region, words), render_region, as_json=as_json)
     else:
         view = (fixed_view if fixed else path_view)(results, show_all=show_all, words=words)
-        click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2)) if as_json else print_screen(render_path, view)
+        print_view(view, render_path, as_json=as_json)

@@ -16,6 +16,7 @@ from ffm.cli.options import (
     results_words,
     view_command,
 )
+from ffm.cli.printing import print_view, write_output
 
 if TYPE_CHECKING:
     from ffm.report.numbers import Estimator
@@ -35,27 +36,21 @@ def remedies(
     estimator: Estimator | None, folder: Path | None, as_json: bool, show_all: bool, sarif: Path | None
 ) -> None:
     """For each problem, show its kind, the steps to fix it and every place that must change, largest benefit first."""
-    import orjson
-
     from ffm.report.remedies.view import remedies_view
 
     opened = open_chosen(folder)
     view = remedies_view(opened.document, estimator, show_all=show_all, results=results_words(folder), own=opened.own)
     if sarif is not None:
+        import orjson
+
         from ffm.report.formats.sarif import sarif as sarif_log
-        from ffm.whole_file import named_output
 
         log = sarif_log(view, checkout())
-        with named_output(sarif) as file:
-            file.write(orjson.dumps(log, option=orjson.OPT_INDENT_2))
+        write_output([orjson.dumps(log, option=orjson.OPT_INDENT_2)], sarif)
         unknown = len(view.remedies) - len(log["runs"][0]["results"])
         without = f"; {unknown} remedies without a known source line are left out" if unknown else ""
         click.echo(f"Wrote {sarif}: {len(log['runs'][0]['results'])} results{without}.")
         return
-    if as_json:
-        click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
-        return
-    from ffm.report.terminal.printing import print_screen
     from ffm.report.terminal.remedies import render_remedies
 
-    print_screen(render_remedies, view)
+    print_view(view, render_remedies, as_json=as_json)

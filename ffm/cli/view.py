@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
+from ffm.cli.printing import print_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ffm.report.numbers import Estimator
 
 
@@ -53,7 +52,9 @@ def report(
         from ffm.report.lines import lines
         from ffm.report.terminal.lines import render_lines
 
-        _show(lines(opened, chosen, show_all=show_all, results=results_words(folder)), render_lines, as_json)
+        print_view(
+            lines(opened, chosen, show_all=show_all, results=results_words(folder)), render_lines, as_json=as_json
+        )
         return
     if html is not None:
         from ffm.report.formats.html import write_html
@@ -67,7 +68,7 @@ def report(
         click.echo(f"Wrote {html}.")
         return
     view = overview(analysis, chosen, show_all=show_all, results=results_words(folder))
-    _show(view, render_overview, as_json)
+    print_view(view, render_overview, as_json=as_json)
 
 
 @click.command(cls=view_command("ffm.report.sequence:SequenceView"))
@@ -83,7 +84,7 @@ def sequence(number: int, estimator: Estimator | None, folder: Path | None, as_j
 
     analysis = open_chosen(folder).document
     view = lay_out(analysis, number, chosen_estimator(analysis, estimator), results_words(folder))
-    _show(view, render_sequence, as_json)
+    print_view(view, render_sequence, as_json=as_json)
 
 
 @click.command(cls=view_command("ffm.report.sequence:SequenceView", "ffm.report.best:BestView"))
@@ -127,11 +128,13 @@ def subsequence(
 
         check_sequence(results.document, number)
         parts = best_subsequences(results, number, best, chosen)
-        _show(lay_out_best(results.document, number, parts, chosen, words), render_best, as_json)
+        print_view(lay_out_best(results.document, number, parts, chosen, words), render_best, as_json=as_json)
     elif start is not None and end is not None:
         check_part(results.document, number, start, end)
         benefit = estimate(results, number, start, end).benefit
-        _show(lay_out(results.document, number, start, end, benefit, chosen, words), render_sequence, as_json)
+        print_view(
+            lay_out(results.document, number, start, end, benefit, chosen, words), render_sequence, as_json=as_json
+        )
 
 
 @click.command(cls=view_command("ffm.report.fold:FoldView"))
@@ -149,7 +152,7 @@ def fold(name: str, estimator: Estimator | None, folder: Path | None, as_json: b
     analysis = open_chosen(folder).document
     chosen = chosen_estimator(analysis, estimator)
     view = lay_out(analysis, name, chosen, show_all=show_all, results=results_words(folder))
-    _show(view, render_fold, as_json)
+    print_view(view, render_fold, as_json=as_json)
 
 
 @click.command(cls=view_command("ffm.report.site:SiteView"))
@@ -168,16 +171,4 @@ def site(number: int, estimator: Estimator | None, folder: Path | None, as_json:
     analysis = results.document
     chosen, without = chosen_estimator(analysis, estimator), doing_without(results, number - 1)
     view = lay_out(analysis, number, chosen, without, results_words(folder))
-    _show(view, render_site, as_json)
-
-
-def _show(view: Any, render: Callable[[Any, int], Any], as_json: bool) -> None:
-    """Print a view, as JSON or as a screen."""
-    if as_json:
-        import orjson
-
-        click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
-        return
-    from ffm.report.terminal.printing import print_screen
-
-    print_screen(render, view)
+    print_view(view, render_site, as_json=as_json)
