@@ -25,8 +25,11 @@ from ffm.report.frameworks import (
 from ffm.report.kept.python_waits import FetchingWaits, SendingWaits, fetching_advice, sending_advice
 from ffm.report.numbers import Scale
 from ffm.report.remedies.advice import identify_remedies
+from ffm.report.remedies.problem_sites import problem_sites
+from ffm.results.documents.site import DownloadUse, Verdict
 from ffm.results.documents.stacks import Frame, Module, Stack
 from ffm.results.places import place
+from ffm.results.vocabulary import Because
 from tests.report.sample_analysis import sample_analysis
 from tests.report.test_advice import EXPLICIT, FREE, PAGEABLE, TRANSFER, told
 
@@ -251,6 +254,27 @@ def test_a_copy_that_need_not_wait_is_made_asynchronous_in_the_packages_words(ke
     assert remedy.steps[1] == TORCH.asynchronous
     assert not any("Remove" in step for step in remedy.steps)
     assert ("stays" in remedy.steps[0]) == bool(keep)
+
+
+def test_a_copy_whose_own_wait_is_needed_is_not_made_asynchronous() -> None:
+    (remedy,) = identify_remedies([replace(EXPLICIT, framework=TORCH, in_copy=True, copy_needed=True)])
+    assert "The copy itself waits before this call, which is needed" in remedy.steps[0]
+    assert TORCH.asynchronous not in remedy.steps and "need not wait" not in remedy.steps[0]
+    (upload,) = identify_remedies([replace(EXPLICIT, framework=TORCH, in_copy=True, copy_needed=True, in_upload=True)])
+    assert upload.steps[1] == f"In PyTorch: {TORCH.sent_ahead}"
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("required", True), ("misplaced", True), ("unnecessary", False)])
+def test_the_copy_of_a_line_tells_whether_its_own_wait_is_needed(kind: str, needed: bool) -> None:
+    analysis = sample_analysis()
+    wait = analysis.sites[0]
+    verdict = Verdict(kind=kind, because=Because.RESULT_USED, occurrences=wait.count)
+    download = msgspec.structs.replace(
+        wait, kind="transfer", synchronization=[verdict], download=DownloadUse(occurrences=0, of=1, watch="pages")
+    )
+    changed = msgspec.structs.replace(analysis, sites=[*analysis.sites, download])
+    found = {one.site: one.copy_needed for one in problem_sites(changed, "carry")}
+    assert found[0] is needed
 
 
 def test_an_upload_that_need_not_wait_is_made_so_in_the_packages_words() -> None:

@@ -133,6 +133,12 @@ def _as_long_as(problem: ProblemSite) -> str:
 
 def _unnecessary(problem: ProblemSite) -> Remedy:
     kept = _as_long_as(problem)
+    if problem.in_copy and problem.copy_needed and not problem.in_upload:
+        steps = [
+            f"The copy itself waits before this call, which is needed: nothing relied on waiting once more{kept}. What "
+            "saves both is to keep the values on the GPU, and to fetch them later or less often."
+        ]
+        return _of_unnecessary(problem, steps)
     if problem.in_copy and problem.framework is not None:
         steps = [
             f"The copy need not wait: in no run did anything rely on that{kept}.",

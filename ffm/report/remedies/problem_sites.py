@@ -31,6 +31,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
     """Describe the sites with problems as the remedies need them."""
     found = []
     uploading = _uploading_calls(analysis)
+    needed = _lines_with_needed_downloads(analysis)
     for index, site in enumerate(analysis.sites):
         partial = _partial_download(site)
         if not site.problem_count and partial is None:
@@ -79,6 +80,7 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
                 library=library_call(analysis, site),
                 thrust=thrust_call(analysis, site),
                 at_exit=_at_exit(analysis, site),
+                copy_needed=(site.file, site.line) in needed,
                 in_upload=_callers(analysis, site) in uploading,
                 needed_for=_needed_for(site),
             )
@@ -142,6 +144,15 @@ def _uploading_calls(analysis: Analysis) -> set[tuple[Frame, ...]]:
     """Return the callers of the functions that upload."""
     uploads = (site for site in analysis.sites if site.kind == "transfer" and "HtoD" in site.function)
     return {_callers(analysis, site) for site in uploads}
+
+
+def _lines_with_needed_downloads(analysis: Analysis) -> set[tuple[str, int]]:
+    """Return the lines with a download that waits by itself, as one to pageable memory does, where that is needed."""
+    return {
+        (site.file, site.line)
+        for site in analysis.sites
+        if site.kind == "transfer" and site.download is not None and _needed_for(site)
+    }
 
 
 def _callers(analysis: Analysis, site: Site) -> tuple[Frame, ...]:

@@ -111,6 +111,8 @@ class ProblemSite:
     """Whether the package makes the call on a thread that runs no Python."""
     in_copy: bool = False
     """Whether a copy of that package makes the call, which a program cannot remove by itself."""
+    copy_needed: bool = False
+    """Whether a download at the same line itself waits, and something relies on that."""
     in_upload: bool = False
     """Whether that copy uploads."""
     needed_for: tuple[tuple[Because, int], ...] = ()
