@@ -197,7 +197,8 @@ def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
     package makes the call on a thread of its own.
     """
     frames = analysis.stacks[site.stack].frames
-    if not (script := any(frame.python for frame in frames)) and not runs_python(analysis.modules):
+    script = any(frame.python for frame in frames)
+    if not script and (not runs_python(analysis.modules) or own_frame(frames, analysis.modules) is not None):
         return None
     modules = [module.path for module in analysis.modules]
     # A tensor's own methods are no Python functions: there only the library shows the framework.

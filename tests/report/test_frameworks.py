@@ -143,6 +143,13 @@ def test_a_library_on_the_stack_tells_the_package() -> None:
     python = [*changed.modules, Module(path="/usr/bin/python3.12", build_id="")]
     with_python = msgspec.structs.replace(changed, modules=python)
     assert [framework_of_site(with_python, site) for site in sites] == [TORCH, TORCH], "on a thread of its own"
+    own = Frame(module=len(python), offset=1, function="run", file="/home/me/main.cpp", line=7)
+    embeds = msgspec.structs.replace(
+        with_python,
+        modules=[*python, Module(path="/home/me/app", build_id="")],
+        stacks=[Stack(key="2" * 32, frames=[*frames, own])],
+    )
+    assert framework_of_site(embeds, sites[0]) is None, "a program that embeds Python"
 
 
 def test_what_a_package_does_on_its_own_thread_is_said_to_be_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import dropwhile
 
 from ffm.driver.catalogue import load_catalogue
@@ -91,7 +92,14 @@ def problem_sites(analysis: Analysis, estimator: Estimator) -> list[ProblemSite]
 def _on_its_own_thread(analysis: Analysis, site: Site) -> bool:
     """Return whether a Python package makes the call on a thread that runs no Python."""
     frames = analysis.stacks[site.stack].frames
-    return framework_of_site(analysis, site) is not None and not any(frame.python for frame in frames)
+    if any(frame.python for frame in frames) or _on_main_thread(frames):
+        return False
+    return framework_of_site(analysis, site) is not None
+
+
+def _on_main_thread(frames: Sequence[Frame]) -> bool:
+    """Return whether a stack is known to be that of the thread that starts the program."""
+    return bool(frames) and ("libc_start" in frames[-1].function or frames[-1].function == "_start")
 
 
 def _because(verdicts: tuple[Verdict, ...], *reasons: Because) -> int:
@@ -109,8 +117,7 @@ def _at_exit(analysis: Analysis, site: Site) -> bool:
     python = [frame for frame in frames if frame.python]
     if not python or site.caller in EXITS:
         return site.caller in EXITS
-    main = "libc_start" in frames[-1].function or frames[-1].function == "_start"
-    return main and python[-1].function != "<module>" and own_frame(frames, analysis.modules) is None
+    return _on_main_thread(frames) and python[-1].function != "<module>" and own_frame(frames, analysis.modules) is None
 
 
 def _needed_for(site: Site) -> tuple[tuple[Because, int], ...]:
