@@ -246,7 +246,8 @@ class Estimates:
         return min(replayed_s / self._variation.slower, self._wall_s)
 
     def _at_least(self, replayed: Replayed) -> float:
-        return min(max(replayed.low_s * (1 - self._variation.of_saving) - self._always_s, 0.0), self._wall_s)
+        certain_s = replayed.low_s * (1 - self._variation.of_saving) - self._always_s - self._variation.delayed_s
+        return min(max(certain_s, 0.0), self._wall_s)
 
     def _at_most(self, replayed: Replayed) -> float:
         if replayed.high_s <= 0:

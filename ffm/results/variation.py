@@ -48,6 +48,10 @@ class Variation:
     """Of an estimate: what is due to differences between runs and to tracing."""
     compared_s: float = math.inf
     """How long the bare run took, as far as it was compared."""
+    delayed_s: float = 0.0
+    """How much longer the traced run waited for a processor than another stage's run did. Others took it from its
+    threads by chance, perhaps in the very waits that a fix removes, and it is not certain that they do so again.
+    """
     slower: float = 1.0
     """How many times as long as the bare run the traced one took without its probes, from one of the first waits to the
     last; at least 1, and 1 if that is not known. Savings are of the bare run, whose calls took that much less time.
@@ -87,10 +91,11 @@ class Variation:
             run_s = max(run_s, EXPECTED * (max(spans_s) - min(spans_s)))
         ratio = traced_s / bare_s if bare_s > 0 else 1.0
         share = DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0)
+        by_chance_s = traced.delayed_s - min(cost.delayed_s for cost in costs)
         if bare_s <= 0:
-            return cls(max(run_s, VARIES * bare.wall_s), share)
+            return cls(max(run_s, VARIES * bare.wall_s), share, delayed_s=by_chance_s)
         slower = 1 + max(differ_s, 0.0) / bare_s if spans_compare(bare, traced) else 1.0
-        return cls(max(run_s, VARIES * bare.wall_s), share, bare_s, slower)
+        return cls(max(run_s, VARIES * bare.wall_s), share, bare_s, by_chance_s, slower)
 
 
 NOTHING_KNOWN = Variation()

@@ -103,6 +103,13 @@ def test_an_interval_covers_the_time_that_others_had_the_processor() -> None:
     assert differing(variation(1.0, 1.125, 0.0, delayed_s=(0.0, 0.5))) == (0.625, DIFFERS)
 
 
+def test_what_others_took_only_in_the_traced_run_is_surely_saved_by_no_fix() -> None:
+    costs = {"baseline": 0.25, "tracing": 0.5, "memory": 0.125, "sync-use": 0.25}
+    stages = [StageCost(stage=stage, wall_s=1.0, ratio=1.0, delayed_s=delayed) for stage, delayed in costs.items()]
+    assert Variation.of(stages, 0.0, None).delayed_s == 0.375
+    assert variation(1.0, 1.0, 0.0, delayed_s=(0.5, 0.25)).delayed_s == 0.0
+
+
 def spanned(**spans_s: float) -> Variation:
     """Return the variation of a run of a second; that of stage 2 took half a second more, that of stage 4 as long."""
     walls_s = {"baseline": 1.0, "tracing": 1.5, "sync-use": 1.0}
