@@ -28,6 +28,10 @@ arguments, comes before the wait or after it: the trace does not show which, if 
 it comes after a wait that a fix brings about there. For the upper end of the interval, it comes before that if the
 upload is of few bytes; with more, copying takes nearly all of the time.
 
+A device copies one transfer at a time in each direction, so a transfer overlaps with no more of other streams'
+transfers than it did. Kernels of different streams overlap if they fit on the device together, which the trace does not
+show. The lower end of the interval assumes that they overlap no more than they did.
+
 Loading device code may wait for the GPU (`ffm.model.device.Action.LOAD`). So a call that loads code overlaps with no
 more of the GPU's work than it did. The upper end of the interval assumes that it never waits.
 
@@ -75,7 +79,7 @@ from ffm.model.estimators.faster import Faster, FasterRun, faster_run
 from ffm.model.estimators.member_kernels import Longest, touched_by
 from ffm.model.estimators.members import Changing
 from ffm.model.estimators.probe_kernels import Times, Traced, probes_of_lone_threads, settle_times
-from ffm.model.estimators.replay_passes import NO_ROWS, Passes
+from ffm.model.estimators.replay_passes import NO_ROWS, NOTHING, Passes
 from ffm.model.estimators.run_end import RunEnd
 from ffm.model.estimators.simulation.state import Fix, Manner, Probes
 from ffm.model.estimators.stretches import Course
@@ -103,9 +107,6 @@ class Replayed:
     the times of everything else are: each only waits for the last of what comes before it.
     """
 
-
-_NOTHING = Fix(NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
-"""Changes no row."""
 
 Elsewhere = Callable[["Replay", list[Fix], int], list[Replayed]]
 
@@ -340,7 +341,7 @@ class Replay:
         start, wait = timeline.start.copy(), timeline.wait.copy()
         probes = Probes(np.empty(rows, np.int64), start, wait)
         run(probes_of_lone_threads, rows, traced, probes.time)
-        self._passes.run(rows, self.inference.likely, _NOTHING, self._passes.manners().as_measured, probes)
+        self._passes.run(rows, self.inference.likely, NOTHING, self._passes.manners().as_measured, probes)
         duration, gap = probes.time, np.empty(rows, np.int64)  # the probes' own times are not needed any more
         run(settle_times, rows, traced, Times(start, duration, wait, gap))
         return replace(timeline, start=start, wait=wait, duration=duration, gap=gap)

@@ -16,6 +16,7 @@ from ffm.model.compiled import run
 from ffm.model.device import DeviceWork
 from ffm.model.encounter_order import order_of_encounters
 from ffm.model.estimators.late_run import LateRun
+from ffm.model.estimators.shared_engines import needed_engines
 from ffm.model.estimators.simulation.lone import is_of_one_thread, replay_lone
 from ffm.model.estimators.simulation.passes import replay_group
 from ffm.model.estimators.simulation.state import Fix, Gpu, Manner, Probes, Trace, at_the_start
@@ -44,6 +45,8 @@ class Manners(NamedTuple):
 
 NO_ROWS = np.zeros(0, np.int64)
 _PROBES_STAY = Probes(NO_ROWS, NO_ROWS, NO_ROWS)
+NOTHING = Fix(NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
+"""Changes no row."""
 
 
 class Passes:
@@ -90,7 +93,9 @@ class Passes:
             events=work.events,
             related=bool((threads > 1).any()),
             shortened=NO_ROWS,
+            direction=needed_engines(timeline, work),
         )
+        self._beside: dict[str, NDArray[np.int64]] = {}
         self.stretches = Stretches(
             timeline.start,
             comparable=len(work.process_of_thread) == 1 and met is None,
@@ -98,12 +103,13 @@ class Passes:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_reaches": {}, "stretches": self.stretches.emptied()}
+        return {**self.__dict__, "_reaches": {}, "_beside": {}, "stretches": self.stretches.emptied()}
 
     def likely_alone(self) -> Passes:
         """Return the same for passes with the likely timeline alone, which takes less than half of the memory."""
         alone = copy(self)
         alone.inference = self.inference.likely_alone()
+        alone._beside = {}
         return alone
 
     @property
@@ -130,12 +136,15 @@ class Passes:
             recurs=False,
             uploads_overlap=-1,
             loads_wait=True,
+            kernels_wait=False,
+            as_measured=False,
         )
+        slow = likely._replace(strict=True, kernels_wait=True)
         return Manners(
             likely=likely,
-            slow=likely._replace(strict=True),
+            slow=slow,
             fast=likely._replace(waking=inference.waking_ns, loads_wait=False, uploads_overlap=WAITED_NS),
-            recurring=likely._replace(strict=True, recurs=True),
+            recurring=slow._replace(recurs=True),
             as_measured=likely._replace(loads_wait=False),
         )
 
@@ -155,19 +164,49 @@ class Passes:
         """
         course = fix if isinstance(fix, Course) else Course.whole(fix, len(self._timeline))
         trace = self.trace if trace is None else trace
-        gpu = self._gpu(times, manner)
-        rows = 4 * self._expected * visits // len(course.ends)
+        if not len(course.fix.members) and not len(probes.time):
+            return np.zeros(len(trace.process_of_thread), np.int64)
+        gpu = self._gpu(times, manner, self._beside_others(times))
+        reach = self._reach(way, times) if course.digests else 0
+        return self._simulate(4 * self._expected * visits, gpu, course, manner, probes, trace, way, reach)
+
+    def _simulate(
+        self,
+        rows: int,
+        gpu: Gpu,
+        course: Course,
+        manner: Manner,
+        probes: Probes,
+        trace: Trace,
+        way: int,
+        reach: int,
+    ) -> NDArray[np.int64]:
         simulate = replay_lone if is_of_one_thread(trace, self.family) else replay_group
         state = at_the_start(trace, len(self.family.locks.goes_on), self.family.encounters.total, manner.jump)
 
         def visit(part: Fix, until: int) -> None:
-            run(simulate, rows, trace, gpu, self.family, part, manner, probes, state, until)
+            run(simulate, rows // len(course.ends), trace, gpu, self.family, part, manner, probes, state, until)
 
-        if len(course.fix.members) or len(probes.time):
-            course.follow(way, state, visit, self._reach(way, times) if course.digests else 0)
+        course.follow(way, state, visit, reach)
         return state.early
 
-    def _gpu(self, times: GpuTimes, manner: Manner) -> Gpu:
+    def _beside_others(self, times: GpuTimes) -> NDArray[np.int64]:
+        """Return `Gpu.beside` for one of the timelines of the GPU, even if some work is faster there."""
+        if not len(self.trace.direction):
+            return NO_ROWS
+        inference = self.inference
+        given = {"likely": inference.likely, "slow": inference.slow, "fast": inference.fast}
+        name = next(name for name, one in given.items() if one.latency is times.latency)
+        if name not in self._beside:
+            rows = len(self._timeline)
+            beside = np.zeros(rows, np.int64)
+            manner = self.manners().as_measured._replace(as_measured=True)
+            gpu = self._gpu(given[name], manner, beside)
+            self._simulate(rows, gpu, Course.whole(NOTHING, rows), manner, _PROBES_STAY, self.trace, 0, 0)
+            self._beside[name] = beside  # only now: others may ask meanwhile
+        return self._beside[name]
+
+    def _gpu(self, times: GpuTimes, manner: Manner, beside: NDArray[np.int64]) -> Gpu:
         """Return the GPU's times for a pass, with what is known of waits that woke late."""
         likely, late = self.inference.likely.latency, self.late
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
@@ -186,6 +225,7 @@ class Passes:
             after,
             likely if self._saves_lateness(times, manner) else likely[:0],
             late.limit_ns,
+            beside,
         )
 
     @functools.cached_property

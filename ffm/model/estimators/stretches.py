@@ -103,6 +103,7 @@ def _times(state: State) -> list[NDArray[Any]]:
         state.latest,
         state.latest_on,
         state.legacy_latest,
+        state.engines,
         state.recorded,
         state.ordered,
         state.moved_for,

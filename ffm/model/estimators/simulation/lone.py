@@ -43,6 +43,7 @@ def in_registers(state: State) -> State:
         latest=registers((state.latest[0],)),
         latest_on=state.latest_on,
         legacy_latest=registers((state.legacy_latest[0],)),
+        engines=state.engines,
         recorded=state.recorded,
         recorded_on=state.recorded_on,
         ordered=registers((state.ordered[0],)),
@@ -114,4 +115,5 @@ def without_threads(trace: Trace) -> Trace:
         events=trace.events,
         related=False,
         shortened=trace.shortened,
+        direction=trace.direction,
     )

@@ -173,7 +173,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
     if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
         now += change.own - change.behind
         if not change.no_work:
-            enqueue(state, trace, times, row, now)
+            enqueue(state, trace, times, manner, row, now)
     if ENQUEUE_AND_WAIT <= does <= WAIT_EVENT:
         now = wait_for_gpu(state, trace, times, fix, manner, change, row, now)
         now += change.behind if does == ENQUEUE_AND_WAIT else change.own
@@ -186,7 +186,7 @@ def call(state: State, trace: Trace, times: Gpu, fix: Fix, manner: Manner, chang
         if does in (RECORD_EVENT, STREAM_WAIT_EVENT):
             order_by_event(state, trace, row)
     if does == WAIT_AND_ENQUEUE and not change.no_work:
-        enqueue(state, trace, times, row, now)
+        enqueue(state, trace, times, manner, row, now)
     starve(state, trace, times, row)
     return now
 

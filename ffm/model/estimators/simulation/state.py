@@ -18,6 +18,9 @@ of the device. Other waits have a stream's number; a wait for an event has that 
 """
 DEVICE = -2
 
+ENGINES = 3
+"""Of a device: one copies to it, one from it, and one runs kernels."""
+
 
 class Trace(NamedTuple):
     """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
@@ -51,6 +54,8 @@ class Trace(NamedTuple):
     """Whether any process has several threads, which may wait for each other or use each other's processors."""
     shortened: Columns
     """By how much shorter `duration` is than it was; empty if it is not."""
+    direction: Columns
+    """Empty if it is not known, or no device has several streams."""
 
 
 class Gpu(NamedTuple):
@@ -75,6 +80,10 @@ class Gpu(NamedTuple):
     """The latencies of the likely timeline, where what removed waits woke late disappears with them; else empty."""
     late_limit: int
     """The latency from which on a wait was late, there."""
+    beside: Columns
+    """For how long each row's work ran beside earlier work of its engine as measured (`at_once`); empty if no two
+    streams need the same engine.
+    """
 
 
 class Fix(NamedTuple):
@@ -126,6 +135,10 @@ class Manner(NamedTuple):
     """
     loads_wait: bool
     """Loading device code overlaps with no more of the GPU's work than it did."""
+    kernels_wait: bool
+    """Kernels overlap with no more of other streams' kernels than they did."""
+    as_measured: bool
+    """Work begins as measured, and `Gpu.beside` receives for how long it then runs beside other work."""
 
 
 class Removed(NamedTuple):
@@ -184,6 +197,8 @@ class State(NamedTuple):
     """When all work of each device is done."""
     legacy_latest: Columns
     """When all work of each process is done that its legacy stream orders."""
+    engines: Columns
+    """For each engine of each device, when its last pause begins and ends, and when its work is done."""
     recorded: Columns
     """When the work before each event is done."""
     recorded_on: Columns
@@ -238,6 +253,7 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         latest=np.zeros(processes, np.int64),
         latest_on=np.zeros(int(trace.first_gpu[processes]), np.int64),
         legacy_latest=np.zeros(processes, np.int64),
+        engines=np.zeros(3 * ENGINES * int(trace.first_gpu[processes]), np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
         recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
         ordered=np.zeros(processes, np.int64),

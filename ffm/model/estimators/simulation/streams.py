@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ffm.model.compiled import inner
-from ffm.model.estimators.simulation.state import Gpu, State, Trace
-from ffm.model.numbers import (
-    RECORD_EVENT,
-)
+from ffm.model.compiled import index, inner
+from ffm.model.estimators.simulation.state import ENGINES, Gpu, Manner, State, Trace
+from ffm.model.numbers import FROM_DEVICE, LAUNCH, RECORD_EVENT, TO_DEVICE
 from ffm.model.visits import is_legacy, process_of, thread_of
 
 
@@ -23,7 +21,7 @@ def let_gpu_be_early(state: State, trace: Trace, times: Gpu, row: int) -> None:
 
 
 @inner
-def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
+def enqueue(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, now: int) -> None:
     """Let the GPU do a row's work after what comes before it, and the pause after that."""
     lane, process = trace.stream[row], process_of(trace, row)
     legacy = trace.legacy[process]
@@ -34,7 +32,49 @@ def enqueue(state: State, trace: Trace, times: Gpu, row: int, now: int) -> None:
         first = max(first, state.legacy_latest[process])
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
+    if len(times.beside) > 0 and times.gpu[row] > 0:
+        first = begin_on_engine(state, trace, times, manner, row, first)
     work_until(state, trace, row, first + int(times.gpu[row]))
+
+
+@inner
+def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, ready: int) -> int:
+    """Return when the engine that a row's work needs begins it, if it could begin at `ready`.
+
+    It may also begin in the pause before that engine's latest work.
+    """
+    engine = engine_of(trace, manner, row)
+    if engine < 0:
+        return ready
+    place = index(3 * (ENGINES * trace.gpu_of_stream[trace.stream[row]] + engine))
+    free, begin, end = state.engines[place], state.engines[place + 1], state.engines[place + 2]
+    length = int(times.gpu[row])
+    before = max(ready, free) + length <= begin
+    wait = max((free if before else end) - ready, 0)
+    if manner.as_measured:
+        times.beside[row] = wait
+        wait = 0
+    else:
+        wait = max(wait - int(times.beside[row]), 0)
+    first = ready + wait
+    if before:
+        state.engines[place] = max(free, first + length)
+    else:
+        if first > end:
+            state.engines[place] = end
+            state.engines[place + 1] = first
+        state.engines[place + 2] = max(end, first + length)
+    return int(first)
+
+
+@inner
+def engine_of(trace: Trace, manner: Manner, row: int) -> int:
+    """Return the engine of its device that a row's work needs alone; -1 for none."""
+    if trace.direction[row] == TO_DEVICE:
+        return 0
+    if trace.direction[row] == FROM_DEVICE:
+        return 1
+    return 2 if trace.kind[row] == LAUNCH and (manner.kernels_wait or manner.as_measured) else -1
 
 
 @inner
