@@ -35,6 +35,7 @@ ACROSS = [
 ASSIGNED = [*ACROSS, "thrust::detail::vector_base<int>::operator=<int>(int)", "thrust::device_vector<int>::f()"]
 COPIED = [*ACROSS, f"int* {CUB}copy<int*>(int*)", "int* thrust::copy<int*, int*>(int*, int*, int*)"]
 ELEMENT = [*ACROSS, "thrust::device_reference<int>::operator int()"]
+READ = [*ACROSS, f"int {CUB}get_value<int>()", "thrust::NS::reference<int, int*>::operator unsigned long()"]
 FETCHED = [*ACROSS, f"int {CUB}detail::reduce_n_impl<int>(int)", "int thrust::copy_if<int*>(int*)"]
 FILLED = [
     *COPY[:3],
@@ -56,6 +57,7 @@ OWN = ["cudaStreamSynchronize", "solve()", *COPY[2:]]
         (ASSIGNED, "synchronization", ThrustCall.COPY),
         (COPIED, "synchronization", ThrustCall.COPY),
         (ELEMENT, "synchronization", ThrustCall.COPY),
+        (READ, "synchronization", ThrustCall.COPY),
         (FETCHED, "synchronization", ThrustCall.WITHIN),
         (FILLED, "synchronization", ThrustCall.FILLED),
         (OWN, "synchronization", None),
@@ -71,6 +73,7 @@ OWN = ["cudaStreamSynchronize", "solve()", *COPY[2:]]
         "a vector assigned",
         "a copy",
         "an element",
+        "an element read",
         "a result fetched",
         "a vector made",
         "called by an algorithm",

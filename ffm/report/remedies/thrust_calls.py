@@ -51,7 +51,7 @@ _COPIES = ("::cross_system_copy", "::cross_system_copy_n")
 _ASKED_TO_COPY = ("::copy", "::copy_n")
 """Algorithms that do nothing else."""
 _VECTOR, _STORAGE = "::vector_base", "::contiguous_storage"
-_REFERENCE = "::device_reference"
+_REFERENCES = ("::device_reference", "::reference<")
 """An element of a vector, which each use on the host copies."""
 
 
@@ -71,7 +71,7 @@ def thrust_call(analysis: Analysis, site: Site) -> ThrustCall | None:
 
 def _waits_for(names: list[str]) -> ThrustCall:
     """Return what Thrust waits for, from its functions on the stack."""
-    of_vector = any(_VECTOR in name or _REFERENCE in name for name in names)
+    of_vector = any(part in name for name in names for part in (_VECTOR, *_REFERENCES))
     if any(name.endswith(_COPIES) for name in names) and (of_vector or names[-1].endswith(_ASKED_TO_COPY)):
         return ThrustCall.COPY
     if not any(name.endswith(_OPTIONAL) for name in names):
