@@ -10,13 +10,12 @@ import pytest
 from tests.native.layers import NATIVE, includes_of
 
 
-@pytest.mark.parametrize("arguments", [[], ["alone"], ["at-once"], ["alone", "at-once"]])
-def test_a_thread_that_unwinds_is_cancelled_afterwards(tmp_path: Path, arguments: list[str]) -> None:
-    program = tmp_path / "cancelled"
+def _build(source: str, place: Path) -> Path:
+    program = place / source.removesuffix(".c")
     sources = [
         NATIVE / "base" / "clock.c",
         NATIVE / "stacks" / "places" / "unwinding.c",
-        Path(__file__).with_name("cancelled.c"),
+        Path(__file__).with_name(source),
     ]
     subprocess.run(
         [
@@ -25,4 +24,13 @@ def test_a_thread_that_unwinds_is_cancelled_afterwards(tmp_path: Path, arguments
         ],
         check=True,
     )  # fmt: skip
-    assert subprocess.run([program, *arguments]).returncode == 0
+    return program
+
+
+@pytest.mark.parametrize("arguments", [[], ["alone"], ["at-once"], ["alone", "at-once"]])
+def test_a_thread_that_unwinds_is_cancelled_afterwards(tmp_path: Path, arguments: list[str]) -> None:
+    assert subprocess.run([_build("cancelled.c", tmp_path), *arguments]).returncode == 0
+
+
+def test_a_handler_that_holds_up_a_cancellation_does_not_unwind(tmp_path: Path) -> None:
+    assert subprocess.run([_build("being_cancelled.c", tmp_path)]).returncode == 0

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "kernel.h"
 
 static const uint64_t patience = 100 * 1000 * 1000; /* nanoseconds */
 
@@ -78,13 +79,26 @@ static void let_others_in(void)
     __atomic_sub_fetch(&forks, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Whether the signal that cancels the thread is on its way: a handler interrupted a system call in which the thread may
+ * be cancelled, and blocks that signal. Since glibc has marked the thread (2.36), libunwind's system calls would wait
+ * for the signal, which comes once the handler has returned. */
+static bool is_being_cancelled(void)
+{
+    static const int cancellation = 32; /* a signal that glibc keeps for itself */
+    uint64_t pending = 0;
+    return type_before == PTHREAD_CANCEL_ASYNCHRONOUS &&
+           ffm_kernel(SYS_rt_sigpending, (uint64_t)&pending, sizeof pending, 0, 0) == 0 &&
+           (pending >> (cancellation - 1) & 1) != 0;
+}
+
 bool ffm_unwinding_begin_alone(void)
 {
     if (depth > 0)
         return false;
     enter(); /* a thread that is cancelled while others are kept out would keep them out forever */
     uint32_t none = 0;
-    if (__atomic_compare_exchange_n(&forks, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    if (!is_being_cancelled() &&
+        __atomic_compare_exchange_n(&forks, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         if (__atomic_add_fetch(&within, 1, __ATOMIC_SEQ_CST) == 1)
             return true;
         let_others_in();

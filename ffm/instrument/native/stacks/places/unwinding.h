@@ -19,7 +19,7 @@ bool ffm_unwinding_here(void);
 
 /* Around such code in the handler of a signal that may have come anywhere: the thread may hold the linker's lock, for
  * which another one waits while it holds one of libunwind or of ours. So nobody else may be inside, nor come in.
- * Returns false, and nothing ends, if somebody is. */
+ * Returns false, and nothing ends, if somebody is, or if the thread is about to be cancelled. */
 bool ffm_unwinding_begin_alone(void);
 void ffm_unwinding_end_alone(void);
 
