@@ -1,5 +1,5 @@
-/* Whether a thread unwinds in a handler that holds back the signal that cancels it. Ends with 0 if it does only once
- * the signal is gone, or if it cannot be cancelled at any place. */
+/* Whether a thread unwinds in a handler that holds back the signal that cancels it. Ends with 0 if it does so before
+ * that signal comes and where it can be cancelled only at certain calls, and not while the signal waits for it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
