@@ -1,6 +1,7 @@
 // A tile of AMX is loaded from rows that lie far apart, or stored to such rows. Of some tiles, the first row alone lies
-// outside of the download. A single row begins on the download's page, before it, and reaches into it or not. Without
-// tiles, the same is done row by row. The trace refuses programs that use tiles.
+// outside of the download. A single row begins on the download's page, before it, and reaches into it or not. Which
+// rows lie on a page is not read from a tile's instruction: all of the page counts. Without tiles, the same is done row
+// by row. The trace refuses programs that use tiles.
 // variants: tiles, rows
 #include "planted.h"
 
@@ -101,7 +102,8 @@ void program()
 
     fill(device, count, 12);
     DOWNLOAD_ASYNC(host[5] + 64, device, bytes / 2);
-    WAIT(neighbour_loaded, cudaStreamSynchronize(nullptr)); // sync: unnecessary
+    // sync: tiles unnecessary or required (undecidable), rows unnecessary
+    WAIT(neighbour_loaded, cudaStreamSynchronize(nullptr));
     copy_rows(tile, row_bytes, host[5] + 64 - 16, apart, 1);
     expect("neighbour", sum(tile, integers_of_row), 0);
 }

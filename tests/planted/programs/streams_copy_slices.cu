@@ -25,7 +25,8 @@ void program()
     cudaStream_t first = independent_stream(), second = independent_stream();
     int *both = device_integers(2 * count), *slow = device_integers(count), *used = device_integers(count);
     int *given = pinned_integers(count, 5), *back = pinned_integers(count), *shown = pinned_integers(count);
-    fill(both, 2 * count, 7, second);
+    fill(both, 2 * count, 6, second);
+    fill(both, 2 * count, 7, second);            /* later than the first stream's one fill */
     WAIT(filled, cudaStreamSynchronize(second)); // sync: required
     fill(slow, count, 1, first);
     // transfer: downloads, sets, copies, overlaps, rows, kernel needed
