@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from ffm.cli.options import analysed_folder, checkout, chosen_folder, limit_options, view_command
+from ffm.cli.options import PROGRAM_LAST, analysed_folder, checkout, chosen_folder, limit_options, view_command
 from ffm.cli.printing import write_output
 from ffm.cli.standard_input import input_option
 from ffm.errors import FfmError
@@ -30,7 +30,7 @@ class CouldNotCheckError(FfmError):
     exit_status: ClassVar[int] = 2
 
 
-@click.command(cls=view_command("ffm.report.check:CheckView"), context_settings={"allow_interspersed_args": False})
+@click.command(cls=view_command("ffm.report.check:CheckView"), context_settings=PROGRAM_LAST)
 @click.option(
     "--results",
     "folder",

@@ -23,6 +23,9 @@ ANALYSIS = "analysis.json"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+PROGRAM_LAST = {"allow_interspersed_args": False}
+"""Settings of commands that end with a program to measure: words after it, such as `-n 5`, are its own arguments."""
+
 
 def results_option(command: Decorated) -> Decorated:
     """`--results FOLDER`; the default is the newest one."""

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ffm.cli.options import (
+    PROGRAM_LAST,
     detach_option,
     for_option,
     last_option,
@@ -30,7 +31,7 @@ LIMITED_SUFFIX = "-sites"
 KEPT = "What the completed stages found is kept: the same command goes on from there"
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(context_settings=PROGRAM_LAST)
 @click.option("--sample", metavar="NAME", help="Measure a bundled program; COMMAND then has only its arguments.")
 @results_target_option("program")
 @input_option

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ffm.cli.options import (
+    PROGRAM_LAST,
     RESULTS,
     detach_option,
     for_option,
@@ -123,17 +124,17 @@ def _run(
         line.done(document, folder.root)
 
 
-@stage.command()
+@stage.command(context_settings=PROGRAM_LAST)
 @_measuring
 def baseline(**measuring: Any) -> None:
     """1: time the bare program, and find which driver functions wait.
 
-    COMMAND is the program with its arguments: ffm stage baseline -- ./app 1 2 3
+    COMMAND is the program with its arguments: ffm stage baseline ./app 1 2 3
     """
     _run("baseline", **measuring)
 
 
-@stage.command()
+@stage.command(context_settings=PROGRAM_LAST)
 @_measuring
 @portion_options
 @detach_option
@@ -158,7 +159,7 @@ def tracing(
     _run("tracing", portion=portion, leave=detach, last_s=last_s, **measuring)
 
 
-@stage.command()
+@stage.command(context_settings=PROGRAM_LAST)
 @_measuring
 @click.option(
     "--watch",
@@ -184,14 +185,14 @@ def memory(watch: Watch, no_ordinary_memory: bool, sites: Path | None, **measuri
     _run("memory", watch=watch, ordinary_memory=not no_ordinary_memory, sites=sites, **measuring)
 
 
-@stage.command(name="sync-use")
+@stage.command(name="sync-use", context_settings=PROGRAM_LAST)
 @_measuring
 def sync_use(**measuring: Any) -> None:
     """4: measure the time from each needed synchronization to the first use of what it protects."""
     _run("sync-use", **measuring)
 
 
-@stage.command()
+@stage.command(context_settings=PROGRAM_LAST)
 @results_target_option("program")
 @scheduler_option
 @memory_option
@@ -212,7 +213,7 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     if results is None and command:
         results = RESULTS / application_name(list(command))
     if results is None:
-        raise click.UsageError("name the program (ffm stage analysis -- ./app) or its results (--results FOLDER)")
+        raise click.UsageError("name the program (ffm stage analysis ./app) or its results (--results FOLDER)")
     if not results.is_dir():
         raise FfmError(
             f"The results folder {results} does not exist. Run `ffm stage baseline` first; `snakemake --config "

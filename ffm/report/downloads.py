@@ -107,7 +107,7 @@ def unwatched(analysis: Analysis, index: int) -> bool:
 def trace_hint(analysis: Analysis, results: str = "") -> str:
     """Return what to run where the page watch could not tell; `results` as for `ffm.report.commands.command`."""
     stdin = stdin_of(analysis.run)
-    program = shlex.join([*(["--stdin", stdin] if stdin else []), "--", *analysis.command])
+    program = shlex.join([*(["--stdin", stdin] if stdin else []), *analysis.command])
     again = "sync-use and analysis after it" + (f", with {results} too" if results else "")
     return (
         f"`{command('stage memory --watch trace', results)} {program}` follows every load and store instead of "

@@ -196,7 +196,7 @@ def _files(command: list[str], stdin: str) -> list[str]:
         if set(file) & _BRACES:
             raise SettingsError(
                 f"Snakemake takes braces in names of files for wildcards, and {file} has some. Name it by a "
-                "symbolic link without them, or run the stages by hand (`ffm stage baseline -- ...`)."
+                "symbolic link without them, or run the stages by hand (`ffm stage baseline ...`)."
             )
     return found
 

@@ -139,7 +139,7 @@ def test_parts_that_lie_apart_are_gathered_and_what_nobody_touches_is_left_out()
 def test_what_is_not_known_is_said_with_what_may_tell() -> None:
     shown = text_of(render_site(site(analysis_with(DownloadUse(occurrences=0, of=3, watch="pages")), 4)))
     assert "It is unknown how much" in shown
-    assert "ffm stage memory --watch trace -- ./als 100 'a b'" in shown
+    assert "ffm stage memory --watch trace ./als 100 'a b'" in shown
     traced = site(analysis_with(DownloadUse(occurrences=0, of=3, watch="trace"), watch="trace"), 4)
     assert traced.hint == ""
 
@@ -147,14 +147,14 @@ def test_what_is_not_known_is_said_with_what_may_tell() -> None:
 def test_a_hint_names_the_results_that_the_user_named() -> None:
     analysis = analysis_with(None, because=Because.NOT_WATCHED)
     words = "--results 'my results'"
-    command = f"ffm stage memory --watch trace {words} -- ./als 100 'a b'"
+    command = f"ffm stage memory --watch trace {words} ./als 100 'a b'"
     assert command in site(analysis, 4, results=words).hint
     assert any(command in note for note in overview(analysis, results=words).notes)
 
 
 def test_waits_for_unwatched_memory_are_a_note_with_a_hint() -> None:
     because = Because.NOT_WATCHED
-    hint = "--watch trace -- ./als"
+    hint = "--watch trace ./als"
     assert any(hint in note for note in overview(analysis_with(None, because=because)).notes)
     assert hint in site(analysis_with(None, because=because), 4).hint
     assert not any(hint in note for note in overview(analysis_with(None)).notes)

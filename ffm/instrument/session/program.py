@@ -88,7 +88,7 @@ def resolve_program(command: list[str]) -> Path:
             sanitizer.
     """
     if not command:
-        raise InstrumentError("No program was given. Name it after `--`: ffm stage baseline -- ./app 1 2 3")
+        raise InstrumentError("No program was given. Name it with its arguments: ffm stage baseline ./app 1 2 3")
     name = command[0]
     path = Path(name)
     if "/" not in name:
