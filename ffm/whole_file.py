@@ -1,7 +1,7 @@
 """The one way in which ffm writes files: completely or not at all, never through a link, readable by the right users.
 
 Until all content has reached the disk, it is next to its destination under an unpredictable name. A killed writer
-leaves that file behind; `remove_leftovers` removes it.
+leaves that file or folder behind; `remove_leftovers` removes it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ def whole_file(path: Path, mode: int = PRIVATE) -> Iterator[BinaryIO]:
     Raises:
         OSError: It cannot be written; `filename` is `path`. Nothing of it remains.
     """
-    partial = path.with_name(f".ffm-{secrets.token_hex(8)}.partial")
+    partial = path.with_name(_partial_name())
     try:
         with os.fdopen(os.open(partial, _NEW, mode), "wb") as file:
             yield file
@@ -56,6 +57,34 @@ def write_whole(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     """Write a file at once. Raises `OSError` like `whole_file`."""
     with whole_file(path, mode) as file:
         file.write(content)
+
+
+@contextmanager
+def whole_files(folder: Path, *names: str) -> Iterator[Path]:
+    """Yield a folder in which to write files that belong together.
+
+    When the block ends without an error, they replace those in `folder`, in the order of `names`; otherwise those are
+    as before. Only a process that is killed between two of the replacements leaves a mixture.
+
+    Raises:
+        OSError: One cannot be written; `filename` is where it should be in `folder`.
+    """
+    partial = folder / _partial_name()
+    try:
+        partial.mkdir(0o700)
+        yield partial
+        for name in names:
+            (partial / name).replace(folder / name)
+    except OSError as error:
+        if error.filename is not None and Path(error.filename).parent == partial:
+            raise _naming(folder / Path(error.filename).name, error) from error
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _partial_name() -> str:
+    return f".ffm-{secrets.token_hex(8)}.partial"
 
 
 @contextmanager
@@ -94,7 +123,11 @@ def fresh_file(path: Path) -> BinaryIO:
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed writers left in a folder. No other writer may be active there."""
     for path in folder.iterdir():
-        if LEFTOVER.fullmatch(path.name):
+        if not LEFTOVER.fullmatch(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
 
 

@@ -154,6 +154,11 @@ def _opened(folder: Path | None) -> Results:
     from ffm.results.stored import open_results
 
     results = open_results(analysed_folder(folder))
+    if results.newer:
+        raise FfmError(
+            f"{results.newer} The gate does not pass a program because an earlier measurement did. Measure it to the "
+            "end, and check that."
+        )
     if results.document.not_measured:
         raise FfmError(
             f"{len(results.document.not_measured)} sites of {results.document.application} were not measured "

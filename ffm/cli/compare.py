@@ -47,19 +47,20 @@ def compare(
     from ffm.report.formats import compare as formats
     from ffm.report.terminal.compare import compare_lines
 
-    for folder in (old, new):
-        if open_chosen(folder).document.not_measured:
+    before, after = open_chosen(old), open_chosen(new)
+    for folder, results in ((old, before), (new, after)):
+        if results.document.not_measured:
             raise FfmError(
                 f"{folder} is a measurement of some sites only (--sites), so it does not show which sites are gone or "
                 "new. Compare measurements of all sites."
             )
-        if open_chosen(folder).document.portion is not None:
+        if results.document.portion is not None:
             raise FfmError(
                 f"{folder} is a measurement of a portion of the run, so it does not show which sites are gone or new. "
                 "Compare measurements of whole runs."
             )
     walls = [[open_chosen(folder).document.wall_s for folder in folders] for folders in (more_old, more_new)]
-    view = lay_out(open_chosen(old), open_chosen(new), *walls)
+    view = lay_out(before, after, *walls)
     if as_json or kind == "json":
         click.echo(orjson.dumps(view, option=orjson.OPT_INDENT_2))
     elif kind == "sarif":

@@ -192,14 +192,18 @@ def portion_options(command: Decorated) -> Decorated:
 
 
 def open_chosen(folder: Path | None) -> Results:
-    """Open the given results, or the newest ones.
+    """Open the given results, or the newest ones; say if a newer measurement of them is not complete.
 
     Raises:
         DocumentError: No results exist, or they are damaged or of another version.
     """
     from ffm.results.stored import open_results
 
-    return open_results(analysed_folder(folder))
+    results = open_results(analysed_folder(folder))
+    if results.newer:
+        words = shlex.join(results.document.command)
+        click.echo(f"{results.newer} These are the results of the last complete one, of `{words}`.", err=True)
+    return results
 
 
 def chosen_folder(folder: Path | None) -> Path:

@@ -17,6 +17,7 @@ from ffm.cli.options import (
     last_option,
     limit_options,
     memory_option,
+    open_chosen,
     portion_options,
     require_time,
     results_target_option,
@@ -24,6 +25,7 @@ from ffm.cli.options import (
 )
 from ffm.cli.standard_input import chosen_input, input_option
 from ffm.errors import FfmError, UnreadableError
+from ffm.plain_text import plain
 
 LIMITED_SUFFIX = "-sites"
 """Of the folder for a measurement that is limited to some sites."""
@@ -160,7 +162,6 @@ def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[s
     from ffm.cli.quick import SUFFIX
     from ffm.results.chosen_sites import CHOICE_FILE, choose, write_choice
     from ffm.results.folder.paths import ResultsFolder
-    from ffm.results.stored import open_results
     from ffm.workflow.settings import read_settings
 
     checked = read_settings(settings)
@@ -169,7 +170,7 @@ def _limited(settings: dict[str, Any], which: str, quick: Path | None) -> dict[s
         raise FfmError(
             f"there are no results of quick mode in {source}: trace the program first, by `ffm run --quick`."
         )
-    analysis = open_results(source).document
+    analysis = open_chosen(source).document
     if analysis.origin not in ("ffm", "quick"):
         raise FfmError(
             f"{source} was imported from {analysis.origin}, and a measurement cannot find its call stacks again: "
@@ -219,6 +220,7 @@ def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) ->
     from ffm.cli.running.workflow import run_workflow
     from ffm.instrument.session.program import resolve_program
     from ffm.results.folder.paths import ResultsFolder
+    from ffm.results.stored import command_measured_in
     from ffm.workflow.settings import read_settings
 
     checked = read_settings(settings)
@@ -234,6 +236,12 @@ def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) ->
         settings = settings | {"stdin": str(read)}
         read_settings(settings)
     folder.make()
+    if (before := command_measured_in(folder.root)) not in ([], words):
+        click.echo(
+            f"When this measurement is complete, it replaces that of `{plain(shlex.join(before))}` in {folder.root}. "
+            "To keep both, choose another folder with --results.",
+            err=True,
+        )
     screen = RunScreen(f"measuring {shlex.join([Path(words[0]).name, *words[1:]])}", _last_walls(folder.root, words))
     again = " without --force" if force else ""
     with shown(screen) as take:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ffm.errors import FfmError
+from ffm.regular_file import read_regular
 from ffm.results.documents.analysis import Analysis, SequenceOperation
 from ffm.results.documents.benefit import Benefit
+from ffm.results.documents.files import MOST_BYTES, read_owned
 from ffm.results.documents.plain import plain_document
-from ffm.results.folder.identity import read_latest_owned
+from ffm.results.folder.identity import newer_run
 from ffm.results.folder.paths import ResultsFolder
 from ffm.results.variation import Variation
 from ffm.results.wholes import at_least
@@ -42,7 +44,7 @@ Estimator = Literal["replay", "carry", "bound"]
 class Results:
     """A results folder. The document is read at once, the timeline on demand."""
 
-    def __init__(self, folder: Path, document: Analysis, *, own: bool = False) -> None:
+    def __init__(self, folder: Path, document: Analysis, *, own: bool = False, newer: str = "") -> None:
         self.folder = folder
         self.document = plain_document(document)
         """With all of its texts made plain (`ffm.plain_text`)."""
@@ -50,6 +52,8 @@ class Results:
         """What was measured, word for word."""
         self.own = own
         """Whether this user measured them."""
+        self.newer = newer
+        """What was started in the folder since, as a sentence; empty if they are the latest."""
 
     @functools.cached_property
     def _columns(self) -> tuple[Timeline, Membership, DeviceWork | None]:
@@ -157,13 +161,25 @@ class Results:
 
 
 def open_results(folder: Path) -> Results:
-    """Read the analysis in a folder.
+    """Read the last complete analysis in a folder. A newer measurement does not touch it before it is complete, too.
 
     Raises:
         DocumentError: There is none, or it is truncated, edited, or of another version; one sentence says so.
     """
-    document, own = read_latest_owned(Analysis, ResultsFolder(folder), "analysis")
-    return Results(folder, document, own=own)
+    document, own = read_owned(Analysis, ResultsFolder(folder).document("analysis"))
+    return Results(folder, document, own=own, newer=newer_run(folder, "analysis", document))
+
+
+class _Measured(msgspec.Struct):
+    command: list[str]
+
+
+def command_measured_in(folder: Path) -> list[str]:
+    """Return the command whose analysis is in a folder, unchecked; nothing if there is none that can be read."""
+    try:
+        return msgspec.json.decode(read_regular(folder / ANALYSIS_FILE, MOST_BYTES), type=_Measured).command
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return []
 
 
 def benefit_of_correcting(results: Results, sites: Collection[int], *, questions: int = 1) -> Benefit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,8 +20,9 @@ from ffm.cli.running import workflow
 from ffm.cli.running.run_screen import RunScreen, shown
 from ffm.cli.running.stage_events import VARIABLE, EventReader, EventSink, StageEvent
 from ffm.errors import FfmError
+from ffm.results.stored import open_results
 from ffm.vgpu.paths import sample
-from tests.cli.command_line import CommandLine
+from tests.cli.command_line import CommandLine, write_small_results
 from tests.conftest import Ffm
 
 PATIENCE = 60.0
@@ -109,6 +111,24 @@ def test_a_stage_that_fails_after_others_says_that_these_are_kept(
         measure({"app": "/bin/true"}, force=False)
     with pytest.raises(FfmError, match="is kept: run the same command without --force to go on from there, unless"):
         measure({"app": "/bin/true"}, force=True)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_results_of_another_command_are_replaced_with_notice(
+    same: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything runs."""
+    write_small_results(tmp_path)
+    before = shlex.join(open_results(tmp_path).document.command)
+
+    def failing(settings: dict[str, object], *, force: bool, tell: Callable[[list[StageEvent]], None]) -> None:
+        raise FfmError(capsys.readouterr().err)
+
+    monkeypatch.setattr(workflow, "run_workflow", failing)
+    monkeypatch.setattr("ffm.instrument.session.program.resolve_program", lambda _: Path("/bin/true"))
+    with pytest.raises(FfmError) as raised:
+        measure({"app": before if same else f"{before} 7", "results": str(tmp_path)}, force=False)
+    assert (f"it replaces that of `{before}` in {tmp_path}" in str(raised.value)) == (not same)
 
 
 def test_a_sample_is_measured_and_then_not_again(ffm: Ffm, tmp_path: Path) -> None:

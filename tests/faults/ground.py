@@ -25,6 +25,7 @@ from ffm.results.documents.measured import Baseline, Memory, SyncUse, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.results.folder.lock import writing_to
 from ffm.results.folder.paths import STAGES, ResultsFolder
+from ffm.results.stored import open_results
 from ffm.vgpu.paths import library_folder
 from ffm.whole_file import LEFTOVER
 from ffm.workflow import SNAKEFILE
@@ -237,7 +238,9 @@ class Ground:
         try:
             for each in STAGES[:-1]:
                 read_recordings(results.recordings(each))
-        except InstrumentError as error:
+            if results.document("analysis").exists():  # also one that is out of date
+                _ = open_results(folder).timeline
+        except (InstrumentError, DocumentError) as error:
             return str(error)
         return ""
 

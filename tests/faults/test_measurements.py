@@ -164,14 +164,41 @@ def test_the_documents_of_a_measurement_carry_its_identity(measured: Path) -> No
     )
 
 
-@pytest.mark.parametrize("stage", [*STAGES, "analysis"])
-def test_a_stage_that_was_begun_anew_makes_the_analysis_out_of_date(ffm: Ffm, results: Path, stage: str) -> None:
+VIEWS = (["report"], ["fold", "cudaMemcpy"], ["path"], ["remedies"], ["export"], ["export", "--format", "speedscope"])
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_last_complete_measurement_is_shown_while_a_newer_one_is_not_complete(
+    ffm: Ffm, results: Path, stage: str
+) -> None:
     """As after a measurement that was killed as soon as it had begun."""
-    assert ffm("report", "--results", results).code == 0
+    shown = [ffm(*view, "--results", results) for view in VIEWS]
+    assert all(done.code == 0 and not done.err for done in shown)
     begin_run(results, stage, {})
-    for view in (["report"], ["site", "1"], ["export"]):
-        sentence = refused(ffm(*view, "--results", results))
-        assert f"stage {stage} was started again" in sentence and "analysis.json is older" in sentence
+    for view, before in zip(VIEWS, shown, strict=True):
+        done = ffm(*view, "--results", results)
+        assert (done.code, done.out) == (0, before.out)
+        (line,) = done.err.splitlines()
+        assert f"Stage {stage} was started again in {results}" in line and "last complete one" in line
+    sentence = refused(ffm("export", "--stage", stage, "--results", results))
+    assert f"Stage {stage} was started again" in sentence and f"{stage}.json is older" in sentence
+    gate = ffm("check", "--results", results)
+    assert gate.code == 2 and gate.out == "" and f"Stage {stage} was started again" in gate.err
+
+
+def test_an_analysis_that_fails_leaves_the_last_one(ffm: Ffm, results: Path) -> None:
+    """Also those of its files that were written again before it failed."""
+    before = ffm("path", "--results", results)
+    limited = f'ulimit -f {(results / "analysis.json").stat().st_size // 1024 - 1} && exec "$@"'
+    command = ["bash", "-c", limited, "-", sys.executable, "-m", "ffm", "stage", "analysis", "--results", str(results)]
+    files = {path: path.read_bytes() for path in results.iterdir() if path.suffix in (".json", ".arrow")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and str(results / "analysis.json") in done.stderr, done.stderr
+    assert {path for path, content in files.items() if path.read_bytes() != content} == {results / "measurement.json"}
+    assert not [path for path in results.iterdir() if path.name.endswith(".partial")]
+    after = ffm("path", "--results", results)
+    assert (after.code, after.out, after.err) == (0, before.out, "")
+    assert ffm("stage", "analysis", "--results", results).code == 0
 
 
 def test_the_analysis_refuses_documents_of_two_measurements(
@@ -180,26 +207,27 @@ def test_the_analysis_refuses_documents_of_two_measurements(
     assert ffm("stage", "baseline", "--results", results, "--", ending).code == 0
     for stage, document, words in (("analysis", "tracing", ()), ("sync-use", "memory", ("--", ending))):
         said = refused(ffm("stage", stage, "--results", results, *words))
-        assert "stage baseline was started again" in said and f"{document}.json is older" in said
+        assert "Stage baseline was started again" in said and f"{document}.json is older" in said
     (results / "measurement.json").unlink()
     assert "different measurements" in refused(ffm("stage", "analysis", "--results", results))
 
 
-def test_a_killed_measurement_is_not_shown_as_the_one_before(ffm: Ffm, results: Path, ending: Path) -> None:
+def test_the_measurement_before_one_that_runs_or_was_killed_is_shown(ffm: Ffm, results: Path, ending: Path) -> None:
     command = [sys.executable, "-m", "ffm", "stage", "baseline", "--results", results, "--", ending, "hang"]
     before = (results / "measurement.json").read_bytes()
     with subprocess.Popen([*map(str, command)], stderr=subprocess.DEVNULL) as measuring:
         while (results / "measurement.json").read_bytes() == before:
             assert measuring.poll() is None
-        assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in refused(
-            ffm("report", "--results", results)
-        )
+        shown = ffm("report", "--results", results)
+        assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in shown.err
         measuring.send_signal(signal.SIGKILL)
-    assert "stage baseline was started again" in refused(ffm("report", "--results", results))
+    killed = ffm("report", "--results", results)
+    assert shown.code == killed.code == 0 and shown.out == killed.out and "Stage baseline was started" in killed.err
     for stage in STAGES:
         assert ffm("stage", stage, "--results", results, "--", ending).code == 0
     assert ffm("stage", "analysis", "--results", results).code == 0
-    assert ffm("report", "--results", results).code == 0
+    last = ffm("report", "--results", results)
+    assert last.code == 0 and not last.err
 
 
 def test_results_without_identities_are_shown(ffm: Ffm, measured: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ffm.results.columnar.tables import whole_arrow_file
-from ffm.whole_file import fresh_file, named_output, remove_leftovers, whole_file, write_whole
+from ffm.whole_file import fresh_file, named_output, remove_leftovers, whole_file, whole_files, write_whole
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +50,28 @@ def test_an_error_names_the_file_that_the_user_knows(tmp_path: Path) -> None:
         write_whole(tmp_path / "nowhere" / "document.json", b"")
     assert raised.value.filename == str(tmp_path / "nowhere" / "document.json")
     assert raised.value.errno == errno.ENOENT
+
+
+def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("old")
+    with pytest.raises(OSError) as raised, whole_files(tmp_path, "a", "b") as partial:
+        write_whole(partial / "a", b"new")
+        raise OSError(errno.ENOSPC, "full", str(partial / "b"))
+    assert raised.value.errno == errno.ENOSPC and raised.value.filename == str(tmp_path / "b")
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"a": "old", "b": "old"}
+    with whole_files(tmp_path, "a", "b") as partial:
+        for name in ("a", "b"):
+            write_whole(partial / name, b"new")
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"a": "new", "b": "new"}
+
+
+def test_the_folder_that_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / ".ffm-0123456789abcdef.partial"
+    left.mkdir()
+    (left / "timeline.arrow").touch()
+    remove_leftovers(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_link_is_replaced_and_its_victim_untouched(tmp_path: Path) -> None:

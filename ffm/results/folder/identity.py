@@ -2,7 +2,8 @@
 
 Each run of a stage has a random identity. `measurement.json` names the latest run of each stage, from its start; each
 document names its own run and those that it was built on. A document of an earlier run is out of date: its stage, or
-one that it was built on, was started again and has not finished.
+one that it was built on, was started again and has not finished. No later stage takes it; views show the last complete
+analysis, and say so.
 """
 
 from __future__ import annotations
@@ -75,41 +76,46 @@ def latest(folder: Path) -> Latest:
         raise DocumentError(f"{path} is damaged ({error}). Measure all stages of the program again.") from error
 
 
+def newer_run(folder: Path, stage: str, document: Document) -> str:
+    """Return a sentence on what was started since a stage's document was written; empty if it is up to date.
+
+    Raises:
+        DocumentError: `measurement.json` is damaged.
+    """
+    known = latest(folder)
+    # Analysing again measures nothing, and replaces the last analysis in one step.
+    compared = BUILT_ON[stage] if stage == STAGES[-1] else (*BUILT_ON[stage], stage)
+    expected, found = ({each: runs[each] for each in compared if each in runs} for runs in (known.runs, document.runs))
+    if not known.runs or found == expected:
+        return ""
+    measuring = holder(folder / LOCK_FILE)
+    if measuring is not None and not measuring.is_this_process:
+        return f"{folder} is being measured again by {measuring}."
+    began = f"Stage {known.stage} was started again in {folder} at {known.began}"
+    return f"{began}, and the new measurement is not complete."
+
+
 def require_latest(folder: Path, stage: str, document: Document) -> None:
     """Refuse a stage's document that is out of date.
 
     Raises:
-        DocumentError: One sentence that says what was started since, and whether it is still running.
+        DocumentError: Says what was started since, and whether it is still running.
     """
-    known = latest(folder)
-    expected = {each: known.runs[each] for each in (*BUILT_ON[stage], stage) if each in known.runs}
-    if not known.runs or document.runs == expected:
-        return
-    measuring = holder(folder / LOCK_FILE)
-    if measuring is not None and not measuring.is_this_process:
+    if newer := newer_run(folder, stage, document):
         raise DocumentError(
-            f"{folder} is being measured again by {measuring}; {stage}.json is older. Wait until that has ended."
+            f"{stage}.json is older than another run. {newer} Let `ffm run ./program` run what is missing."
         )
-    raise DocumentError(
-        f"{folder} has no complete measurement: stage {known.stage} was started again at {known.began}, and "
-        f"{stage}.json is older. Measure the program to the end: `ffm run ./program` runs what is missing."
-    )
 
 
 def read_latest(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> DocumentType:
-    """Read a stage's document of the latest run. Raises `DocumentError` like `read_latest_owned`."""
-    return read_latest_owned(kind, folder, stage)[0]
-
-
-def read_latest_owned(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> tuple[DocumentType, bool]:
-    """Read a stage's document of the latest run; also return whether this user measured it.
+    """Read a stage's document of the latest run.
 
     Raises:
         DocumentError: It is missing, damaged, or out of date.
     """
-    document, own = read_owned(kind, folder.document(stage))
+    document, _ = read_owned(kind, folder.document(stage))
     require_latest(folder.root, stage, document)
-    return document, own
+    return document
 
 
 def forget_runs(folder: Path) -> None:

@@ -38,6 +38,7 @@ from ffm.stages.analysis.groups import everything_of, folds_of, points_of, seque
 from ffm.stages.analysis.kept_waits import fetching_waits, sending_waits, timing_waits, unproved_waits, waits_kept
 from ffm.stages.analysis.sequence_parts import with_parts
 from ffm.stages.analysis.sites import described_sites, places_of_sites
+from ffm.whole_file import whole_files
 
 LONGEST_TRIED = 1_000_000
 """In a run with more operations, faster regions are not replayed, so that less memory is needed."""
@@ -52,20 +53,21 @@ def write_results(
     spilling: Spilling | None = None,
     tell: Tell = silently,
 ) -> Analysis:
-    """Analyse, and write the document and its timeline into a folder, which is created if necessary.
+    """Analyse, and write the document and its tables into a folder, which is created if necessary.
 
-    `own` is whether this user measured them; `elsewhere`, `spilling` and `tell` are as for `Estimates`. The document
-    comes last, so that a folder with a document has all of its files. If the caller keeps no findings, the columns of a
-    long run are freed as soon as they are not needed.
+    `own` is whether this user measured them; `elsewhere`, `spilling` and `tell` are as for `Estimates`. Until all are
+    written, the folder keeps those of an earlier analysis. If the caller keeps no findings, the columns of a long run
+    are freed as soon as they are not needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    found = _estimated(findings, elsewhere, spilling, folder, tell)
-    del findings
-    found = _with_doubtful_paths(found, tell)
-    found = _with_likely_path(found)  # which releases the data in which the path is found
-    analysis = _summarized(found)
-    tell("writing the results")
-    return write_document(analysis, folder / ANALYSIS_FILE, own=own)
+    with whole_files(folder, GPU_TIMES_FILE, TIMELINE_FILE, ANALYSIS_FILE) as partial:
+        found = _estimated(findings, elsewhere, spilling, partial, tell)
+        del findings
+        found = _with_doubtful_paths(found, tell)
+        found = _with_likely_path(found)  # which releases the data in which the path is found
+        analysis = _summarized(found)
+        tell("writing the results")
+        return write_document(analysis, partial / ANALYSIS_FILE, own=own)
 
 
 def analyse(
