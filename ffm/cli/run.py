@@ -218,6 +218,7 @@ def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) ->
     """
     from ffm.cli.running.run_screen import RunScreen, shown
     from ffm.cli.running.workflow import run_workflow
+    from ffm.instrument.session.open_files import require_open_files
     from ffm.instrument.session.program import resolve_program
     from ffm.results.folder.paths import ResultsFolder
     from ffm.results.stored import command_measured_in
@@ -226,6 +227,7 @@ def measure(settings: dict[str, Any], force: bool, stdin: Path | None = None) ->
     checked = read_settings(settings)
     words, folder = checked.command, ResultsFolder(Path(checked.results))
     resolve_program(words)
+    require_open_files(os.getpid())
     if not os.access(Path.cwd(), os.W_OK):
         raise FfmError(
             f"the current folder {Path.cwd()} cannot be written, and Snakemake keeps its records there; change to "

@@ -24,6 +24,7 @@ from ffm.instrument.recording.layout import constant
 from ffm.instrument.recording.reader import Recording, read_recordings, unbegun_recordings
 from ffm.instrument.session.cut import Lasting
 from ffm.instrument.session.instruments import PAGES, HeapRequest, Instruments
+from ffm.instrument.session.open_files import require_open_files
 from ffm.instrument.session.portion import Asked, Iterations
 from ffm.instrument.session.program import Ending, resolve_program
 from ffm.instrument.session.runner import Outcome, run_instrumented
@@ -174,7 +175,7 @@ def _require_recordings(request: Request, outcome: Outcome, folder: Path, stage:
 
 
 def require_program(request: Request) -> None:
-    """Refuse a command that cannot be started, before the results of an earlier run are touched.
+    """Refuse what cannot be started, or measured from here, before the results of an earlier run are touched.
 
     Raises:
         FfmError: Says what is wrong with it.
@@ -188,6 +189,7 @@ def require_program(request: Request) -> None:
                 "the command as text. Call the program from a script that contains the argument, and measure that."
             ) from None
     resolve_program(request.command)
+    require_open_files(os.getpid())
     if request.stdin is not None:
         require_input(request.stdin)
 

@@ -19,6 +19,7 @@ from ffm.instrument.session.attaching import attaching, scripted
 from ffm.instrument.session.frida_home import local_device
 from ffm.instrument.session.held_times import HeldTimes
 from ffm.instrument.session.instruments import FoundWait, Instruments, agent_script, configuration_of
+from ffm.instrument.session.open_files import require_open_files
 
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
@@ -91,6 +92,7 @@ class Hooking:
             InstrumentError: It cannot be instrumented, or has ended.
         """
         process = Instrumented(process_id)
+        require_open_files(process_id)
         with attaching(process_id):
             session, script, messages = scripted(local_device(), process_id, agent_script())
             # The agent asks while the program's thread is inside dlopen. It is answered from a separate thread because

@@ -26,6 +26,7 @@ from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.hooking import Hooking, Instrumented
 from ffm.instrument.session.instruments import Instruments, marks_environment, ranges_environment
 from ffm.instrument.session.left_behind import await_left_behind
+from ffm.instrument.session.open_files import require_open_files
 from ffm.instrument.session.permissions import check_tracing
 from ffm.instrument.session.program import Ending, ending_of, reason_unreached, resolve_program
 from ffm.instrument.session.program_end import ProgramEnd, await_end
@@ -84,6 +85,7 @@ def run_instrumented(
         InstrumentError: The program cannot be started, Frida cannot attach to it, or how it ended is unknown.
     """
     resolved = resolve_program(command)
+    require_open_files(os.getpid())
     tracing = check_tracing()
     if not tracing.good:
         raise InstrumentError(
