@@ -3,6 +3,8 @@
 
 let recording = false; // only processes that load a driver leave a recording
 const PLAN_UNREADABLE = -2; // as ffm_collector_open says it
+const CODE_FORBIDDEN = -5; // what it would not notice
+const GET_MDWE = 66; // PR_GET_MDWE of linux/prctl.h
 let waitFunctions = 0; // that have a wrapper
 
 // Ask what to hook in this driver: the runner knows the driver's build, and searches for its wait function if
@@ -26,6 +28,21 @@ function tellUnread() {
   return configuration.unread === null || collector.unread(Memory.allocUtf8String(configuration.unread));
 }
 
+// Whether the program has forbidden that its memory becomes executable: then no function can be hooked.
+function forbidsCode() {
+  const words = ["int", "ulong", "ulong", "ulong", "ulong"];
+  return new NativeFunction(Module.getGlobalExportByName("prctl"), "int", words)(GET_MDWE, 0, 0, 0, 0) > 0;
+}
+
+function openRecording() {
+  if (forbidsCode()) {
+    return CODE_FORBIDDEN;
+  }
+  const folder = Memory.allocUtf8String(configuration.folder);
+  const keys = configuration.plan === null ? NULL : Memory.allocUtf8String(configuration.plan);
+  return tellUnread() ? collector.open(folder, configuration.mode, keys) : PLAN_UNREADABLE;
+}
+
 function hookDriver(module) {
   const began = Date.now(); // from here on, the program waits
   const plan = askForPlan(module);
@@ -33,9 +50,7 @@ function hookDriver(module) {
     return;
   }
   if (!recording) {
-    const folder = Memory.allocUtf8String(configuration.folder);
-    const keys = configuration.plan === null ? NULL : Memory.allocUtf8String(configuration.plan);
-    const status = tellUnread() ? collector.open(folder, configuration.mode, keys) : PLAN_UNREADABLE;
+    const status = openRecording();
     if (status !== 0) {
       send({ type: "failed", status });
       return;

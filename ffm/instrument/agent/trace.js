@@ -4,6 +4,7 @@ let translator = null; // kept alive: what is garbage-collected stops
 let follow = null;
 let unfollow = null;
 let refusals = null;
+let forbidding = null;
 
 function startTrace(source) {
   const module = Process.getModuleByName("libffm_collector.so");
@@ -30,6 +31,8 @@ function startTrace(source) {
   unfollow = new NativeCallback(() => Stalker.unfollow(), "void", []);
   const open = new NativeFunction(symbol("ffm_collector_trace_open"), "void", ["pointer", "pointer", "pointer"]);
   open(follow, unfollow, NULL);
+  forbidding = new NativeCallback(refuseForbidden, "void", ["uint64"]);
+  new NativeFunction(symbol("ffm_collector_trace_when_forbidden"), "void", ["pointer"])(forbidding);
   const create = new NativeFunction(symbol("ffm_collector_trace_create"), "pointer", [])();
   if (!create.isNull()) {
     detour(libraryCreate(), create, (original) => open(follow, unfollow, original));
@@ -67,6 +70,11 @@ function refuseUnknown(instruction) {
   if (address.isNull() || !isKnown(address)) {
     refuse("unknown", address);
   }
+}
+
+// Stops it before a system call after which no more code can be translated.
+function refuseForbidden(instruction) {
+  refuse("forbidden", ptr(instruction.toString()));
 }
 
 function isKnown(address) {

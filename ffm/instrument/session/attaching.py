@@ -21,6 +21,12 @@ GRACE, TICK = 2.0, 0.1
 """Seconds allowed after the process has ended; seconds between two checks."""
 
 
+_FORBIDDEN = (
+    " The program may be started so that its memory cannot become executable (PR_SET_MDWE, MemoryDenyWriteExecute of "
+    "systemd): then it can only be measured without that."
+)
+
+
 class UnresponsiveError(InstrumentError):
     """Frida gave up on a process before its agent was ready, after five seconds.
 
@@ -65,8 +71,9 @@ def attaching(process_id: int) -> Iterator[None]:
             "allows it."
         ) from error
     except _failures() as error:
+        forbidden = _FORBIDDEN if "allocate memory" in str(error) else ""
         raise InstrumentError(
-            f"Frida could not attach to {process}: {error}. `ffm doctor` says what this machine allows."
+            f"Frida could not attach to {process}: {error}.{forbidden} `ffm doctor` says what this machine allows."
         ) from error
     finally:
         over.set()

@@ -27,8 +27,10 @@ COLLECTOR_FAILURES = {
     -3: "the handlers of SIGSEGV, SIGBUS, SIGTRAP and SIGSYS could not be installed",
     -4: "system calls cannot be dispatched to the process: the kernel is older than Linux 5.11, or a filter of the "
     "program (seccomp) forbids prctl",
+    -5: "the program has forbidden that its memory becomes executable (PR_SET_MDWE, as MemoryDenyWriteExecute of "
+    "systemd does), so no function can be hooked (let it do so later, or not at all, while it is measured)",
 }
-"""What `ffm_collector_open` returns; see `native/collector/collector.h`."""
+"""What `ffm_collector_open` returns (`native/collector/collector.h`), or the agent in its place."""
 
 _UNTRANSLATABLE = {
     "wide": "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which "
@@ -38,6 +40,9 @@ _UNTRANSLATABLE = {
     "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512VL,-AVX512F).",
     "unknown": "`--watch trace` cannot follow this program: {module} contains an instruction that Frida's Stalker does "
     "not know, such as one of AMX. The program was ended before it executed that. Use `--watch pages`.",
+    "forbidden": "`--watch trace` cannot follow this program: it forbids that its memory becomes executable "
+    "(PR_SET_MDWE), and the trace translates its code into such memory. It was ended before it did. Use `--watch "
+    "pages`.",
 }
 """`module` is a file, or what else the code comes from."""
 

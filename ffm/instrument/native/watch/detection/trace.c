@@ -33,7 +33,7 @@
 #include "traced.h"
 #include "watched.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, SET_MDWE = 65 /* PR_SET_MDWE of linux/prctl.h (Linux 6.3) */ };
 
 /* A thread's translation must lie within 2 GiB of what Stalker knows about it, and Stalker crashes if there is no room
  * (frida/frida-gum#793). So addresses are reserved before the driver takes what is next to the libraries, and each
@@ -46,6 +46,7 @@ typedef int (*create_function)(pthread_t *, const pthread_attr_t *, void *(*)(vo
 static struct {
     void (*follow)(void);
     void (*unfollow)(void);
+    void (*forbidden)(uint64_t instruction);
     pid_t process; /* the process that contains the agent */
     pthread_key_t ending;
     uint32_t followed;               /* threads */
@@ -208,6 +209,8 @@ void ffm_collector_trace_system_call(const void *opaque_registers, const void *n
     const ffm_thread *thread = ffm_thread_peek();
     const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
                                    registers->r10, registers->r8,  registers->r9};
+    if (registers->rax == SYS_prctl && arguments[0] == SET_MDWE && trace.forbidden != NULL)
+        trace.forbidden(registers->rip);
     ffm_trace_code_before(registers->rax, arguments);
     ffm_trace_cancelled_before(registers->rip, registers->rsp, registers->rax, arguments);
     if (in_collector(thread) || (thread != NULL && thread->depth != 0))
@@ -362,4 +365,9 @@ void ffm_collector_trace_open(void *follow, void *unfollow, void *original)
     ffm_trace_turn_on();
     if (original != NULL)
         __atomic_store_n(&trace.create, (create_function)(uintptr_t)original, __ATOMIC_RELEASE);
+}
+
+void ffm_collector_trace_when_forbidden(void *end)
+{
+    trace.forbidden = (void (*)(uint64_t))(uintptr_t)end;
 }

@@ -17,6 +17,9 @@ FFM_EXPORT void *ffm_collector_trace_create(void);
 FFM_EXPORT void *ffm_collector_trace_end(void);
 FFM_EXPORT void ffm_collector_trace_bind_end(void *original);
 
+/* What ends the program before it forbids that memory becomes executable; it gets the address of the instruction. */
+FFM_EXPORT void ffm_collector_trace_when_forbidden(void *end);
+
 /* What the translator asks about an instruction: if it has a mask register, the elements and masks of its `ffm_lanes`.
  * False, and nothing is changed, if it has none or is not known. */
 FFM_EXPORT bool ffm_collector_trace_masks(const uint8_t *code, void *lanes);
