@@ -1,7 +1,6 @@
 #include "ranges.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -10,7 +9,7 @@
 #include "habits.h"
 #include "intervals.h"
 #include "protection.h"
-#include "signal_mask.h"
+#include "ranges_lock.h"
 #include "traced.h"
 #include "unsettled.h"
 
@@ -19,7 +18,6 @@
 enum { CAPACITY = FFM_UNSETTLED_ROOM, PAGE = FFM_RANGES_PAGE, HUGE_PAGE = 2 << 20 };
 
 static struct {
-    bool locked;
     bool held_open;
     uint32_t count;
     uint32_t rests;   /* remainders of downloads among them */
@@ -27,41 +25,7 @@ static struct {
     uint32_t resting;
     ffm_range *ranges;
     ffm_intervals by_address; /* a range's number is its place, from 1; the whole pages that it lies on */
-    uint32_t version;         /* odd while a range moves, is opened or changes its size; see ffm_ranges_changed */
 } watched;
-
-static __thread bool holding __attribute__((tls_model("initial-exec")));
-
-/* A mutex must not be taken in a signal handler. */
-void ffm_ranges_lock_in_handler(void)
-{
-    while (__atomic_test_and_set(&watched.locked, __ATOMIC_ACQUIRE))
-        sched_yield();
-}
-
-void ffm_ranges_unlock_in_handler(void)
-{
-    __atomic_clear(&watched.locked, __ATOMIC_RELEASE);
-}
-
-void ffm_ranges_lock(void)
-{
-    ffm_signals_hold();
-    ffm_ranges_lock_in_handler();
-    holding = true;
-}
-
-void ffm_ranges_unlock(void)
-{
-    holding = false;
-    ffm_ranges_unlock_in_handler();
-    ffm_signals_release();
-}
-
-bool ffm_ranges_held(void)
-{
-    return holding;
-}
 
 uint32_t ffm_ranges_count(void)
 {
@@ -88,34 +52,6 @@ ffm_range *ffm_ranges_at(uint32_t place)
     return &watched.ranges[place];
 }
 
-/* Those who ask without the lock must not miss a range that is on its way from one place to another, or whose pages are
- * still to be opened. Locked; not nested, but for those while protection is put off. */
-static void begin_change(void)
-{
-    if (ffm_gathering())
-        return;
-    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static void end_change(void)
-{
-    if (ffm_gathering())
-        return;
-    __atomic_store_n(&watched.version, watched.version + 1, __ATOMIC_RELEASE);
-}
-
-bool ffm_ranges_changed(uint32_t version)
-{
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return version % 2 != 0 || __atomic_load_n(&watched.version, __ATOMIC_RELAXED) != version;
-}
-
-uint32_t ffm_ranges_version(void)
-{
-    return __atomic_load_n(&watched.version, __ATOMIC_ACQUIRE);
-}
-
 static void index_range(uint32_t place, bool wanted)
 {
     const ffm_range *range = &watched.ranges[place];
@@ -132,7 +68,7 @@ void ffm_ranges_lock_after_fork(void)
     ffm_ranges_unlock_in_handler();
     ffm_ranges_lock();
     watched.by_address.root = 0;
-    watched.version = 0;
+    ffm_ranges_begin_versions();
     for (uint32_t i = 0; i < watched.count; i++)
         index_range(i, true);
     ffm_unsettled_reset(watched.count);
@@ -180,14 +116,14 @@ static int64_t apply(uint64_t first, uint64_t last)
 
 void ffm_ranges_gather(void)
 {
-    begin_change();
+    ffm_ranges_begin_change();
     ffm_gathering_begin();
 }
 
 bool ffm_ranges_gathered(ffm_page *refused)
 {
     const bool all = ffm_gathering_end(renew, refused);
-    end_change();
+    ffm_ranges_end_change();
     return all;
 }
 
@@ -227,9 +163,9 @@ static bool add(const ffm_range *range)
 
 bool ffm_ranges_add(const ffm_range *range)
 {
-    begin_change();
+    ffm_ranges_begin_change();
     const bool added = add(range);
-    end_change();
+    ffm_ranges_end_change();
     return added;
 }
 
@@ -255,9 +191,9 @@ static bool add_in(const ffm_range *range, ffm_range_state state)
 
 bool ffm_ranges_add_armed(const ffm_range *range)
 {
-    begin_change();
+    ffm_ranges_begin_change();
     const bool added = add_in(range, FFM_RANGE_ARMED);
-    end_change();
+    ffm_ranges_end_change();
     return added;
 }
 
@@ -276,23 +212,23 @@ void ffm_ranges_replace(uint32_t place, const ffm_range *range)
     end_untouched(at);
     const ffm_range before = *at;
     watched.joining += (uint32_t)range->joins - (uint32_t)before.joins;
-    begin_change();
+    ffm_ranges_begin_change();
     *at = *range;
     at->start = before.start;
     at->end = before.end;
     at->page = before.page;
     at->state = FFM_RANGE_PREPARED;
     ffm_ranges_unsettle(at);
-    end_change();
+    ffm_ranges_end_change();
 }
 
 void ffm_ranges_keep(ffm_range *range)
 {
     end_untouched(range);
-    begin_change();
+    ffm_ranges_begin_change();
     set_state(range, FFM_RANGE_PREPARED);
     range->unchanged = false;
-    end_change();
+    ffm_ranges_end_change();
 }
 
 void ffm_ranges_hold_open(bool hold)
@@ -311,12 +247,12 @@ void ffm_ranges_hold_open(bool hold)
  * kernel has protected before it refuses the rest stays protected. */
 static int64_t arm_huge(ffm_range *range)
 {
-    begin_change();
+    ffm_ranges_begin_change();
     set_page(range, HUGE_PAGE);
     const int64_t error = apply(ffm_range_first_page(range), ffm_range_last_page(range));
     if (error != 0)
         set_page(range, PAGE);
-    end_change();
+    ffm_ranges_end_change();
     return error;
 }
 
@@ -374,14 +310,14 @@ void ffm_ranges_unsettle(const ffm_range *range)
 void ffm_ranges_disarm(ffm_range *range, ffm_range_state next)
 {
     const bool closed = ffm_range_is_protected(range);
-    begin_change();
+    ffm_ranges_begin_change();
     range->unchanged = false;
     range->intact = range->intact && next != FFM_RANGE_PENDING;
     set_state(range, next);
     ffm_ranges_unsettle(range);
     if (closed)
         apply(ffm_range_first_page(range), ffm_range_last_page(range));
-    end_change();
+    ffm_ranges_end_change();
 }
 
 void ffm_ranges_remove(uint32_t place)
@@ -391,7 +327,7 @@ void ffm_ranges_remove(uint32_t place)
     ffm_ranges_disarm(&watched.ranges[place], FFM_RANGE_DORMANT);
     watched.rests -= watched.ranges[place].rest;
     watched.joining -= watched.ranges[place].joins;
-    begin_change();
+    ffm_ranges_begin_change();
     index_range(place, false);
     ffm_unsettled_drop(place);
     if (last != place) {
@@ -401,7 +337,7 @@ void ffm_ranges_remove(uint32_t place)
         ffm_unsettled_moved(last, place);
     }
     __atomic_store_n(&watched.count, watched.count - 1, __ATOMIC_RELAXED);
-    end_change();
+    ffm_ranges_end_change();
 }
 
 static ffm_box piece(uint64_t start, uint64_t end)
@@ -425,7 +361,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
         return;
     uint64_t first = ffm_range_first_page(range), last = ffm_range_last_page(range);
     ffm_range rest = *range;
-    begin_change();
+    ffm_ranges_begin_change();
     index_range(place, false);
     range->box = before ? piece(rest.start, start) : piece(end, rest.end);
     range->start = range->box.address;
@@ -438,7 +374,7 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end)
     /* The trace watch finds nothing if its marks are outdated, and there are too many cuts to renew them. */
     if (ffm_range_is_protected(&rest) && !(rest.rest && ffm_trace_on()))
         apply(first, last);
-    end_change();
+    ffm_ranges_end_change();
 }
 
 void ffm_ranges_cut(uint64_t start, uint64_t end)

@@ -1,4 +1,5 @@
-/* The host ranges that are watched. Everything here happens under the lock, and is safe in signal handlers. */
+/* The host ranges that are watched. Everything here happens under the lock (ranges_lock.h), and is safe in signal
+ * handlers. */
 #ifndef FFM_RANGES_H
 #define FFM_RANGES_H
 
@@ -7,16 +8,7 @@
 
 #include "boxes.h"
 #include "range.h"
-
-/* Hold the lock around everything below. Outside signal handlers, signals are blocked: a handler of the program could
- * touch a watched page. */
-void ffm_ranges_lock(void);
-void ffm_ranges_unlock(void);
-void ffm_ranges_lock_in_handler(void);
-void ffm_ranges_unlock_in_handler(void);
-
-/* Whether the calling thread holds the lock. */
-bool ffm_ranges_held(void);
+#include "ranges_lock.h"
 
 /* The number of ranges; may be read without the lock, to see whether there is anything to do. */
 uint32_t ffm_ranges_count(void);
@@ -81,12 +73,6 @@ void ffm_ranges_cut_at(uint32_t place, uint64_t start, uint64_t end);
 
 /* And for a box. If it has several rows, only ranges of exactly these rows end. */
 void ffm_ranges_cut_box(const ffm_box *box);
-
-/* For questions without the lock (questions.h): the version of the table before one, and whether its answer may be
- * wrong, because another thread has changed the table or is about to. A sequence lock's reader (H.-J. Boehm, "Can
- * seqlocks get along with programming language memory models?", 2012). */
-uint32_t ffm_ranges_version(void);
-bool ffm_ranges_changed(uint32_t version);
 
 /* Take the lock in a forked child, where a thread that no longer exists may have held it. */
 void ffm_ranges_lock_after_fork(void);
