@@ -215,8 +215,10 @@ def test_what_nvcc_compiles_runs_as_far_as_the_host_goes(
     portable = "compute_80" in code  # what runs by default
     for changed, first_word in (({"VGPU_CONFIGURATION": configuration}, "1"), ({}, "1" if portable else "0")):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(library_folder()), **changed}
-        printed = subprocess.run([program], capture_output=True, text=True, check=True, env=environment).stdout
-        assert printed == f"{first_word} no error\n"
+        done = subprocess.run([program], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout == f"{first_word} no error\n"
+        advised = "`device.code = pass` for PyCUDA and Warp" in done.stderr and "VGPU_CONFIGURATION" in done.stderr
+        assert advised == (first_word == "0")
 
 
 @pytest.mark.virtual_gpu(fresh=True)

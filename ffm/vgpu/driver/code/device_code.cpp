@@ -75,9 +75,10 @@ CUresult take_portable_code(const std::string &text, Found &found)
 CUresult refuse_machine_code()
 {
     std::fputs(
-        "vgpu: an image without PTX for this device does not run here: have the compiler embed PTX, as nvcc does "
-        "with -arch=sm_90 and CuPy with CUPY_COMPILE_WITH_PTX=1, or let such kernels pass without doing anything "
-        "(device.code = run or pass)\n",
+        "vgpu: an image without PTX for this device does not run here. Have the compiler embed PTX, as nvcc does with "
+        "-arch=sm_90 and CuPy with CUPY_COMPILE_WITH_PTX=1. Or let such kernels pass without doing anything: write "
+        "`device.code = run or pass` to the file that VGPU_CONFIGURATION names, or `device.code = pass` for PyCUDA and "
+        "Warp, which make machine code alone.\n",
         stderr);
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
