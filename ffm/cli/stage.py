@@ -29,8 +29,8 @@ from ffm.errors import FfmError
 
 if TYPE_CHECKING:
     from ffm.instrument.session.portion import Asked
-    from ffm.model.steps import CompilingSteps
     from ffm.stages.measure import Watch
+    from ffm.steps import CompilingSteps
 
 
 NOTICEABLE_S = 1.0
@@ -203,12 +203,12 @@ def analysis(results: Path | None, scheduler: str | None, memory_mib: int | None
     Select the results by COMMAND, the measured program, or by --results.
     """
     from ffm.cli.running.progress import running
-    from ffm.model.steps import following_compiler
     from ffm.report.numbers import plural
     from ffm.results.folder.lock import writing_to
     from ffm.results.folder.paths import ResultsFolder, application_name
     from ffm.stages.analysis.stage import run_analysis
     from ffm.stages.analysis.workers import spread_over
+    from ffm.steps import following_compiler
 
     if results is None and command:
         results = RESULTS / application_name(list(command))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ffm.model import steps
+from ffm import steps
 from ffm.model.kept_code import INNER, is_kept, may_keep, name_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])

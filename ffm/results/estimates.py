@@ -20,12 +20,12 @@ from ffm.model.estimators.faster import Faster
 from ffm.model.estimators.hoisting import without_keeping
 from ffm.model.estimators.replay import Elsewhere, Replay, Replayed
 from ffm.model.gpu_times.timelines import Inference
-from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Timeline
 from ffm.results.documents.analysis import ChosenByChance, PinnedMemory
 from ffm.results.documents.benefit import Basis, Benefit
 from ffm.results.pinning_costs import PinningCosts
 from ffm.results.variation import NOTHING_KNOWN, VARIES, Variation
+from ffm.steps import Tell, silently
 
 REPLAYED_ROWS = 400_000_000
 """Most rows visited while replaying groups, the most promising first: takes some tens of seconds."""

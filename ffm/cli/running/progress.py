@@ -13,12 +13,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ffm.cli.running.stage_events import EventSink
 from ffm.model.necessity.reasons import REQUIRED
-from ffm.model.steps import Tell, silently
 from ffm.plain_text import plain
 from ffm.report.numbers import plural
 from ffm.results.columnar.tables import read_table
 from ffm.results.documents.document import Document
 from ffm.results.documents.measured import Baseline, Memory
+from ffm.steps import Tell, silently
 
 TITLES = {
     "baseline": "1 baseline",

@@ -86,11 +86,11 @@ from ffm.model.estimators.stretches import Course
 from ffm.model.gpu_times.timelines import GpuTimes, Inference
 from ffm.model.grouping import parts
 from ffm.model.side_by_side import side_by_side
-from ffm.model.steps import Tell, silently
 from ffm.model.timeline import NANOSECONDS_IN_SECOND, Timeline
 from ffm.model.visits import at
 from ffm.model.waiting.fixed import Fixed, fixed_run
 from ffm.model.waiting.graph import Threads
+from ffm.steps import Tell, silently
 
 
 @dataclass(frozen=True, slots=True)

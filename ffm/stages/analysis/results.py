@@ -17,7 +17,6 @@ from ffm.model.estimators.replay import Elsewhere
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.gpu_times.timelines import Inference
 from ffm.model.groups.sequences import Membership
-from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Kind, Timeline
 from ffm.model.waiting.agreement import Moves, OnPath, agreement
 from ffm.model.waiting.graph import Threads
@@ -38,6 +37,7 @@ from ffm.stages.analysis.groups import everything_of, folds_of, points_of, seque
 from ffm.stages.analysis.kept_waits import fetching_waits, sending_waits, timing_waits, unproved_waits, waits_kept
 from ffm.stages.analysis.sequence_parts import with_parts
 from ffm.stages.analysis.sites import described_sites, places_of_sites
+from ffm.steps import Tell, silently
 from ffm.whole_file import whole_files
 
 LONGEST_TRIED = 1_000_000

@@ -28,7 +28,6 @@ from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Elsewhere, Replay
 from ffm.model.gpu_times.inference import infer_likely_times
 from ffm.model.necessity.reasons import Reason
-from ffm.model.steps import Tell, silently
 from ffm.model.timeline import Timeline
 from ffm.model.transfers import FROM_ELSEWHERE
 from ffm.results.columnar.columns import Columns
@@ -64,6 +63,7 @@ from ffm.stages.analysis.python_waits import fetches_of, only_read_host_memory, 
 from ffm.stages.analysis.results import write_results
 from ffm.stages.analysis.timelines import longer_by, portion_without_probes
 from ffm.stages.portions import require_same_portion
+from ffm.steps import Tell, silently
 from ffm.symbols.buffer_names import BufferNames
 from ffm.symbols.launched import kernels_of_sites
 from ffm.symbols.named_stacks import name_stacks, unread_python

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ffm.model.steps import compiling_begins, compiling_ends, following_compiler, is_kept
+from ffm.steps import compiling_begins, compiling_ends, following_compiler, is_kept
 
 COMPILE = """
 import numpy as np
 from ffm.model.compiled import compiled
-from ffm.model.steps import following_compiler
+from ffm.steps import following_compiler
 
 def kernel(values: np.ndarray) -> int:
     return len(values)
