@@ -16,6 +16,7 @@ from ffm.report.unproved import UnprovedWaits, unproved_waits, why_nothing, wort
 from ffm.report.waiting.shares import Share, shares_of
 from ffm.results.documents.analysis import Analysis, Group, Matching
 from ffm.results.places import Place, place, reached_from
+from ffm.results.variation import VARIES, delayed_by_chance_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,12 @@ def overview(
         unproved_hidden=len(unproved) - len(shown),
         not_measured=not_measured(analysis),
         nothing="" if analysis.folds or analysis.sequences or analysis.points else why_nothing(analysis),
-        notes=[*map(sentence, analysis.notes), *watch_notes(analysis, results), *_chance_notes(analysis)],
+        notes=[
+            *map(sentence, analysis.notes),
+            *watch_notes(analysis, results),
+            *_chance_notes(analysis),
+            *_delay_notes(analysis),
+        ],
         unknown_lines=unknown_lines(analysis),
         portion=portion_sentence(analysis),
         results=results,
@@ -221,6 +227,18 @@ def _chance_notes(analysis: Analysis) -> list[str]:
     return [
         f"Problems in calls that several threads make: {sites}{more}. Which thread makes which call can differ "
         "from run to run, so it is known how many the problems are, but not which; the intervals allow for that."
+    ]
+
+
+def _delay_notes(analysis: Analysis) -> list[str]:
+    """Return a note if all intervals begin lower because the traced run waited for a processor."""
+    delayed_s = delayed_by_chance_s(analysis.costs)
+    if delayed_s < VARIES * analysis.wall_s:
+        return []
+    return [
+        f"Stage 2 waited for a processor {Scale(analysis.wall_s).seconds(delayed_s)} longer than another stage did, "
+        "perhaps in the very waits that fixes remove: every interval begins lower by that. Measure again while "
+        "nothing else runs."
     ]
 
 

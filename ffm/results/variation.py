@@ -91,7 +91,7 @@ class Variation:
             run_s = max(run_s, EXPECTED * (max(spans_s) - min(spans_s)))
         ratio = traced_s / bare_s if bare_s > 0 else 1.0
         share = DIFFERS + (1 - 1 / ratio if ratio > COSTLY_TRACING else 0.0)
-        by_chance_s = traced.delayed_s - min(cost.delayed_s for cost in costs)
+        by_chance_s = delayed_by_chance_s(costs)
         if bare_s <= 0:
             return cls(max(run_s, VARIES * bare.wall_s), share, delayed_s=by_chance_s)
         slower = 1 + max(differ_s, 0.0) / bare_s if spans_compare(bare, traced) else 1.0
@@ -100,6 +100,12 @@ class Variation:
 
 NOTHING_KNOWN = Variation()
 """The least variation, of a run of whose stages nothing is known."""
+
+
+def delayed_by_chance_s(costs: list[StageCost]) -> float:
+    """Return `Variation.delayed_s`; 0 without a traced run."""
+    traced = next((cost for cost in costs if cost.stage == "tracing"), None)
+    return 0.0 if traced is None else traced.delayed_s - min(cost.delayed_s for cost in costs)
 
 
 def comparable_s(bare: Run | StageCost, traced: Run | StageCost) -> tuple[float, float]:

@@ -180,6 +180,18 @@ def test_the_first_screen_counts_rows_where_all_are_hidden() -> None:
     assert "none" not in folds
 
 
+def test_a_traced_run_that_waited_longer_for_a_processor_is_a_reason_for_low_intervals() -> None:
+    analysis = sample_analysis()
+    for delayed_s, told in ((9.0, False), (17.0, True)):  # of 1,000 s
+        costs = [
+            msgspec.structs.replace(cost, delayed_s=delayed_s if cost.stage == "tracing" else 2.0)
+            for cost in analysis.costs
+        ]
+        delayed = msgspec.structs.replace(analysis, costs=costs, wall_s=1000.0)
+        notes = [note for note in overview(delayed).notes if "waited for a processor" in note]
+        assert [("15.000 s longer" in note) for note in notes] == [True] * told
+
+
 def test_rows_are_sorted_by_the_chosen_estimator() -> None:
     analysis = sample_analysis()
     analysis = msgspec.structs.replace(
