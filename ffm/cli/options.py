@@ -217,11 +217,12 @@ def chosen_folder(folder: Path | None) -> Path:
     if folder is None:
         return newest_results(RESULTS)
     if not folder.is_dir():
-        raise DocumentError(f"the results folder {folder} does not exist: name another with --results.")
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise DocumentError(f"the results folder {folder} {what}: name another.")
     if not any(ResultsFolder(folder).document(stage).exists() for stage in STAGES):
         raise DocumentError(
-            f"there are no results in {folder}: name another folder with --results, or measure a program with "
-            "`ffm run --results FOLDER ./program`."
+            f"there are no results in {folder}: name another folder, or measure a program with `ffm run --results "
+            "FOLDER ./program`."
         )
     return folder
 

@@ -163,6 +163,14 @@ def test_bars_are_as_long_as_the_times_they_stand_for() -> None:
     assert shares[0].x == recoverable.x == 0.0
 
 
+def test_the_picture_of_the_run_saves_what_its_words_say() -> None:
+    """Everything fixed together, which can be more than the sequences."""
+    analysis = sample_analysis()
+    together = msgspec.structs.replace(analysis, everything=benefit(13.25, 20.0))
+    [line] = run_picture(together, "carry").lines
+    assert "13.250 s" in line.value and line.bars[-1].width / BARS * analysis.wall_s == pytest.approx(13.25)
+
+
 def test_calls_are_summed_over_their_sites() -> None:
     lines = calls_picture(sample_analysis(), "bound").lines
     assert [line.label for line in lines] == ["cudaFree", "cudaMemcpy", "cudaDeviceSynchronize"]

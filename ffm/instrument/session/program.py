@@ -94,7 +94,7 @@ def resolve_program(command: list[str]) -> Path:
     if "/" not in name:
         found = shutil.which(name)
         if found is None:
-            hint = f" Did you mean ./{name}?" if path.exists() else ""
+            hint = f" Did you mean ./{name}?" if path.is_file() else ""
             raise InstrumentError(f"The program {name} was not found on the PATH: name it by its path.{hint}")
         path = Path(found)
     if not path.exists():

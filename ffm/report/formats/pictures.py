@@ -76,7 +76,7 @@ class _Row:
 
 
 def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
-    """Draw the whole run: the CPU's own work, recorded calls, waits, and what the sequences could save of it.
+    """Draw the whole run: the CPU's own work, recorded calls, waits, and what fixing everything could save of it.
 
     If nothing is proved about a run, no saving is shown: the most that each site saves does not add up.
 
@@ -90,9 +90,10 @@ def run_picture(analysis: Analysis, estimator: Estimator) -> Picture:
         Share(max(analysis.wall_s - calls, 0.0), "cpu", "CPU work outside the driver"),
         *_call_shares(analysis.sites, proves=analysis.proves),
     ]
-    saved = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
-    if analysis.everything is not None:
-        saved = min(saved, _seconds(analysis.everything, estimator))
+    if analysis.everything is None:
+        saved = sum(_seconds(sequence.benefit, estimator) for sequence in analysis.sequences)
+    else:
+        saved = _seconds(analysis.everything, estimator)
     value = f"fixing all saves {scale.seconds(saved)} ({percent(scale.share(saved))})"
     if not analysis.proves:
         several = calls > analysis.wall_s  # a share of the run would say nothing, and may exceed it
