@@ -206,6 +206,7 @@ def _apply(
     from ffm.remedy.worth import worthwhile_in
     from ffm.report.remedies.outcome import outcome
     from ffm.report.terminal.outcome import lines
+    from ffm.report.terminal.printing import print_lines
 
     fitting = plan(results.document, corrections, among)
     if not any(site.corrections for site in fitting):
@@ -234,7 +235,6 @@ def _apply(
     if as_json:
         click.echo(orjson.dumps(dataclasses.asdict(answer), option=orjson.OPT_INDENT_2))
     else:
-        for line in lines(answer):
-            click.echo(line)
+        print_lines(lines, answer)
     if answer.differences:
         raise differs(answer.differences, comparison.corrected[-1], results)

@@ -94,3 +94,11 @@ def test_corrections_that_were_taken_back_are_named_with_their_cost() -> None:
     assert "2 of 2 call sites; 1 helped, 1 went back" in shown
     assert "cuMemcpyDtoH main.cu:9 (site 7) went back: correcting it cost 31 % of the time from call to call" in shown
     assert "main.cu:11 (site 8) went back" not in shown
+
+
+def test_no_line_is_longer_than_the_terminal_is_wide() -> None:
+    note = "the runs differ " + "far more " * 30
+    for width in (60, 80, 120):
+        printed = list(lines(dataclasses.replace(OUTCOME, notes=[note]), width))
+        assert max(map(len, printed)) <= width
+        assert " ".join(" ".join(printed).split()) == screen(notes=[note])

@@ -9,9 +9,6 @@ from ffm.report.commands import typed
 from ffm.report.numbers import size
 from ffm.report.remedies.outcome import FALLBACKS, MEMORY, REMOVED, Found, Outcome, SiteCount
 
-WIDTH = 100
-"""Columns of a sentence."""
-
 NO_SAVING = (
     "  This cannot be told from 0: runs of the same version differ by as much. More runs (--runs), on a quieter "
     "machine, tell more."
@@ -22,15 +19,21 @@ SHOWN = 5
 """How many of the sites that are left unchanged the screen shows."""
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the lines that show the outcome."""
+def lines(outcome: Outcome, width: int = 80) -> Iterator[str]:
+    """Yield the lines that show the outcome on a terminal of the given width."""
+    for line in _unwrapped(outcome):
+        yield from textwrap.wrap(line, width, subsequent_indent="    ", break_long_words=False) or [""]
+
+
+def _unwrapped(outcome: Outcome) -> Iterator[str]:
     yield f"{outcome.application}: {typed(outcome.command, outcome.stdin)}"
     yield f"  {outcome.runs} runs each, in turn; medians" if outcome.runs > 1 else "  one run each"
     yield ""
     yield f"  uncorrected {outcome.bare_s:9.3f} s"
     yield f"  corrected   {outcome.corrected_s:9.3f} s"
     yield f"  saved       {outcome.saving_s:9.3f} s  {outcome.saving_percent:.1f} % of the run{_measured(outcome)}"
-    yield from wrapped(_doubt(outcome))
+    if doubt := _doubt(outcome):
+        yield doubt
     if outcome.twin_saving_s is not None:
         share = 100 * outcome.twin_saving_s / outcome.bare_s
         yield f"  by hand     {outcome.twin_saving_s:9.3f} s  {share:.1f} % of the run, saved by the version named"
@@ -61,11 +64,11 @@ def lines(outcome: Outcome) -> Iterator[str]:
     if outcome.left:
         yield "Left unchanged"
     for site in outcome.left[:SHOWN]:
-        yield from wrapped(f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}.")
+        yield f"  {site.place} (site {site.site}, {site.expected_s:.3f} s estimated): {site.why}."
     if len(outcome.left) > SHOWN:
         yield f"  and {len(outcome.left) - SHOWN} more call sites (--json lists them)"
     for note in outcome.notes:
-        yield from wrapped(f"Note: {note}")
+        yield f"Note: {note}"
     if not outcome.differences:
         yield "The corrected program ended like the original and wrote the same output."
 
@@ -78,19 +81,14 @@ def _compared(sites: list[SiteCount]) -> Iterator[str]:
     if not compared:
         return
     parts = [f"{len(numbers[found])} {found}" for found in (Found.HELPED, Found.NO_DIFFERENCE, Found.WENT_BACK)]
-    yield from wrapped(
+    yield (
         f"Compared with the original calls while the program ran: {compared} of {len(mine)} call sites; "
         f"{', '.join(part for part in parts if not part.startswith('0 '))}"
     )
     for site in numbers[Found.WENT_BACK][:SHOWN]:
         lost = f"correcting it cost {100 * (site.slower or 0):.0f} % of the time from call to call"
-        yield from wrapped(f"  {site.place} (site {site.site}) went back: {lost}")
+        yield f"  {site.place} (site {site.site}) went back: {lost}"
     yield ""
-
-
-def wrapped(text: str) -> list[str]:
-    """Break a sentence into lines; all but the first are indented."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent="    ")
 
 
 def _measured(outcome: Outcome) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from rich.console import Console, RenderableType
@@ -19,7 +19,18 @@ def print_screen(render: Callable[[View, int], RenderableType], view: View) -> N
     """
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
-        console.print(render(view, max(console.width, NARROWEST)), crop=False)
+        console.print(render(view, _width(console)), crop=False)
     lines = (line.rstrip() for line in capture.get().splitlines())
     console.file.write("\n".join(lines) + "\n")
     console.file.flush()
+
+
+def print_lines(lines: Callable[[View, int], Iterable[str]], view: View) -> None:
+    """Print the plain lines of a view at the same width as screens."""
+    console = Console()
+    console.file.write("".join(f"{line}\n" for line in lines(view, _width(console))))
+    console.file.flush()
+
+
+def _width(console: Console) -> int:
+    return max(console.width, NARROWEST)
