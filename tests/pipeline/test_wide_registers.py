@@ -27,12 +27,21 @@ def measure(ffm: Ffm, build_program: Callable[[Path], Path], tmp_path: Path) -> 
     return run
 
 
-@pytest.mark.parametrize(("registers", "watch"), [("low", "pages"), ("high", "trace")])
+@pytest.mark.parametrize(("registers", "watch"), [("low", "pages"), ("high", "trace"), ("library", "trace")])
 def test_registers_that_are_kept_may_be_used(
-    measure: Callable[[str, str], tuple[int, str]], registers: str, watch: str
+    measure: Callable[[str, str], tuple[int, str]], registers: str, watch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")
     code, said = measure(registers, watch)
     assert code == 0, said
+
+
+def test_what_a_program_says_of_the_processor_itself_takes_precedence(
+    measure: Callable[[str, str], tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512CD")
+    code, said = measure("library", "trace")
+    assert code != 0 and "GLIBC_TUNABLES" in said
 
 
 def test_a_program_whose_results_would_be_wrong_is_refused(measure: Callable[[str, str], tuple[int, str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,13 @@ ASKED_OF_GRAPHS = (
 
 NVTX_TOOL = "NVTX_INJECTION64_PATH"
 """In a program's environment: the library that NVTX notifies of ranges."""
+
+
+TUNABLES, HIDDEN = "GLIBC_TUNABLES", "glibc.cpu.hwcaps"
+"""In a program's environment: what the C library takes the CPU for."""
+
+NARROW = f"{HIDDEN}=-AVX512VL,-AVX512F"
+"""With the first one, glibc 2.36 uses 512-bit registers in strstr; with the other one alone, in memcpy."""
 
 
 class FoundWait(Protocol):
@@ -192,6 +200,21 @@ def marks_environment(instruments: Instruments) -> dict[str, str]:
 def ranges_environment(instruments: Instruments) -> dict[str, str]:
     """Return the environment variable that makes NVTX load our library. The program's own value takes precedence."""
     return {NVTX_TOOL: str(native_library(RANGES))} if instruments.ranges else {}
+
+
+def registers_environment(instruments: Instruments, base: dict[str, str]) -> dict[str, str]:
+    """Return the environment variable that keeps the C library from 512-bit registers, for a watch that loses their
+    upper halves. What the program's own value says of the CPU takes precedence.
+    """
+    own = base.get(TUNABLES, "")
+    if not instruments.trace or not _has_wide_registers() or HIDDEN in own:
+        return {}
+    return {TUNABLES: ":".join(filter(None, [own, NARROW]))}
+
+
+@functools.cache
+def _has_wide_registers() -> bool:
+    return "avx512f" in Path("/proc/cpuinfo").read_text()
 
 
 def _forms(functions: list[str]) -> dict[str, list[dict[str, Any]]]:

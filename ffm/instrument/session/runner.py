@@ -24,7 +24,12 @@ from ffm.instrument.session.frida_home import home, outer_environment
 from ffm.instrument.session.gate import CUT_OFF, NO_DRIVER, Gate, loads_no_driver
 from ffm.instrument.session.held_times import Held, HeldTimes
 from ffm.instrument.session.hooking import Hooking, Instrumented
-from ffm.instrument.session.instruments import Instruments, marks_environment, ranges_environment
+from ffm.instrument.session.instruments import (
+    Instruments,
+    marks_environment,
+    ranges_environment,
+    registers_environment,
+)
 from ffm.instrument.session.left_behind import await_left_behind
 from ffm.instrument.session.open_files import require_open_files
 from ffm.instrument.session.permissions import check_tracing
@@ -190,14 +195,15 @@ class _Run:
         """Start the program, which the gate holds before it runs code of its own: it reads `source`, and writes to
         `sink`.
         """
-        instruments = self._instruments
+        instruments, base = self._instruments, outer_environment()
         try:
             program = subprocess.Popen(
                 command,
                 executable=resolved,
                 env={
                     **ranges_environment(instruments),
-                    **self.gate.environment(outer_environment(), instruments.preloaded, tied=not instruments.leave),
+                    **self.gate.environment(base, instruments.preloaded, tied=not instruments.leave),
+                    **registers_environment(instruments, base),
                     marks.VARIABLE: str(instruments.folder.resolve()),
                     **marks_environment(instruments),
                 },

@@ -1,4 +1,5 @@
-/* Adds in 512-bit registers, which must be there: wide REGISTER, of low (the first 16) or high (the other 16). */
+/* Adds in 512-bit registers, which must be there: wide REGISTER, of low (the first 16) or high (the other 16). Or, with
+ * `library`, has the C library look for a text. */
 #include <cstring>
 
 #include <cuda_runtime_api.h>
@@ -31,6 +32,16 @@ __attribute__((target("avx512f"))) static void add(bool low, float *sums, const 
         ADD(18);
 }
 
+static bool finds()
+{
+    static char text[256];
+    volatile char last = 'd'; /* not known to the compiler */
+    memset(text, 'a', 200);
+    text[100] = 'b';
+    text[101] = last;
+    return strstr(text, "bd") == text + 100;
+}
+
 int main(int, char **arguments)
 {
     alignas(64) static float value[LANES], sums[LANES];
@@ -40,6 +51,8 @@ int main(int, char **arguments)
     cudaMemcpy(value, device, sizeof value, cudaMemcpyDeviceToHost);
     for (float &sum : sums)
         sum = 1e-20F;
+    if (strcmp(arguments[1], "library") == 0)
+        return finds() ? 0 : 1;
     add(strcmp(arguments[1], "low") == 0, sums, value);
     for (float sum : sums)
         if (sum != sums[0] || sum == 0)
