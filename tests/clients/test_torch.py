@@ -82,6 +82,14 @@ def test_what_kernels_do_not_use_as_addresses_leaves_the_watch_on(name: str, tur
     assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
 
 
+def test_streams_of_threads_are_apart_whose_kernels_use_no_variables(tmp_path: Path) -> None:
+    """PyTorch's code has variables, but the kernels here do not read their addresses."""
+    program = HERE / "torch_threads.py"
+    (site,) = sites_at_mark(measured(PYTHON, program, tmp_path), program)
+    assert (site.call, site.count) == ("cudaStreamSynchronize", 30)
+    assert {verdict.kind for verdict in site.synchronization} <= {"conditionally unnecessary", "unnecessary"}
+
+
 @pytest.mark.parametrize("name", [target.name for target in TARGETS_FOUND])
 def test_the_mended_program_prints_the_same(name: str) -> None:
     assert len(set(printed(PYTHON, name, f"{name}_fixed"))) == 1

@@ -17,7 +17,7 @@ def may_use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[
     asked for.
 
     Code is known to have none if that was seen when it was loaded, and if its handle was made after code was last
-    unloaded.
+    unloaded. A kernel is known to use none if its machine code shows it.
     """
     done, functions = columns["result"] == 0, columns["function"]
     loads = calls_where(functions, lambda function: function.effect is Effect.LOAD_CODE)
@@ -41,7 +41,8 @@ def may_use_variables(columns: Columns, launches: NDArray[np.int64]) -> NDArray[
     seen = np.array([since.get(one, 0) for one in handle.tolist()], np.int64)[each]
     start = columns["start"][launches]
     before = np.searchsorted(unloaded, start), np.searchsorted(unloaded, seen)
-    found: NDArray[np.bool_] = ~(lacks & (before[0] == before[1]))
+    uses_none = columns["bytes"][launches] == constant("FFM_CODE_WITHOUT_VARIABLES")
+    found: NDArray[np.bool_] = ~((lacks & (before[0] == before[1])) | uses_none)
     return found
 
 

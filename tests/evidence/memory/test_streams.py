@@ -160,6 +160,15 @@ def test_kernels_of_code_with_variables_have_them_in_common_and_what_they_lead_t
     )
 
 
+def test_kernels_that_are_known_to_use_none_may_be_of_code_with_variables() -> None:
+    none = {"bytes": constant("FFM_CODE_WITHOUT_VARIABLES")}
+    first, second = {**kernel(0, FIRST), **none}, {**kernel(1, SECOND), **none}
+    assert apart(first, second, variables=True)
+    assert apart(first, kernel(1, SECOND), variables=True)
+    assert not apart(kernel(0, FIRST), kernel(0, SECOND), second, variables=True)
+    assert not apart(first, second, call("cuLibraryGetGlobal", destination=0x90000, handle=CODE), variables=True)
+
+
 def test_handles_of_unknown_or_unloaded_code_may_have_variables() -> None:
     assert not apart(kernel(0, FIRST, 0xE1), kernel(1, SECOND, 0xE1))
     unload = call("cuLibraryUnload", handle=CODE)

@@ -28,7 +28,8 @@ static int attribute(int *value, uint32_t kind, int device)
     return 0;
 }
 
-/* FILE BYTE: whether the kernel ignores its parameters' eight bytes from BYTE on. With `wrapped`, nvcc's wrapper is
+/* FILE BYTE: whether the kernel ignores its parameters' eight bytes from BYTE on; or, in place of BYTE, `variables`:
+ * whether it uses none. With `wrapped`, nvcc's wrapper is
  * loaded in place of the container. The code ends where the mapped memory does. */
 int main(int argc, char **argv)
 {
@@ -46,7 +47,10 @@ int main(int argc, char **argv)
     const bool wrapped = argc > 3 && strcmp(argv[3], "wrapped") == 0;
     ffm_code_image image = ffm_code_image_read(wrapped ? (uint64_t)&wrapper : (uint64_t)code);
     const uint64_t word = 0x7f0012345678;
-    puts(read && ffm_code_image_ignores(&image, "kernel", strtoul(argv[2], NULL, 10), word) ? "ignored" : "read");
+    if (strcmp(argv[2], "variables") == 0)
+        puts(read && ffm_code_image_lacks_variables(&image, "kernel") ? "uses none" : "may use some");
+    else
+        puts(read && ffm_code_image_ignores(&image, "kernel", strtoul(argv[2], NULL, 10), word) ? "ignored" : "read");
     ffm_code_image_free(&image);
     munmap(start, pages + 4096);
 }
@@ -59,8 +63,13 @@ POINTER, UNSET, COUNT = (
 )
 
 
-def code(*, reads_all: bool = False, name: str = "kernel") -> bytes:
-    body = [POINTER, COUNT, store(2, 5), *([UNSET, store(6, 5)] if reads_all else []), EXIT]
+TABLE = load(0, 8, bank=4, to=8)
+"""From the bank that holds the addresses of variables."""
+
+
+def code(*, reads_all: bool = False, reads_table: bool = False, name: str = "kernel") -> bytes:
+    more = [*([UNSET, store(6, 5)] if reads_all else []), *([TABLE] if reads_table else [])]
+    body = [POINTER, COUNT, store(2, 5), *more, EXIT]
     return cubin(name, [(0, 8), (8, 16)], body)
 
 
@@ -81,7 +90,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "reader"
 
 
-def answer(reader: Path, folder: Path, image: bytes, place: int = UNREAD, *options: str) -> str:
+def answer(reader: Path, folder: Path, image: bytes, place: int | str = UNREAD, *options: str) -> str:
     (folder / "code").write_bytes(image)
     done = subprocess.run([reader, folder / "code", str(place), *options], capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -100,6 +109,23 @@ def test_containers_tell_what_their_machine_code_does(
 def test_plain_machine_code_tells_it_too(reader: Path, tmp_path: Path) -> None:
     assert answer(reader, tmp_path, code()) == "ignored"
     assert answer(reader, tmp_path, code(reads_all=True)) == "read"
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ([(80, code()), (90, code())], "uses none"),
+        ([(80, code(reads_table=True)), (90, code())], "may use some"),
+        ([(90, code()), (100, code(reads_table=True))], "uses none"),
+        ([(80, code(name="other")), (90, code())], "may use some"),
+        ([], "may use some"),
+    ],
+)
+def test_a_kernel_uses_no_variables_that_reads_no_table_of_addresses(
+    reader: Path, tmp_path: Path, codes: list[tuple[int, bytes]], said: str
+) -> None:
+    image = container([(architecture, one, "zstd") for architecture, one in codes])
+    assert answer(reader, tmp_path, image, "variables") == said
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ static void show(const ffm_kernel_code *kernel, void *context)
     printf("%s ", kernel->name);
     for (uint32_t place = 0; place < kernel->bytes; place++)
         putchar(kernel->read[place / 8] >> place % 8 & 1 ? 'r' : '-');
+    if (kernel->variables)
+        fputs(" other banks", stdout);
     if (!kernel->asserts)
         puts(" calls others");
 }
@@ -73,7 +75,7 @@ def test_barriers_are_no_parameters(reader: Path, tmp_path: Path) -> None:
 
 def test_other_banks_are_no_parameters(reader: Path, tmp_path: Path) -> None:
     code = cubin("kernel", GIVEN, [POINTER, COUNT, load(FIRST_PARAMETER + 8, 8, bank=4), EXIT])
-    assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr----"
+    assert read(reader, tmp_path, code) == "kernel rrrrrrrr--------rrrr---- other banks"
 
 
 def test_behind_an_index_any_parameter_may_be_read(reader: Path, tmp_path: Path) -> None:

@@ -116,7 +116,8 @@ typedef struct {
     uint64_t start;
     uint64_t duration;
     uint64_t wait;        /* part of duration inside the driver's internal wait function */
-    uint64_t bytes;       /* or, of a call that loads device code, FFM_CODE_WITHOUT_VARIABLES (stage 3) */
+    uint64_t bytes;       /* or, of a call that loads device code, or launches a kernel, FFM_CODE_WITHOUT_VARIABLES
+                             (stage 3) */
     uint64_t destination; /* or the address allocated, freed, set; of a launch, an allocation on the device that its
                              parameters lead to, FFM_LEADS_NOWHERE, or 0 if it may use any memory (stage 3) */
     uint64_t source;      /* or the flags of a stream that is made, or the later one of two events; of a launch, the
@@ -139,7 +140,7 @@ enum { FFM_LONGEST_AFTER_WAIT = 0x7FFFFFFF };
 /* The kernel's parameters contain no address of device memory. No address is this. */
 enum { FFM_LEADS_NOWHERE = 1 };
 
-/* The code has no variables in the device's memory, except constants. */
+/* The code has no variables in the device's memory, except constants; or the kernel uses none. */
 enum { FFM_CODE_WITHOUT_VARIABLES = 1 };
 
 /* Flags of a content record. */

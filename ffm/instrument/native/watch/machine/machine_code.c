@@ -177,14 +177,16 @@ static uint32_t bytes_of_parameters(const image *of, const Elf64_Shdr *attribute
     return left == 0 ? found : 0;
 }
 
-/* Set the bits of the bytes that code reads. Returns whether all that it may read is known. */
-static bool follow(const image *of, const Elf64_Shdr *text, uint8_t *read, uint32_t parameters)
+/* Set the bits of the bytes that code reads, and whether it reads other banks. Returns whether all that it may read of
+ * the parameters' bank is known. */
+static bool follow(const image *of, const Elf64_Shdr *text, uint8_t *read, uint32_t parameters, bool *other)
 {
     const uint32_t first = ffm_parameters_begin(of->architecture);
     for (uint64_t offset = 0; offset < text->sh_size; offset += FFM_INSTRUCTION_BYTES) {
         uint64_t word[2];
         memcpy(word, of->code + text->sh_offset + offset, sizeof word);
         const ffm_bank_read one = ffm_instruction_reads(of->architecture, word, offset, text->sh_size);
+        *other |= one.other;
         if (one.indexed) { /* an array among the parameters. What is added to the index can lie before them. */
             memset(read, 0xff, (parameters + 7) / 8);
             continue;
@@ -225,9 +227,10 @@ void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(c
         const Elf64_Shdr text = section_at(&of, attributes.sh_info);
         const char *kernel = name + sizeof of_kernel - 1;
         const uint32_t parameters = bytes_of_parameters(&of, &attributes);
+        bool other = false;
         memset(read, 0, sizeof read);
         if (parameters == 0 || !is_text_of(&of, &text, attributes.sh_info, kernel) ||
-            !follow(&of, &text, read, parameters))
+            !follow(&of, &text, read, parameters, &other))
             continue;
         const ffm_kernel_code one = {.name = kernel,
                                      .read = read,
@@ -235,7 +238,8 @@ void ffm_machine_code_kernels(const uint8_t *code, size_t bytes, void (*found)(c
                                      .text_bytes = text.sh_size,
                                      .bytes = parameters,
                                      .architecture = of.architecture,
-                                     .asserts = only_asserts};
+                                     .asserts = only_asserts,
+                                     .variables = other};
         found(&one, context);
     }
 }

@@ -13,7 +13,9 @@ typedef struct {
     const uint8_t *read, *text;
     uint64_t text_bytes;
     uint32_t bytes, architecture;
-    bool asserts; /* constant bank 4 names no function but the one that prints failed assertions */
+    bool asserts;   /* constant bank 4 names no function but the one that prints failed assertions */
+    bool variables; /* it may use variables of its code without being given their addresses, which are in constant banks
+                       other than 0 */
 } ffm_kernel_code;
 
 /* The size of machine code, of which the first `begin` bytes are given: at least its header. 0 if its layout is not

@@ -74,7 +74,7 @@ bool ffm_harmless_before_parameters(uint32_t architecture, uint32_t place)
 static ffm_bank_read read_of(const uint64_t word[2], uint32_t bytes)
 {
     if (ffm_bank(word) != 0)
-        return nothing;
+        return (ffm_bank_read){.other = true};
     return (ffm_bank_read){.begin = ffm_place_in_bank(word), .bytes = bytes};
 }
 

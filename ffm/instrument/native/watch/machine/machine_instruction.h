@@ -11,6 +11,7 @@
 typedef struct {
     bool all;              /* any byte of the bank, or a branch to code of the program elsewhere */
     bool indexed;          /* a register says how far behind the place that the instruction names */
+    bool other;            /* it reads another bank, where addresses of variables may be */
     uint32_t begin, bytes; /* otherwise these; no bytes if it reads none */
 } ffm_bank_read;
 

@@ -25,8 +25,8 @@ typedef struct {
     XXH128_hash_t name;
     uint64_t text_bytes;
     uint32_t bytes, architecture;
-    bool asserts;  /* as ffm_kernel_code */
-    uint64_t size; /* of all */
+    bool asserts, variables; /* as ffm_kernel_code */
+    uint64_t size;           /* of all */
 } known_kernel;
 
 typedef int (*attribute_function)(int *, uint32_t, int);
@@ -68,6 +68,7 @@ static void keep(const ffm_kernel_code *code, void *context)
                                  code->bytes,
                                  code->architecture,
                                  code->asserts,
+                                 code->variables,
                                  size};
     char *place = image->kernels + image->used;
     memcpy(place, &kernel, sizeof kernel);
@@ -183,13 +184,21 @@ static bool ignores(const char *place, const known_kernel *kernel, uint64_t offs
                                kernel->asserts);
 }
 
-/* A word that is asked about. */
+/* What is asked about a kernel: whether it ignores a word, whether it uses no variables, or nothing. */
 typedef struct {
+    bool word_ignored, no_variables;
     uint64_t offset, word;
 } asked;
 
-/* Whether the kernel is known in all of the machine code, and ignores a word there, unless none is asked about. */
-static bool holds_everywhere(const ffm_code_image *image, const char *kernel, const asked *about)
+static bool is_so(const char *place, const known_kernel *kernel, const asked *about)
+{
+    if (about->no_variables)
+        return !kernel->variables;
+    return !about->word_ignored || ignores(place, kernel, about->offset, about->word);
+}
+
+/* Whether the kernel is known in all of the machine code, and what is asked is so there. */
+static bool holds_everywhere(const ffm_code_image *image, const char *kernel, const asked about)
 {
     const XXH128_hash_t name = XXH3_128bits(kernel, strlen(kernel));
     known_kernel one;
@@ -197,7 +206,7 @@ static bool holds_everywhere(const ffm_code_image *image, const char *kernel, co
     for (size_t place = 0; place < image->used; place += one.size) {
         memcpy(&one, image->kernels + place, sizeof one);
         if (XXH128_isEqual(one.name, name)) {
-            if (about != NULL && !ignores(image->kernels + place, &one, about->offset, about->word))
+            if (!is_so(image->kernels + place, &one, &about))
                 return false;
             found++;
         }
@@ -207,7 +216,7 @@ static bool holds_everywhere(const ffm_code_image *image, const char *kernel, co
 
 bool ffm_code_image_ignores(const ffm_code_image *image, const char *kernel, uint64_t offset, uint64_t word)
 {
-    return holds_everywhere(image, kernel, &(asked){offset, word});
+    return holds_everywhere(image, kernel, (asked){.word_ignored = true, .offset = offset, .word = word});
 }
 
 bool ffm_code_image_reads(const ffm_code_image *image, const char *kernel, const ffm_given_values *given,
@@ -236,7 +245,12 @@ bool ffm_code_image_reads(const ffm_code_image *image, const char *kernel, const
 
 bool ffm_code_image_knows(const ffm_code_image *image, const char *kernel)
 {
-    return holds_everywhere(image, kernel, NULL);
+    return holds_everywhere(image, kernel, (asked){.word_ignored = false});
+}
+
+bool ffm_code_image_lacks_variables(const ffm_code_image *image, const char *kernel)
+{
+    return holds_everywhere(image, kernel, (asked){.no_variables = true});
 }
 
 void ffm_code_image_free(ffm_code_image *image)

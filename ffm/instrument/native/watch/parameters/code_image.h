@@ -38,6 +38,9 @@ bool ffm_code_image_reads(const ffm_code_image *image, const char *name, const f
 /* Whether the kernel is known in all of the machine code. */
 bool ffm_code_image_knows(const ffm_code_image *image, const char *name);
 
+/* Whether a kernel uses no variables of its code, in any of the machine code, unless it finds their addresses. */
+bool ffm_code_image_lacks_variables(const ffm_code_image *image, const char *name);
+
 void ffm_code_image_free(ffm_code_image *image);
 
 #endif

@@ -25,9 +25,10 @@ typedef struct {
 /* To a question that launches ask again and again. */
 typedef struct {
     uint64_t kernel, offset;
-    bool known, upper_half, ignored;
-    bool knows; /* the kernel's code */
-    bool read;  /* by some launch */
+    bool known, upper_half;
+    bool ignored; /* the word, or variables if all of the kernel is asked about */
+    bool knows;   /* the kernel's code */
+    bool read;    /* by some launch */
 } known_answer;
 
 /* A way to launch a kernel: those are alike whose numbers that matter are the same. */
@@ -236,6 +237,24 @@ bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_va
         answer->read |= !left;
     pthread_mutex_unlock(&loaded.lock);
     return left;
+}
+
+bool ffm_loaded_code_lacks_variables(uint64_t kernel)
+{
+    const uint64_t all = UINT64_MAX; /* no offset: the answer is about the kernel */
+    pthread_mutex_lock(&loaded.lock);
+    known_answer *answer = answer_of(kernel, all);
+    if (!is_for(answer, kernel, all)) {
+        const char *called = ffm_name_of_kernel(kernel);
+        *answer = (known_answer){.kernel = kernel, .offset = all, .known = true};
+        for (int way = 0; way < 2 && called != NULL && !answer->ignored; way++) {
+            const ffm_code_image *code = code_of(kernel, way);
+            answer->ignored = code != NULL && ffm_code_image_lacks_variables(code, called);
+        }
+    }
+    const bool lacks = answer->ignored;
+    pthread_mutex_unlock(&loaded.lock);
+    return lacks;
 }
 
 bool ffm_loaded_code_knows(uint64_t kernel)

@@ -29,6 +29,9 @@ bool ffm_loaded_code_leaves(uint64_t kernel, uint64_t offset, const ffm_given_va
 /* Whether that need not be asked: the kernel's code is not known, or one of its launches reads the word. */
 bool ffm_loaded_code_reads(uint64_t kernel, uint64_t offset);
 
+/* Whether a kernel uses no variables of its code, by its machine code, unless it finds their addresses. */
+bool ffm_loaded_code_lacks_variables(uint64_t kernel);
+
 /* Whether the machine code of a kernel is known. */
 bool ffm_loaded_code_knows(uint64_t kernel);
 

@@ -10,6 +10,7 @@
 #include "graphs.h"
 #include "intervals.h"
 #include "launches.h"
+#include "loaded_code.h"
 #include "new_pages.h"
 #include "sink.h"
 
@@ -32,6 +33,7 @@ static struct {
     bool unknown;       /* any kernel may have written everything */
     bool shared;        /* other processes may write at any time */
     bool kept;          /* a kernel may keep addresses in variables, where any kernel may find them */
+    bool asked;         /* the program knows addresses of variables, which kernels may then be given */
     uint64_t added;     /* how many allocations */
     ffm_stream records;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER, .low = UINT64_MAX};
@@ -241,27 +243,31 @@ static void launch(const ffm_function *function, const uint64_t *arguments, ffm_
     led to = {0};
     ffm_kernel_reach reach = {.each = parameter, .context = &to};
     const bool graph = ffm_graphs_launched(function);
+    const bool without =
+        function->effect == FFM_EFFECT_LAUNCH_KERNEL && ffm_loaded_code_lacks_variables(arguments[function->handle]);
     ffm_launch_scan(&reach, function, arguments);
     const bool known = !graph && !beyond(&reach),
                everything = !known || __atomic_load_n(&device.unknown, __ATOMIC_RELAXED);
     const uint64_t now = ffm_now();
     pthread_mutex_lock(&device.lock);
+    const bool keeps = device.kept && (device.asked || !without);
     device.launched = now;
     if (everything)
         device.unknown = true;
     if (device.group != NULL) {
-        if (to.any && (device.members[ANYONES] > 0 || device.kept))
+        if (to.any && (device.members[ANYONES] > 0 || keeps))
             join_numbers(0, to.number);
         device.written[ANYONES] = now;
         if (to.any)
             device.written[device.group[to.number]] = now;
     }
-    const bool uses_device = graph || to.any || device.kept;
+    const bool uses_device = graph || to.any || keeps;
     pthread_mutex_unlock(&device.lock);
     if (!known)
         hand_over(&reach, uses_device);
     operation->destination = everything ? 0 : to.any ? to.start : FFM_LEADS_NOWHERE;
     operation->source = known ? ffm_given_list(&to.given) : 0;
+    operation->bytes = without ? FFM_CODE_WITHOUT_VARIABLES : 0;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -364,6 +370,13 @@ static void view(uint64_t address)
     pthread_mutex_unlock(&device.lock);
 }
 
+static void find_variable(void)
+{
+    pthread_mutex_lock(&device.lock);
+    device.asked = true;
+    pthread_mutex_unlock(&device.lock);
+}
+
 void ffm_device_writes_after(const ffm_function *function, const ffm_operation *operation)
 {
     if (mapped(function))
@@ -372,6 +385,8 @@ void ffm_device_writes_after(const ffm_function *function, const ffm_operation *
         __atomic_store_n(&device.shared, true, __ATOMIC_RELAXED);
     if (operation->result == 0 && function->effect == FFM_EFFECT_VIEW_FOR_WRITING)
         view(operation->source);
+    if (operation->result == 0 && function->effect == FFM_EFFECT_FIND_VARIABLE)
+        find_variable();
     if (operation->result != 0 || operation->destination == 0 || !on_device(function))
         return;
     pthread_mutex_lock(&device.lock);
