@@ -2,6 +2,7 @@
 
     python benchmarks/random_programs.py                       # 40 programs, 7 rounds each
     python benchmarks/random_programs.py --programs 200 --seed 7 --streams 1
+    python benchmarks/random_programs.py --sizes               # some kernels fill the GPU, or part of it
 
 Each program repeats a random sequence of uploads, launches on up to three streams, downloads, waits, allocations and
 CPU work on the virtual GPU, whose latencies, bandwidths, kernel times and call costs are drawn at random, too: from
@@ -56,6 +57,12 @@ STREAMS = 3
 KERNELS = {"kernel.k0": 8.0, "kernel.k1": 60.0, "kernel.k2": 400.0}
 """A short one, a middling one and a long one, us."""
 
+ONE_BLOCK = (1, 32)
+SIZES = [ONE_BLOCK, (44, 256), (132, 512), (264, 1024)]
+"""Blocks of a kernel, and threads of a block. The virtual GPU's 132 multiprocessors run 2,048 threads each. So some of
+these fit beside each other by their blocks, some only by their threads, and the last one fills the GPU.
+"""
+
 CALLS = {
     "upload": "cuMemcpyHtoD(device[{b}], pageable[{b}], {size})",
     "upload_pinned": "cuMemcpyHtoDAsync(device[{b}], pinned[{b}], {size}, streams[{s}])",
@@ -80,8 +87,13 @@ class Program:
     """By line, the bit of the call in the program's argument."""
 
 
-def generate(chance: random.Random, streams: int = STREAMS) -> Program:
-    """Return a program with at least one wait, a GPU of its own, and at most `streams` streams."""
+def generate(chance: random.Random, streams: int = STREAMS, sizes: random.Random | None = None) -> Program:
+    """Return a program with at least one wait, a GPU of its own, and at most `streams` streams.
+
+    `sizes` draws how large kernels are; if it is not given, each has one block.
+    """
+    some = [ONE_BLOCK] if sizes is None else sizes.sample(SIZES, sizes.randint(1, len(SIZES)))
+    size = random.Random(0) if sizes is None else sizes
     steps = [chance.choice(STEPS) for _ in range(chance.randint(5, 14))] + [
         "launch",
         chance.choice(["context", "stream"]),
@@ -108,7 +120,8 @@ def generate(chance: random.Random, streams: int = STREAMS) -> Program:
         elif step in CALLS:
             source.append(f"CHECK({CALLS[step].format(**values)});")
         elif step == "launch":
-            source.append(f"launch({chance.randrange(3)}, {values['s']});")
+            blocks, threads = size.choice(some)
+            source.append(f"launch({chance.randrange(3)}, {values['s']}, {blocks}, {threads});")
         elif step == "work":
             source.append(f"work({chance.choice([1_000, 10_000, 100_000])});")
         elif step == "look":
@@ -138,9 +151,11 @@ def spare_sites(results: Results, program: Program) -> dict[int, int]:
     return found
 
 
-def try_program(seed: int, streams: int, rounds: int, least: float, folder: Path) -> dict[str, Any] | None:
+def try_program(
+    seed: int, streams: int, rounds: int, least: float, folder: Path, *, sizes: bool = False
+) -> dict[str, Any] | None:
     """Measure a program, fix it, and measure again; None if there is nothing to fix."""
-    program = generate(random.Random(seed), streams)
+    program = generate(random.Random(seed), streams, random.Random(seed) if sizes else None)
     (folder / "program.c").write_text(program.source)
     (folder / "vgpu").write_text(program.configuration)
     os.environ[CONFIGURATION] = str(folder / "vgpu")
@@ -201,6 +216,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7, help="runs of each program, bare and fixed in turn [7]")
     parser.add_argument("--seed", type=int, default=1, help="of the first program; the next ones follow [1]")
     parser.add_argument("--least", type=float, default=0.01, help="smallest estimate as a share of the run [0.01]")
+    parser.add_argument("--sizes", action="store_true", help="kernels of several sizes instead of one block each")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
     arguments = parser.parse_args()
     until = time.monotonic() + 60 * arguments.minutes
@@ -211,7 +227,14 @@ def main() -> int:
         while len(rows) < arguments.programs and time.monotonic() < until:
             with tempfile.TemporaryDirectory(prefix="ffm-random-") as folder:
                 try:
-                    row = try_program(seed, arguments.streams, arguments.rounds, arguments.least, Path(folder))
+                    row = try_program(
+                        seed,
+                        arguments.streams,
+                        arguments.rounds,
+                        arguments.least,
+                        Path(folder),
+                        sizes=arguments.sizes,
+                    )
                 except (FfmError, subprocess.SubprocessError) as error:
                     print(f"program {seed}: {error}", file=sys.stderr)
                     failed.append(seed)

@@ -38,9 +38,9 @@ static volatile long sum;
             CHECK(call);                                                                                               \
     } while (0)
 
-static inline void launch(int kernel, int stream)
+static inline void launch(int kernel, int stream, unsigned blocks, unsigned threads)
 {
-    CHECK(cuLaunchKernel(kernels[kernel], 1, 1, 1, 32, 1, 1, 0, streams[stream], NULL, NULL));
+    CHECK(cuLaunchKernel(kernels[kernel], blocks, 1, 1, threads, 1, 1, 0, streams[stream], NULL, NULL));
 }
 
 /* The CPU works for as many loads and stores: without a clock, so that no wait serves timing. */

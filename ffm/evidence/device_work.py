@@ -11,6 +11,7 @@ from ffm.driver.vocabulary import Direction as DriverDirection
 from ffm.driver.vocabulary import Kind as DriverKind
 from ffm.driver.vocabulary import Memory as DriverMemory
 from ffm.evidence.calls import calls_where, only_enqueue, waiting
+from ffm.evidence.filled_devices import filled_devices
 from ffm.evidence.handles import StreamTable, contexts_of, events_of, streams_of
 from ffm.evidence.named_work import device_of_contexts, devices_of
 from ffm.evidence.program_order import NOT_READY, polled_until_done
@@ -93,6 +94,7 @@ def device_work(
         delayed=_delayed(tracing, columns, thread),
         direction=_directions(columns, transfers),
         after_wait=_after_waits(columns, action),
+        fills=filled_devices(columns, stream, devices),
         asked=asked,
     )
 
@@ -296,10 +298,10 @@ def _directions(columns: Columns, transfers: NDArray[np.bool_]) -> NDArray[np.ui
 
 def _after_waits(columns: Columns, action: NDArray[np.uint8]) -> NDArray[np.int32] | None:
     """Return `DeviceWork.after_wait`."""
-    after = columns["after_wait"]
-    if not any(after[part].any() for part in parts(len(after))):
+    after, downloads = columns["after_wait"], action == Action.ENQUEUE_AND_WAIT
+    if not any(after[part][downloads[part]].any() for part in parts(len(after))):
         return None
-    return np.where(action == Action.ENQUEUE_AND_WAIT, after, np.int32(0))
+    return np.where(downloads, after, np.int32(0))
 
 
 def _asked(columns: Columns, stream: NDArray[np.int64]) -> NDArray[np.int32] | None:

@@ -60,7 +60,12 @@ def context_devices(recordings: list[Recording]) -> list[ContextDevice]:
     """Return the devices of the contexts that a run used."""
     return [
         ContextDevice(
-            process=process, context=int(row["number"]), device=int(row["device"]), uuid=bytes(row["uuid"]).hex()
+            process=process,
+            context=int(row["number"]),
+            device=int(row["device"]),
+            uuid=bytes(row["uuid"]).hex(),
+            multiprocessors=int(row["multiprocessors"]),
+            threads=int(row["threads"]),
         )
         for process, recording in enumerate(recordings)
         for row in recording.contexts

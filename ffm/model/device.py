@@ -84,6 +84,16 @@ class Direction(IntEnum):
     """Within a device, between devices, or within the host."""
 
 
+class Fills(IntEnum):
+    """How much of its device a kernel fills."""
+
+    UNKNOWN = 0
+    LITTLE = 1
+    """So few multiprocessors that a kernel of this size from each stream that launches some can run at once."""
+    ALL = 2
+    """It has as many threads as can run at once, or more."""
+
+
 _DEVICE_BITS = 16
 MOST_DEVICES = (1 << _DEVICE_BITS) - 1
 """The highest number that a device can have."""
@@ -252,6 +262,9 @@ class DeviceWork:
     wait, or after it (`waits_first`). Where the times of a call are changed, no more than what is left of its own time
     counts. None if that is 0 for all.
     """
+
+    fills: NDArray[np.uint8] | None = None
+    """A value of `Fills`; None if the sizes of kernels are not known."""
 
     asked: NDArray[np.int32] | None = None
     """For a query whether a stream or an event is done: twice its number, plus 1 if it was not done; -1 for other rows.

@@ -93,9 +93,9 @@ class Passes:
             events=work.events,
             related=bool((threads > 1).any()),
             shortened=NO_ROWS,
-            direction=needed_engines(timeline, work),
+            engine=needed_engines(timeline, work),
         )
-        self._beside: dict[str, NDArray[np.int64]] = {}
+        self._beside: dict[tuple[str, bool], NDArray[np.int64]] = {}
         self.stretches = Stretches(
             timeline.start,
             comparable=len(work.process_of_thread) == 1 and met is None,
@@ -166,7 +166,7 @@ class Passes:
         trace = self.trace if trace is None else trace
         if not len(course.fix.members) and not len(probes.time):
             return np.zeros(len(trace.process_of_thread), np.int64)
-        gpu = self._gpu(times, manner, self._beside_others(times))
+        gpu = self._gpu(times, manner, self._beside_others(times, manner.kernels_wait))
         reach = self._reach(way, times) if course.digests else 0
         return self._simulate(4 * self._expected * visits, gpu, course, manner, probes, trace, way, reach)
 
@@ -190,21 +190,24 @@ class Passes:
         course.follow(way, state, visit, reach)
         return state.early
 
-    def _beside_others(self, times: GpuTimes) -> NDArray[np.int64]:
-        """Return `Gpu.beside` for one of the timelines of the GPU, even if some work is faster there."""
-        if not len(self.trace.direction):
+    def _beside_others(self, times: GpuTimes, kernels_wait: bool) -> NDArray[np.int64]:
+        """Return `Gpu.beside` for one of the timelines of the GPU, even if some work is faster there, where the kernels
+        need the same engine as in a manner with `kernels_wait`.
+        """
+        if not len(self.trace.engine):
             return NO_ROWS
         inference = self.inference
         given = {"likely": inference.likely, "slow": inference.slow, "fast": inference.fast}
         name = next(name for name, one in given.items() if one.latency is times.latency)
-        if name not in self._beside:
+        key = name, kernels_wait
+        if key not in self._beside:
             rows = len(self._timeline)
             beside = np.zeros(rows, np.int64)
-            manner = self.manners().as_measured._replace(as_measured=True)
+            manner = self.manners().as_measured._replace(as_measured=True, kernels_wait=kernels_wait)
             gpu = self._gpu(given[name], manner, beside)
             self._simulate(rows, gpu, Course.whole(NOTHING, rows), manner, _PROBES_STAY, self.trace, 0, 0)
-            self._beside[name] = beside  # only now: others may ask meanwhile
-        return self._beside[name]
+            self._beside[key] = beside  # only now: others may ask meanwhile
+        return self._beside[key]
 
     def _gpu(self, times: GpuTimes, manner: Manner, beside: NDArray[np.int64]) -> Gpu:
         """Return the GPU's times for a pass, with what is known of waits that woke late."""

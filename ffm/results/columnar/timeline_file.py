@@ -15,7 +15,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.model.device import MOST_DEVICES, Action, DeviceWork, Direction, Encounters, LockWaits, Role, ThreadLives
+from ffm.model.device import (
+    MOST_DEVICES,
+    Action,
+    DeviceWork,
+    Direction,
+    Encounters,
+    Fills,
+    LockWaits,
+    Role,
+    ThreadLives,
+)
 from ffm.model.timeline import Kind, Problem, Timeline
 from ffm.results.columnar.columns import (
     LONGEST,
@@ -33,7 +43,7 @@ from ffm.results.documents.analysis import Analysis
 from ffm.results.documents.fields import Number
 from ffm.results.documents.files import StoredError, edited
 
-VERSION = b"13"
+VERSION = b"14"
 
 _COLUMNS = {
     "thread": number_of("threads"),
@@ -67,10 +77,11 @@ _WORK_COLUMNS = {
     "direction": Column(np.uint8, most=max(Direction)),
     "asked": Column(np.int32, least=-1, most=0x7FFFFFFF),
     "after_wait": Column(np.int32, least=0),
+    "fills": Column(np.uint8, most=max(Fills)),
 }
 """Columns of `DeviceWork`, in files of measured runs."""
 
-_ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1, "after_wait": 0}
+_ABSENT = {"arriving": 0, "began": -1, "awaits": -1, "direction": 0, "asked": -1, "after_wait": 0, "fills": 0}
 """Those that `DeviceWork` may lack, because only events, recordings or some profilers show them, and what stands for
 them then.
 """

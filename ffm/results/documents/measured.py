@@ -123,12 +123,16 @@ class RecordedLockWaits(Record, frozen=True, kw_only=True):
 
 
 class ContextDevice(Record, frozen=True, kw_only=True):
-    """On which device of its process a context is, both by their numbers there."""
+    """On which device of its process a context is, both by their numbers there, and how large that is."""
 
     process: Number
     context: Annotated[int, msgspec.Meta(ge=0, le=255)]
     device: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
     uuid: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    multiprocessors: Count = 0
+    """0 if the driver did not say."""
+    threads: Count = 0
+    """That a multiprocessor can run at once."""
 
 
 class RequestedBlocks(Record, frozen=True, kw_only=True):

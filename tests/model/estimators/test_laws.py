@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ffm.model.device import Action, DeviceWork
+from ffm.model.device import Action, DeviceWork, Direction, Fills
 from ffm.model.estimators.replay import Replay
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.groups.sequences import find_sequences
@@ -46,7 +46,25 @@ def late(data: st.DataObject, calls: list[Call]) -> tuple[Timeline, DeviceWork]:
         wait=timeline.wait + waking,
         site=np.array([data.draw(st.integers(0, 3)) for _ in calls], np.int32),
     )
-    return timeline, timed(data, work, gpu)
+    return on_engines(data, timeline, timed(data, work, gpu))
+
+
+def on_engines(data: st.DataObject, timeline: Timeline, work: DeviceWork) -> tuple[Timeline, DeviceWork]:
+    """Let it be known which way copies go, and how much of the device kernels fill, or not. Some of what is enqueued
+    without waiting is a copy, too.
+    """
+    if not data.draw(st.booleans()):
+        return timeline, work
+    ways = [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE]
+    kind, direction = timeline.kind.copy(), np.full(len(timeline), Direction.NONE, np.uint8)
+    for row, action in enumerate(work.action.tolist()):
+        if action == Action.ENQUEUE:
+            direction[row] = data.draw(st.sampled_from(ways))
+            kind[row] = Kind.LAUNCH if direction[row] == Direction.NONE else Kind.TRANSFER
+        elif action in (Action.ENQUEUE_AND_WAIT, Action.WAIT_AND_ENQUEUE):
+            direction[row] = ways[1 + (action == Action.ENQUEUE_AND_WAIT)]
+    fills = np.array([data.draw(st.sampled_from(Fills)) for _ in kind], np.uint8)
+    return dataclasses.replace(timeline, kind=kind), dataclasses.replace(work, direction=direction, fills=fills)
 
 
 def timed(data: st.DataObject, work: DeviceWork, gpu: NDArray[np.int64]) -> DeviceWork:
@@ -65,7 +83,7 @@ def together(data: st.DataObject, members: list[Member]) -> tuple[Timeline, Devi
     timeline, work, gpu = traced_together(members)
     site = np.array([data.draw(st.integers(0, 3)) for _ in gpu], np.int32)
     site += 4 * data.draw(st.booleans()) * timeline.thread
-    return dataclasses.replace(timeline, site=site), timed(data, work, gpu)
+    return on_engines(data, dataclasses.replace(timeline, site=site), timed(data, work, gpu))
 
 
 def replay_of(timeline: Timeline, work: DeviceWork) -> Replay:

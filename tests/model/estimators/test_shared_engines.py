@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffm.model.device import Action, Direction
+from ffm.model.device import Action, Direction, Fills
 from ffm.model.estimators.replay import Replay, Replayed
 from ffm.model.gpu_times.inference import infer_gpu_times
 from ffm.model.timeline import Kind
@@ -30,13 +30,17 @@ def in_turns(streams: list[int], gpu: list[int], direction: list[Direction], *, 
     return [*calls, Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION)]
 
 
-def without_waits(calls: list[Call], direction: list[Direction]) -> tuple[Replayed, float]:
+def without_waits(
+    calls: list[Call], direction: list[Direction], fills: list[Fills] | None = None
+) -> tuple[Replayed, float]:
     """Return what the run saves without its needless waits, and how long it takes, in seconds."""
     timeline, work, gpu = traced(calls)
     enqueues = work.action == Action.ENQUEUE
     known = np.full(len(calls), Direction.NONE, np.uint8)
     known[enqueues] = direction
-    work = dataclasses.replace(work, direction=known, measured=np.where(enqueues, gpu, -1))
+    filled = np.full(len(calls), Fills.UNKNOWN, np.uint8)
+    filled[enqueues] = Fills.UNKNOWN if fills is None else fills
+    work = dataclasses.replace(work, direction=known, fills=filled, measured=np.where(enqueues, gpu, -1))
     replay = Replay(timeline, work, infer_gpu_times(timeline, work, 5 * MICROSECOND))
     took = int(timeline.start[-1] + timeline.duration[-1] - timeline.start[0]) / SECOND
     return replay.selected((timeline.problem & SYNC) != 0), took
@@ -85,13 +89,41 @@ def test_kernels_may_run_at_once() -> None:
 
 @given(lengths, st.data())
 @settings(max_examples=examples(60), deadline=None)
+def test_kernels_that_fill_the_device_run_one_after_the_other(gpu: list[int], data: st.DataObject) -> None:
+    streams = [data.draw(st.integers(1, NON_BLOCKING)) for _ in gpu]
+    directions = [Direction.NONE] * len(gpu)
+    calls = in_turns(streams, gpu, directions)
+    saved, took = without_waits(calls, directions, [Fills.ALL] * len(gpu))
+    most = took - sum(gpu) / SECOND
+    assert saved.likely_s <= most + 1e-9
+    assert saved.high_s <= most + 1e-9
+
+
+@given(lengths, st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_kernels_surely_run_beside_each_other_only_if_all_fill_little(gpu: list[int], data: st.DataObject) -> None:
+    streams = [data.draw(st.integers(1, NON_BLOCKING)) for _ in gpu]
+    directions = [Direction.NONE] * len(gpu)
+    calls = in_turns(streams, gpu, directions)
+    fills = [data.draw(st.sampled_from(Fills)) for _ in gpu]
+    saved, took = without_waits(calls, directions, fills)
+    if set(fills) == {Fills.LITTLE}:
+        assert saved.low_s == without_waits(calls, directions)[0].likely_s
+    else:
+        assert saved.low_s <= took - sum(gpu) / SECOND + 1e-9
+    assert saved.low_s <= saved.likely_s <= saved.high_s
+
+
+@given(lengths, st.data())
+@settings(max_examples=examples(60), deadline=None)
 def test_work_that_ran_at_once_still_does(gpu: list[int], data: st.DataObject) -> None:
     """Events around work also time how long that waits for others, so nothing of it waits for them a second time."""
     streams = [data.draw(st.integers(1, NON_BLOCKING)) for _ in gpu]
     ways = [Direction.NONE, Direction.TO_DEVICE, Direction.FROM_DEVICE]
     directions = [data.draw(st.sampled_from(ways)) for _ in gpu]
+    fills = [data.draw(st.sampled_from(Fills)) for _ in gpu]
     nothing_needless = in_turns(streams, gpu, directions, waits=False)
     first = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, own=3 * MICROSECOND, problem=SYNC)
-    saved, _ = without_waits([first, *nothing_needless], directions)
+    saved, _ = without_waits([first, *nothing_needless], directions, fills)
     assert abs(saved.likely_s - first.own / SECOND) <= 1e-9
     assert abs(saved.low_s - first.own / SECOND) <= 1e-9

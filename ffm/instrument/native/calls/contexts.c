@@ -1,5 +1,6 @@
 #include "contexts.h"
 
+#include <cuda.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,10 +10,12 @@
 typedef int (*current_function)(uint64_t *);
 typedef int (*device_function)(int32_t *);
 typedef int (*uuid_function)(uint8_t *, int32_t);
+typedef int (*attribute_function)(int32_t *, int, int32_t);
 
 static current_function get_current;
 static device_function get_device;
 static uuid_function get_uuid;
+static attribute_function get_attribute;
 
 /* The calling thread's context at its last call. */
 static __thread uint64_t last __attribute__((tls_model("initial-exec")));
@@ -26,11 +29,12 @@ static struct {
     ffm_stream records;
 } contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void ffm_contexts_ask(void *current, void *device, void *uuid)
+void ffm_contexts_ask(void *current, void *device, void *uuid, void *attribute)
 {
     get_current = (current_function)(uintptr_t)current;
     get_device = (device_function)(uintptr_t)device;
     get_uuid = (uuid_function)(uintptr_t)uuid;
+    get_attribute = (attribute_function)(uintptr_t)attribute;
 }
 
 bool ffm_devices_several(void)
@@ -67,6 +71,14 @@ static uint32_t number_of(uint64_t handle)
     return number;
 }
 
+/* An attribute of a device, or 0 if the driver does not say. */
+static uint32_t attribute_of(int32_t device, CUdevice_attribute attribute)
+{
+    int32_t value = 0;
+    return get_attribute != NULL && get_attribute(&value, (int)attribute, device) == 0 && value > 0 ? (uint32_t)value
+                                                                                                    : 0;
+}
+
 /* Locked. Record on which device the calling thread's context is. */
 static void describe(uint32_t number)
 {
@@ -77,6 +89,8 @@ static void describe(uint32_t number)
     contexts.described[number] = true;
     if (get_uuid != NULL)
         get_uuid(context.uuid, context.device);
+    context.multiprocessors = attribute_of(context.device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    context.threads = attribute_of(context.device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
     ffm_context *out = ffm_sink_reserve(&contexts.records, FFM_CHUNK_CONTEXTS, 0, sizeof context);
     if (out == NULL)
         return;

@@ -24,8 +24,9 @@ static inline uint32_t ffm_context_recorded(const ffm_operation *operation)
 }
 
 /* Provide the driver's own queries, called without their hooks, or NULL: cuCtxGetCurrent, without which all are number
- * 0; cuCtxGetDevice and cuDeviceGetUuid, which say what is recorded of each context at its first use. */
-void ffm_contexts_ask(void *current, void *device, void *uuid);
+ * 0; cuCtxGetDevice, cuDeviceGetUuid and cuDeviceGetAttribute, which say what is recorded of each context at its first
+ * use. */
+void ffm_contexts_ask(void *current, void *device, void *uuid, void *attribute);
 
 /* Whether the driver has more than one device, or does not say. */
 bool ffm_devices_several(void);

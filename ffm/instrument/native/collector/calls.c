@@ -122,7 +122,8 @@ static void end(uint32_t index, const word *arguments, ffm_thread *thread, ffm_o
     const ffm_function *function = &ffm_catalogue[index];
     operation->wait = thread->wait;
     operation->waits = (uint16_t)(thread->waits < UINT16_MAX ? thread->waits : UINT16_MAX);
-    operation->after_wait = after_wait(operation, thread);
+    operation->after_wait =
+        function->kind == FFM_KIND_LAUNCH ? ffm_launch_size(function, arguments) : after_wait(operation, thread);
     ffm_arguments_after(function, arguments, operation);
     const uint64_t number = thread->operations.stream.written;
     if (!ffm_record_operation(operation, thread))

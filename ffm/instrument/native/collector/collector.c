@@ -304,7 +304,7 @@ void ffm_collector_ask(void *pointer_attribute, void *device_attribute, void *fu
     ffm_pageable_ask(device_attribute);
     ffm_boxes_ask(pointer_attribute);
     ffm_kernels_ask(function_parameter, kernel_parameter);
-    ffm_contexts_ask(current_context, context_device, device_uuid);
+    ffm_contexts_ask(current_context, context_device, device_uuid, device_attribute);
     ffm_kernel_name_ask(function_name, kernel_name);
     ffm_loaded_code_ask(function_module, kernel_library);
     ffm_code_image_ask(device_attribute);

@@ -17,7 +17,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 18, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 19, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */
@@ -127,7 +127,8 @@ typedef struct {
     uint32_t probe;  /* nanoseconds spent in the probe since the thread's previous call */
     uint32_t stack;
     uint32_t after_wait; /* nanoseconds of a download's own time after its first wait began, FFM_LONGEST_AFTER_WAIT if
-                            it is more (stage 2) */
+                            it is more; or, of a launch, the size of its kernel (FFM_LAUNCH_BLOCKS_SHIFT), or 0 if that
+                            is not known (stage 2) */
     uint16_t waits;      /* entries of the wait function, 65,535 if there are more */
     int16_t result;      /* CUresult */
     uint16_t function;   /* index in the catalogue, or FFM_FUNCTION_PRIVATE */
@@ -136,6 +137,10 @@ typedef struct {
 } ffm_operation;
 
 enum { FFM_LONGEST_AFTER_WAIT = 0x7FFFFFFF };
+
+/* The size of a kernel: the threads of a block in so many bits, and above them how many blocks there are, but no more
+ * than FFM_LAUNCH_MOST_BLOCKS. */
+enum { FFM_LAUNCH_BLOCKS_SHIFT = 11, FFM_LAUNCH_MOST_BLOCKS = 0xFFFFF };
 
 /* The kernel's parameters contain no address of device memory. No address is this. */
 enum { FFM_LEADS_NOWHERE = 1 };
@@ -335,6 +340,8 @@ typedef struct {
     uint32_t number; /* as in the flags of an operation */
     int32_t device;  /* ordinal in its process */
     uint8_t uuid[16];
+    uint32_t multiprocessors;
+    uint32_t threads; /* that one of them can run at once */
 } ffm_context;
 
 /* The name of what a launch was given as its function, followed by `bytes` of text, padded to a multiple of 8 (stage

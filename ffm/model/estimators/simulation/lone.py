@@ -115,5 +115,5 @@ def without_threads(trace: Trace) -> Trace:
         events=trace.events,
         related=False,
         shortened=trace.shortened,
-        direction=trace.direction,
+        engine=trace.engine,
     )

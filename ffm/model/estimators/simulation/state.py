@@ -21,6 +21,11 @@ DEVICE = -2
 ENGINES = 3
 """Of a device: one copies to it, one from it, and one runs kernels."""
 
+COPIES_TO, COPIES_FROM, KERNELS = 1, 2, 3
+"""The engine that work needs alone; 0 for none."""
+PERHAPS_KERNELS = 4
+"""A kernel of which it is not known whether others can run beside it."""
+
 
 class Trace(NamedTuple):
     """The run as measured: the columns of `Timeline` and `DeviceWork` with the same names."""
@@ -54,8 +59,8 @@ class Trace(NamedTuple):
     """Whether any process has several threads, which may wait for each other or use each other's processors."""
     shortened: Columns
     """By how much shorter `duration` is than it was; empty if it is not."""
-    direction: Columns
-    """Empty if it is not known, or no device has several streams."""
+    engine: Columns
+    """What each row's work needs alone, as `ffm.model.estimators.shared_engines.needed_engines` returns it."""
 
 
 class Gpu(NamedTuple):
@@ -136,7 +141,7 @@ class Manner(NamedTuple):
     loads_wait: bool
     """Loading device code overlaps with no more of the GPU's work than it did."""
     kernels_wait: bool
-    """Kernels overlap with no more of other streams' kernels than they did."""
+    """Kernels overlap with no more of other streams' kernels than they did, unless these surely can run at once."""
     as_measured: bool
     """Work begins as measured, and `Gpu.beside` receives for how long it then runs beside other work."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ffm.model.compiled import index, inner
-from ffm.model.estimators.simulation.state import ENGINES, Gpu, Manner, State, Trace
-from ffm.model.numbers import FROM_DEVICE, LAUNCH, RECORD_EVENT, TO_DEVICE
+from ffm.model.estimators.simulation.state import ENGINES, KERNELS, PERHAPS_KERNELS, Gpu, Manner, State, Trace
+from ffm.model.numbers import RECORD_EVENT
 from ffm.model.visits import is_legacy, process_of, thread_of
 
 
@@ -70,11 +70,12 @@ def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row:
 @inner
 def engine_of(trace: Trace, manner: Manner, row: int) -> int:
     """Return the engine of its device that a row's work needs alone; -1 for none."""
-    if trace.direction[row] == TO_DEVICE:
-        return 0
-    if trace.direction[row] == FROM_DEVICE:
-        return 1
-    return 2 if trace.kind[row] == LAUNCH and (manner.kernels_wait or manner.as_measured) else -1
+    needs = trace.engine[row]
+    if needs == KERNELS:
+        return 2
+    if needs == PERHAPS_KERNELS:
+        return 2 if manner.kernels_wait else -1
+    return index(needs) - 1
 
 
 @inner

@@ -21,22 +21,47 @@ static void scan_graph(ffm_kernel_reach *reach, uint64_t executable)
             ffm_kernel_reach_block(reach, found);
 }
 
-/* How many blocks a kernel has: in a description, or behind the handle. A missing description is left for the driver to
- * refuse. */
+/* How many blocks a kernel has in each dimension, and then how many threads a block has: in a description, or behind
+ * the handle. A missing description is left for the driver to refuse. */
+static bool shape_of(uint32_t shape[6], const ffm_function *function, const uint64_t *arguments)
+{
+    if (function->source < 0) {
+        for (int axis = 0; axis < 6; axis++)
+            shape[axis] = (uint32_t)arguments[function->handle + 1 + axis];
+        return true;
+    }
+    if (arguments[function->source] == 0)
+        return false;
+    CUlaunchConfig how;
+    memcpy(&how, (const void *)arguments[function->source], sizeof how);
+    const uint32_t found[6] = {how.gridDimX, how.gridDimY, how.gridDimZ, how.blockDimX, how.blockDimY, how.blockDimZ};
+    memcpy(shape, found, sizeof found);
+    return true;
+}
+
 static void note_blocks(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
 {
-    if (function->source >= 0) {
-        CUlaunchConfig how;
-        if (arguments[function->source] == 0)
-            return;
-        memcpy(&how, (const void *)arguments[function->source], sizeof how);
-        reach->blocks[0] = how.gridDimX;
-        reach->blocks[1] = how.gridDimY;
-        reach->blocks[2] = how.gridDimZ;
-        return;
+    uint32_t shape[6];
+    if (shape_of(shape, function, arguments))
+        memcpy(reach->blocks, shape, sizeof reach->blocks);
+}
+
+uint32_t ffm_launch_size(const ffm_function *function, const uint64_t *arguments)
+{
+    uint32_t shape[6];
+    if (function->effect != FFM_EFFECT_LAUNCH_KERNEL || function->parameters < 0 ||
+        !shape_of(shape, function, arguments))
+        return 0;
+    const uint64_t threads = (uint64_t)shape[3] * shape[4] * shape[5];
+    if (threads >> FFM_LAUNCH_BLOCKS_SHIFT != 0) /* the driver refuses it */
+        return 0;
+    uint64_t blocks = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        blocks *= shape[axis];
+        if (blocks > FFM_LAUNCH_MOST_BLOCKS)
+            blocks = FFM_LAUNCH_MOST_BLOCKS;
     }
-    for (int axis = 0; axis < 3; axis++)
-        reach->blocks[axis] = (uint32_t)arguments[function->handle + 1 + axis];
+    return (uint32_t)(blocks << FFM_LAUNCH_BLOCKS_SHIFT | threads);
 }
 
 void ffm_launch_scan(ffm_kernel_reach *reach, const ffm_function *function, const uint64_t *arguments)
