@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 from dataclasses import dataclass
@@ -113,6 +114,9 @@ def main() -> None:
     If the reader of a pipe leaves early (`ffm report | head`), click ends the command silently.
     """
     unwind_when_terminated()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names can have characters that the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = _run()
     except (click.Abort, KeyboardInterrupt) as error:

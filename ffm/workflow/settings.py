@@ -209,7 +209,8 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise SettingsError(f"{name} is a text, not {value}.")
     if any(ord(character) < ord(" ") for character in str(value)):
-        raise SettingsError(f"{name} has a line break, or another control character, in it: {value!r}.")
+        instead = " Call the program from a script, and measure that." if name in ("app", "arguments") else ""
+        raise SettingsError(f"{name} contains a line break or another control character: {value!r}.{instead}")
     return str(value)
 
 

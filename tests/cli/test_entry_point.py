@@ -177,3 +177,11 @@ def test_a_missing_folder_for_temporary_files_is_named_as_the_reason(
     with pytest.raises(FileNotFoundError) as refused:
         tempfile.gettempdir()
     assert sentence(refused.value) == ("no folder for temporary files can be written. Set TMPDIR to one that can.")
+
+
+def test_characters_that_the_terminal_lacks_are_shown_by_their_codes(tmp_path: Path) -> None:
+    write_small_results(tmp_path / "prögram")
+    command = [sys.executable, "-m", "ffm", "report", "--results", tmp_path / "prögram"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert b"--results" in shown.stdout and rb"pr\xf6gram" in shown.stdout and not shown.stderr
