@@ -15,7 +15,8 @@ SETUP = """
 import ctypes, os, resource, sys
 native = ctypes.CDLL(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)
-native.ffm_closed_memory_read.restype = native.ffm_closed_memory_write.restype = ctypes.c_bool
+for name in ("read", "write", "may_write"):
+    getattr(native, f"ffm_closed_memory_{name}").restype = ctypes.c_bool
 libc.mmap.restype = ctypes.c_void_p
 page = libc.mmap(None, ctypes.c_size_t(4096), 3, 0x22, -1, ctypes.c_long(0))
 ctypes.memmove(page, b"before", 6)
@@ -53,6 +54,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # It takes no place that the program may count on.
         "low = os.open('/dev/null', os.O_RDONLY); os.close(low); assert read(); "
         "assert os.open('/dev/null', os.O_RDONLY) == low",
+        # Whether the kernel lets us write is tried on memory of our own.
+        "assert native.ffm_closed_memory_may_write(); assert read() == b'before'",
+        "native.ffm_closed_memory_stop(); assert not native.ffm_closed_memory_may_write()",
         # The program closes all files, or puts one of its own there.
         "assert read(); os.closerange(3, 4096); native.ffm_closed_memory_doubt(); "
         "assert write(b'behind') and read() == b'behind'",

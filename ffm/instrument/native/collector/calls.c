@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "contents.h"
 #include "contexts.h"
+#include "delivery.h"
 #include "detached.h"
 #include "dispatch.h"
 #include "gpu_times.h"
@@ -47,10 +48,11 @@ uint32_t ffm_call_mode(void)
     return mode;
 }
 
-/* What a recorded call needs between its start and its end. */
-static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation)
+/* What a recorded call needs between its start and its end. `with_others`: the driver is called by forward below. */
+static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm_operation *operation, bool with_others)
 {
     const ffm_function *function = &ffm_catalogue[index];
+    ffm_delivery_over(); /* of a call that was cancelled */
     operation->function = (uint16_t)index;
     operation->thread_id = thread->kernel_id;
     ffm_arguments_before(function, arguments, operation);
@@ -81,7 +83,7 @@ static void begin(uint32_t index, const word *arguments, ffm_thread *thread, ffm
             operation->flags |= FFM_OPERATION_HOLDS;
         if (mode & FFM_MODE_WATCH) {
             ffm_printing_look(thread);
-            ffm_watch_before(function, arguments, operation);
+            ffm_watch_before(function, arguments, operation, with_others);
             if (ffm_devices_several() && ffm_launch_stays_on_device(function, arguments))
                 operation->flags |= FFM_OPERATION_DEVICE_ONLY;
         }
@@ -198,6 +200,19 @@ static word pass(uint32_t index, const word *arguments, ffm_thread *thread)
     return result;
 }
 
+/* Call the driver, which may have to write to another place than the program says (delivery.h). */
+static word forward(uint32_t index, const word *arguments)
+{
+    const ffm_function *function = &ffm_catalogue[index];
+    const word elsewhere = ffm_delivery_address();
+    if (elsewhere == 0)
+        return ffm_call_forward(index, arguments);
+    word changed[FFM_MAX_ARGUMENTS] = {0};
+    memcpy(changed, arguments, function->arity * sizeof *changed);
+    changed[function->destination] = elsewhere;
+    return ffm_call_forward(index, changed);
+}
+
 /* The program finds errno as the driver leaves it. */
 uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
@@ -222,14 +237,15 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     if (truncated)
         operation.flags |= FFM_OPERATION_TRUNCATED;
     ffm_dispatch_pause(); /* the driver's own system calls are not the program's */
-    begin(index, arguments, thread, &operation);
+    begin(index, arguments, thread, &operation, true);
     thread->depth = 1;
     operation.start = ffm_now();
     operation.probe = (uint32_t)(operation.start - entered) + thread->probe_after;
     errno = error;
-    word result = ffm_call_forward(index, arguments);
+    word result = forward(index, arguments);
     uint64_t returned = ffm_now();
     error = errno;
+    ffm_delivery_arrive(result == 0);
     operation.duration = returned - operation.start;
     thread->depth = 0;
     operation.result = (int16_t)result;
@@ -269,7 +285,7 @@ void ffm_collector_call_enter(void *opaque)
     ffm_registers from = ffm_registers_of(invocation->cpu_context);
     thread->attached.stack = ffm_stack_at_entry(&from, &truncated);
     thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
-    begin(index, thread->attached_arguments, thread, &thread->attached);
+    begin(index, thread->attached_arguments, thread, &thread->attached, false);
     thread->attached.start = ffm_now();
     thread->attached.probe = (uint32_t)(thread->attached.start - entered) + thread->probe_after;
 }

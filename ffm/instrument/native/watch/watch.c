@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "closed_memory.h"
 #include "counters.h"
+#include "delivery.h"
 #include "extents.h"
 #include "faults.h"
 #include "keys.h"
@@ -27,11 +28,21 @@
 #include "watched.h"
 
 /* A call that downloads to several places keeps none. */
-static bool keeps(const ffm_function *function, const ffm_copy *copy, const ffm_operation *operation, uint32_t place)
+static bool keeps(const ffm_function *function, const ffm_copy *copy, const ffm_operation *operation, uint32_t place,
+                  bool delivered)
 {
-    return place == 1 && function->kind == FFM_KIND_TRANSFER && function->asynchronous && copy->destination.host &&
-           !copy->source.host && copy->destination.address != 0 &&
-           copy->destination.address == operation->destination && ffm_extents_keep(&copy->destination);
+    return place == 1 && function->kind == FFM_KIND_TRANSFER && (function->asynchronous || delivered) &&
+           copy->destination.host && !copy->source.host && copy->destination.address != 0 &&
+           copy->destination.address == operation->destination && ffm_extents_keep(&copy->destination, delivered);
+}
+
+/* Whether the driver can write to another place for the copy: a call that has written when it returns. */
+static bool may_deliver(const ffm_function *function, const uint64_t *arguments, const ffm_copy *copy)
+{
+    return function->kind == FFM_KIND_TRANSFER && function->shape == FFM_SHAPE_PLAIN && !function->asynchronous &&
+           function->destination >= 0 && copy->destination.host && copy->destination.address != 0 &&
+           arguments[function->destination] == copy->destination.address && !copy->source.host &&
+           ffm_delivery_prepare(&copy->destination);
 }
 
 static void before_copy(const ffm_copy *copy, const ffm_operation *operation, bool kept)
@@ -69,7 +80,8 @@ static void open_beside(const ffm_copy *copy, bool kept)
         ffm_aside_driver(copy->destination.address, ffm_box_end(&copy->destination), true);
 }
 
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation)
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      bool with_others)
 {
     ffm_thread_memory_runs();
     ffm_keys_expel(); /* of a call that was cancelled */
@@ -104,12 +116,14 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
     ffm_signals_hold(); /* once for all steps, each of which locks the ranges */
     for (uint32_t place = 1;; place++) {
         ffm_ranges_lock();
-        const bool kept = keeps(function, &copy, operation, place);
+        const bool may = with_others && may_deliver(function, arguments, &copy);
+        const bool kept = keeps(function, &copy, operation, place, may);
         before_copy(&copy, operation, kept);
+        const bool delivered = may && ffm_delivery_begin(&copy.destination);
         ffm_ranges_unlock();
         if (copy.source.host && copy.source.address != 0)
             ffm_extents_used_by_gpu(copy.source.address, ffm_box_end(&copy.source));
-        open_beside(&copy, kept);
+        open_beside(&copy, kept || delivered);
         if (!ffm_copy_of(function, arguments, operation, place, &copy))
             break;
     }
@@ -120,7 +134,8 @@ void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, c
 /* It is left over if the call failed, or if its destination cannot be watched any more. */
 static void end_kept(const ffm_function *function, const ffm_operation *operation, const ffm_thread *thread)
 {
-    if (!function->asynchronous || !(operation->flags & FFM_OPERATION_HOST_DESTINATION) || !ffm_watch_active())
+    if (!(function->asynchronous || ffm_delivery_address() != 0) ||
+        !(operation->flags & FFM_OPERATION_HOST_DESTINATION) || !ffm_watch_active())
         return;
     ffm_ranges_lock();
     ffm_extents_kept_over(operation->destination, thread->number);
@@ -157,6 +172,7 @@ void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, co
     /* What lies beside new results is closed with them: closing a page takes longer than all else, since the kernel
      * interrupts each processor on which another thread of the process runs. */
     ffm_aside_driver_over();
+    ffm_delivery_over();
     ffm_counters_round();
     if (locks)
         ffm_signals_release();

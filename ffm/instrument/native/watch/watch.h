@@ -20,8 +20,10 @@
  * `whole`, everything is recorded that stage 3 needs about what is watched. */
 bool ffm_watch_open(const ffm_plan_header *plan, bool whole);
 
-/* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. */
-void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation);
+/* Before a call: handle what the driver is about to read or write on the CPU for the program, and what it frees. If it
+ * can be called `with_others`, that is other arguments, its destination may have to be ffm_delivery_address. */
+void ffm_watch_before(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,
+                      bool with_others);
 
 /* After a call: note what its work writes or reads, and protect what it waited for. */
 void ffm_watch_after(const ffm_function *function, const uint64_t *arguments, const ffm_operation *operation,

@@ -1,10 +1,13 @@
 #include "closed_memory.h"
 
 #include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "kernel.h"
+#include "new_pages.h"
 
 enum { HIGH = 640 }; /* programs put files of their own in low places, and count on the lowest free one */
 
@@ -72,6 +75,29 @@ bool ffm_closed_memory_read(uint64_t address, void *to, uint32_t bytes)
 bool ffm_closed_memory_write(uint64_t address, const void *from, uint32_t bytes)
 {
     return is_open() && ffm_kernel(SYS_pwrite64, (uint64_t)memory.file, (uint64_t)from, bytes, address) == bytes;
+}
+
+static bool can_write(void)
+{
+    enum { BYTES = 4096 };
+    static const char written = 1;
+    char *page = ffm_new_pages(BYTES);
+    if (page == NULL)
+        return false;
+    const bool closed = ffm_kernel(SYS_mprotect, (uint64_t)page, BYTES, PROT_NONE, 0) == 0;
+    const bool allowed = closed && ffm_closed_memory_write((uint64_t)page, &written, sizeof written);
+    ffm_kernel(SYS_munmap, (uint64_t)page, BYTES, 0, 0);
+    return allowed;
+}
+
+bool ffm_closed_memory_may_write(void)
+{
+    static enum { UNKNOWN, ALLOWED, FORBIDDEN } answer;
+    if (!is_open())
+        return false;
+    if (answer == UNKNOWN)
+        answer = can_write() ? ALLOWED : FORBIDDEN;
+    return answer == ALLOWED;
 }
 
 void ffm_closed_memory_stop(void)

@@ -11,6 +11,10 @@
 bool ffm_closed_memory_read(uint64_t address, void *to, uint32_t bytes);
 bool ffm_closed_memory_write(uint64_t address, const void *from, uint32_t bytes);
 
+/* Whether the kernel lets this process write to closed pages at all: it may be told not to (proc_mem.force_override).
+ * Tries it, the first time. */
+bool ffm_closed_memory_may_write(void);
+
 /* The program has made a system call, or is about to. It may close the file, so whether the file is still there is
  * looked at before the next access. */
 void ffm_closed_memory_doubt(void);

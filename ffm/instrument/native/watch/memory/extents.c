@@ -134,9 +134,9 @@ static ffm_range *only_range_in(const ffm_box *box)
     return found;
 }
 
-bool ffm_extents_keep(const ffm_box *box)
+bool ffm_extents_keep(const ffm_box *box, bool delivered)
 {
-    if (ffm_trace_on() || !extents.open || !is_pinned(box->address))
+    if (ffm_trace_on() || !extents.open || !(delivered || is_pinned(box->address)))
         return false;
     ffm_range *range = only_range_in(box);
     if (range == NULL || !can_keep(range, box))

@@ -26,10 +26,11 @@ void ffm_extents_opened(ffm_range *range);
 /* What is to arrive in [start, end) is about to be overwritten or released: nobody can touch it any more. */
 void ffm_extents_end(uint64_t start, uint64_t end);
 
-/* The calling thread is about to overwrite a box by an asynchronous download. If the memory is pinned, the CPU writes
- * nothing of it during the call. If one range is exactly this box, and nobody has touched it, its pages stay closed,
- * which saves opening and closing them. Returns whether they stay closed. */
-bool ffm_extents_keep(const ffm_box *box);
+/* The calling thread is about to overwrite a box by a download, and the CPU writes nothing of it during the call, since
+ * the memory is pinned, and the download asynchronous, or since it is `delivered` (delivery.h). If one range is exactly
+ * this box, and nobody has touched it, its pages stay closed, which saves opening and closing them. Returns whether
+ * they stay closed. */
+bool ffm_extents_keep(const ffm_box *box, bool delivered);
 
 /* That download takes the place of what was kept for it; NULL if nothing was, or if it was opened. */
 ffm_range *ffm_extents_take_kept(const ffm_range *range);

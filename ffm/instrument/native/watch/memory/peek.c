@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "aside.h"
+#include "delivery.h"
 #include "keys.h"
 #include "new_pages.h"
 #include "protection.h"
@@ -30,7 +31,14 @@ static struct {
 /* From so many bytes on, lifting is worth two calls of the system and an interrupt for each piece. */
 enum { LIFTED_BYTES = 128 << 10, LIFTED_PIECES = 8 };
 
-static __thread enum { DIRECT, COPIED, ADMITTED, LIFTED, OPENED } way __attribute__((tls_model("initial-exec")));
+static __thread enum {
+    DIRECT,
+    DELIVERED, /* a download's buffer has the bytes */
+    COPIED,
+    ADMITTED,
+    LIFTED,
+    OPENED
+} way __attribute__((tls_model("initial-exec")));
 
 static bool room_for(uint64_t bytes)
 {
@@ -129,6 +137,10 @@ void ffm_peek_begin(const ffm_box *box)
     way = DIRECT;
     if (!ffm_ranges_hide(box->address, ffm_box_end(box)))
         return;
+    if (ffm_delivery_piece(box->address, ffm_box_end(box) - box->address) != NULL) {
+        way = DELIVERED;
+        return;
+    }
     if (ffm_protection_is_by_keys()) {
         if (ffm_keys_admitted()) /* for a copy of the driver, which comes later */
             return;
@@ -144,6 +156,8 @@ void ffm_peek_begin(const ffm_box *box)
 const void *ffm_peek_piece(uint64_t start, uint64_t bytes)
 {
     const void *in_place = (const void *)start; // NOLINT(performance-no-int-to-ptr)
+    if (way == DELIVERED)
+        return ffm_delivery_piece(start, bytes);
     if (way == DIRECT || way == ADMITTED || way == LIFTED || !ffm_ranges_hide(start, start + bytes))
         return in_place;
     if (way == COPIED) {
