@@ -2,6 +2,7 @@
  * counted instead of recorded. Built by test_stacks.py and test_entry_stack.py. */
 #include <stdlib.h>
 
+#include "guarded.h"
 #include "modules.h"
 #include "python_frames.h"
 #include "sink.h"
@@ -65,6 +66,11 @@ uint32_t ffm_python_walk(uint64_t *words, bool *truncated)
 {
     (void)words, (void)truncated;
     return 0;
+}
+
+bool ffm_guarded_readable(uint64_t start, uint64_t end)
+{
+    return start < end;
 }
 
 void ffm_unwinding_begin(void) {}

@@ -18,7 +18,7 @@ FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-Wall", "
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with object files of the collector's stacks, compiled as CMake does, and of what stands around them."""
     folder = tmp_path_factory.mktemp("stacks")
-    parts = ("captured_stacks", "stacks", "interned", "described_stacks", "frame_tree")
+    parts = ("captured_stacks", "places/goroutines", "stacks", "interned", "described_stacks", "frame_tree")
     sources = [*(NATIVE / "stacks" / f"{part}.c" for part in parts), HERE / "stacks_records.c"]
     command = ["gcc", *FLAGS, "-O2", *includes_of("stacks"), "-c", *map(str, sources)]
     subprocess.run(command, cwd=folder, check=True)

@@ -12,7 +12,9 @@ from tests.native.layers import NATIVE, includes_of
 HERE = Path(__file__).parent
 
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
-PARTS = ("captured_stacks", "stacks", "interned", "described_stacks", "frame_tree", "repeated_stacks")
+PARTS = (
+    "captured_stacks", "places/goroutines", "stacks", "interned", "described_stacks", "frame_tree", "repeated_stacks",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("optimization", ["-O2", "-O0", "-O2 -fno-omit-frame-pointer"])

@@ -1,5 +1,6 @@
 #include "stacks.h"
 
+#include "goroutines.h"
 #include "numbered_stacks.h"
 #include "unwind_from.h"
 #include "unwinding.h"
@@ -42,6 +43,10 @@ uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32
         frames[depth++] = address;
         *truncated = depth == room;
     } while (!*truncated && unw_step(&cursor) > 0);
+    if (!*truncated) {
+        depth = ffm_goroutine_frames(registers, frames, depth, room);
+        *truncated = depth == room;
+    }
     return depth;
 }
 
@@ -112,9 +117,10 @@ uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
     if (depth < 2) {
         number = ffm_stack_from(registers, truncated);
     } else {
-        *truncated = depth == FFM_MAX_FRAMES;
         frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
-        number = ffm_stack_intern(frames, (uint32_t)depth, truncated);
+        const uint32_t all = ffm_goroutine_frames(registers, frames, (uint32_t)depth, FFM_MAX_FRAMES);
+        *truncated = all == FFM_MAX_FRAMES;
+        number = ffm_stack_intern(frames, all, truncated);
     }
     ffm_unwinding_end();
     return number;
@@ -137,9 +143,11 @@ uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated)
     int depth = ffm_backtrace_at_entry((void **)frames, FFM_MAX_FRAMES, (uint64_t)(frame + 1), frame[0]);
     if (__builtin_expect(depth < 2, 0))
         depth = unw_backtrace((void **)frames, FFM_MAX_FRAMES);
-    *truncated = depth == FFM_MAX_FRAMES;
-    const uint32_t place = place_of(frame[1], frames, (uint32_t)depth);
-    uint32_t number = ffm_stack_intern(frames + place, (uint32_t)depth - place, truncated);
+    const ffm_registers caller = {.instruction = frame[1], .stack = (uint64_t)(frame + 2), .frame = frame[0]};
+    const uint32_t all = ffm_goroutine_frames(&caller, frames, (uint32_t)depth, FFM_MAX_FRAMES);
+    *truncated = all == FFM_MAX_FRAMES;
+    const uint32_t place = place_of(frame[1], frames, all);
+    uint32_t number = ffm_stack_intern(frames + place, all - place, truncated);
     ffm_unwinding_end();
     return number;
 }

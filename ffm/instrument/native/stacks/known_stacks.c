@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "goroutines.h"
 #include "modules.h"
 #include "python_frames.h"
 #include "unwind_from.h"
@@ -44,7 +45,7 @@ static bool step(unw_cursor_t *cursor, uint64_t *place, uint64_t *address)
     return true;
 }
 
-/* False if a frame has its return address elsewhere, as a signal handler's has. */
+/* False if a frame has its return address elsewhere, as a signal handler's has, or if a goroutine's stack follows. */
 static bool walk(ffm_known_stack *fresh, unw_cursor_t *cursor, bool inside)
 {
     uint64_t place, address;
@@ -52,7 +53,7 @@ static bool walk(ffm_known_stack *fresh, unw_cursor_t *cursor, bool inside)
         inside = inside || address == (uint64_t)fresh->caller;
         if (!inside)
             continue;
-        if (*(const uint64_t *)place != address)
+        if (*(const uint64_t *)place != address || ffm_goroutine_waits_at(address))
             return false;
         fresh->returns[fresh->count].place = place;
         fresh->returns[fresh->count++].address = address;
