@@ -75,6 +75,10 @@ def test_results_that_cannot_be_stored_are_refused_before_anything_runs(command_
     assert answer.status == 1
     (line,) = answer.errors.splitlines()
     assert "/proc/results cannot be written" in line and "--results" in line
+    answer = command_line("run", "--results", "/proc/self", "/bin/true")  # exists, and nobody may write there
+    assert answer.status == 1
+    (line,) = answer.errors.splitlines()
+    assert "The results folder /proc/self may not be written" in line and "--results" in line
 
 
 @pytest.mark.parametrize("force", [False, True])

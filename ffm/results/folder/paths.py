@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -48,12 +49,14 @@ class ResultsFolder:
         """Create the folder if it does not exist.
 
         Raises:
-            DocumentError: It cannot be created.
+            DocumentError: It cannot be created, or written.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise self._refusal(error) from error
+        if not os.access(self.root, os.W_OK | os.X_OK):
+            raise DocumentError(f"The results folder {self.root} may not be written. Choose another with --results.")
 
     def fresh_recordings(self, stage: str) -> Path:
         """Recreate the folder of a stage's raw recordings, without what an earlier run left in it.
