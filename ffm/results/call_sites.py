@@ -22,6 +22,9 @@ _MACRO_SUFFIX = re.compile(r"(?<=\w)(_v\d+)?(_ptds|_ptsz)?$")
 _CUDA_HEADER = re.compile(r"/cuda_runtime(_api)?\.h$|/crt/\w+\.h(pp)?$")
 """Headers with templates around functions of the runtime, such as `cudaMalloc<float>`."""
 
+_CGO = re.compile(r"(^|/)(cgo-gcc-prolog|_cgo_gotypes\.go)$|(^|/)runtime/(asm_amd64\.s|cgocall\.go|proc\.go)$")
+"""What Go generates for a call of C, and the functions of its runtime that lie around it."""
+
 _LAUNCH_STUB = "__device_stub__"
 """Start of the name of the function that `nvcc` generates for each kernel. The kernel's own host function calls it."""
 
@@ -52,8 +55,9 @@ _FOREIGN_SOURCE = re.compile(
     r"^/usr/(local/)?include/|^/usr/local/cuda[^/]*/include/|/include/c\+\+/|/lib/gcc/.*/include/"
     r"|/targets/[^/]+/include/|/include/(thrust|cub|cuda/std|nv|crt|cooperative_groups)/"
     r"|/cuda_runtime(_api)?\.h$|(^|/)tmpxft_[^/]*$|(^|/)nvcc_internal_[^/]*$"
+    rf"|{_CGO.pattern}"
 )
-"""Headers of the system, of compilers and of CUDA, wherever it is installed, and what `nvcc` generates."""
+"""Headers of the system, of compilers and of CUDA, wherever it is installed, and what `nvcc` and Go generate."""
 
 _LIBRARY_FUNCTION = re.compile(r"(std|thrust|cub)::")
 """Functions of libraries of templates. `nvcc` may give code that was inlined into them a line of the file that uses
@@ -144,10 +148,12 @@ def _cuda_function(name: str, file: str) -> str:
 
 
 def _after_wrappers(frames: Sequence[Frame], begin: int) -> int:
-    """Return the index of the first frame, from `begin` on, outside of CUDA's headers and of a generated launch."""
+    """Return the index of the first frame, from `begin` on, outside of CUDA's headers, of a generated launch, and of
+    the way from Go to C.
+    """
     stub = next((index for index, frame in enumerate(frames) if frame.function.startswith(_LAUNCH_STUB)), -1)
     after = max(begin, stub + 1)
-    while after < len(frames) and _CUDA_HEADER.search(frames[after].file):
+    while after < len(frames) and (_CUDA_HEADER.search(frames[after].file) or _CGO.search(frames[after].file)):
         after += 1
     if 0 <= stub == after - 1 and after < len(frames):
         kernel = base_name(frames[after].function).removesuffix(DROPPED).rpartition("::")[2]

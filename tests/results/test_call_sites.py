@@ -63,6 +63,15 @@ def source(function: str, file: str, line: int) -> Frame:
     return Frame(module=0, offset=0, function=function, file=file, line=line)
 
 
+CGO = [
+    source("_cgo_e2021cb0c937_Cfunc_step", "cgo-gcc-prolog", 71),
+    source("runtime.asmcgocall.abi0", "/usr/lib/go-1.19/src/runtime/asm_amd64.s", 844),
+    source("runtime.cgocall", "/usr/lib/go-1.19/src/runtime/cgocall.go", 158),
+    source("main._Cfunc_step", "_cgo_gotypes.go", 120),
+]
+"""The way from Go to C, innermost first."""
+
+
 @pytest.mark.parametrize(
     ("stack", "function", "place"),
     [
@@ -90,6 +99,11 @@ def source(function: str, file: str, line: int) -> Frame:
         # A function of the program with such a name.
         ([RUNTIME, source("cudaFree", "", 0), source("cudaRelease<float>", "h.cu", 7), source("main", "h.cu", 19)],
          "cuMemFree_v2", CallPlace("cudaFree", "cudaRelease<float>", "h.cu", 7)),
+        # Go calls C: the driver, and a function of the program's own.
+        ([*CGO, source("main.step", "/home/user/main.go", 52)],
+         "cuCtxSynchronize", CallPlace("cuCtxSynchronize", "main.step", "/home/user/main.go", 52)),
+        ([source("launch", "/home/user/main.go", 16), *CGO, source("main.step", "/home/user/main.go", 52)],
+         "cuLaunchKernel", CallPlace("cuLaunchKernel", "launch", "/home/user/main.go", 16)),
     ],
 )  # fmt: skip
 def test_the_program_s_line_is_outside_of_cuda_s_headers_and_generated_code(
@@ -194,6 +208,8 @@ def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
         at("/opt/gcc/include/c++/13/bits/unique_ptr.h", 9),
         at("/tmp/tmpxft_0002152b_00000000-5_als.cudafe1.stub.c", 9),
         at("nvcc_internal_extended_lambda_implementation", 546),
+        at("cgo-gcc-prolog", 71),
+        at("/home/user/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.22.1.linux-amd64/src/runtime/cgocall.go", 158),
         at("/home/user/solve.cu", 9, function="void thrust::NS::detail::contiguous_storage<int>::deallocate()"),
         at("/home/user/solve.cu", 9, function="std::shared_ptr<mine::Vector>::~shared_ptr()"),
         at("fft.cpp", 9, module=1),
@@ -213,6 +229,7 @@ def at(file: str, line: int, module: int = 0, function: str = "f") -> Frame:
         at("/home/user/cuda/include/helper.cuh", 5),
         at("/usr/local/cuda/samples/fft.cu", 5),
         at("mine.cpp", 5, module=3),
+        at("/home/user/runtime/main.go", 5),
         at("/home/user/solve.cu", 5, function="void mine::copy<thrust::device_vector<int> >(int)"),
         python("step", "train.py", 42),
     ],
