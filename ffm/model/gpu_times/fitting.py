@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +13,7 @@ from ffm.model.device import Action, DeviceWork
 from ffm.model.gpu_times import kernels, lone_fit, overtaken_waits
 from ffm.model.gpu_times.call_times import own_before_wait
 from ffm.model.gpu_times.simulated_gpu import Trace
-from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, Times, fits, shortened
+from ffm.model.gpu_times.timelines import ENDLESS_NS, GpuTimes, fits, shortened
 from ffm.model.grouping import parts
 from ffm.model.timeline import Timeline
 
@@ -52,29 +55,32 @@ def fit_times(
     """
     if excused is None:
         excused = np.full(int(timeline.site.max(initial=-1)) + 1, ENDLESS_NS)
-    left: Times = np.empty(len(timeline), np.int64)
-    latency: Times = np.empty(len(timeline), np.int64)
+    rows = len(timeline)
+    short, long = _two(rows, np.int32), _two(0, np.int64)
+    too_long = np.zeros(1, np.bool_)
     trace = trace_of(timeline, work, order)
     shown = np.empty(0, np.int64)
     if work.processes < len(work.process_of_thread):
-        shown = run(overtaken_waits.waits_shown, len(timeline), trace)
+        shown = run(overtaken_waits.waits_shown, rows, trace)
+    rules = kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown)
     fit = lone_fit.fit_lone if lone_fit.is_of_one_device(trace) else kernels.fit
-    # Waits shorten earlier work: the second pass sees from the beginning when it is done.
-    for _ in range(2):
-        explained, waited = run(
-            fit,
-            len(timeline),
-            trace,
-            kernels.Rules(WAITED_NS, tolerance, allowed, excused, pause, shown),
-            kernels.Fitted(gpu, left, latency),
-        )
-    times: Times = gpu
+    passes = 2  # waits shorten earlier work: the second pass sees from the beginning when it is done
+    while passes:
+        explained, waited = run(fit, rows, trace, rules, kernels.Fitted(gpu, *short, *long, too_long))
+        passes -= 1
+        if too_long[0] and not len(long[0]):
+            short, long = _two(0, np.int32), _two(rows, np.int64)
+            passes = 1
+    left, latency = long if too_long[0] else short
+    found = GpuTimes(gpu, left, latency, int(explained), int(waited), pause)
     if all(map(fits, (gpu, left, latency))):
-        times = shortened(gpu)
-        # One after the other: each takes memory that the one before it had.
-        left = left.astype(np.int32)
-        latency = latency.astype(np.int32)
-    return GpuTimes(times, left, latency, int(explained), int(waited), pause)
+        return replace(found, gpu=shortened(gpu), left=shortened(left), latency=shortened(latency))
+    return found.of_type(np.int64)
+
+
+def _two(rows: int, kind: type[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two columns of their own, one for what is `left` and one for the latency."""
+    return np.empty(rows, kind), np.empty(rows, kind)
 
 
 def trace_of(timeline: Timeline, work: DeviceWork, order: NDArray[np.int64]) -> Trace:

@@ -53,6 +53,10 @@ SCATTERED = 256
 """From this many threads on, not counting the first of each process. For fewer, the processor itself reads ahead."""
 
 
+LEAST_SHORT, MOST_SHORT = -(1 << 31), (1 << 31) - 1
+"""What fits in 32 bits."""
+
+
 class Rules(NamedTuple):
     """What a wait shows, in nanoseconds; `fit` says how."""
 
@@ -76,7 +80,13 @@ class Fitted(NamedTuple):
 
     gpu: Columns
     left: Columns
+    """In 32 bits, as the next one."""
     latency: Columns
+    long_left: Columns
+    """In 64 bits, in place of `left`; empty if 32 are enough, as far as is known."""
+    long_latency: Columns
+    too_long: Columns
+    """One truth value, which becomes true if 32 bits are not enough."""
 
 
 def fit(trace: Trace, rules: Rules, fitted: Fitted) -> tuple[int, int]:
@@ -100,15 +110,16 @@ def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[
     explained = 0
     waited = 0
     order, action, start, duration, wait = trace.order, trace.action, trace.start, trace.duration, trace.wait
-    gpu, left, latency, number = fitted.gpu, fitted.left, fitted.latency, state.read_ahead
+    gpu, number = fitted.gpu, state.read_ahead
+    left, latency, long_left, long_latency, too_long = fitted[1:]
     scattered = len(trace.process_of_thread) - len(trace.legacy) >= SCATTERED
     for place in range(len(action)):
         if scattered and place % AHEAD == 0:
             number[0] = read_ahead(trace, fitted, state, place)
         row = row_at(order, place)
         does = action[row] if action[row] != SET_AND_WAIT else ENQUEUE_AND_WAIT
-        left[row] = left_of(state, trace, row)
-        latency[row] = -1 - wait[row]
+        note(left, long_left, too_long, row, left_of(state, trace, row))
+        note(latency, long_latency, too_long, row, -1 - wait[row])
         waited += wait[row]
         if does in (ENQUEUE, ENQUEUE_AND_WAIT, LOAD_AND_ENQUEUE):
             enqueue(state, trace, rules.pause, gpu, row, enqueued_at(trace, row))
@@ -122,6 +133,17 @@ def fit_rows(trace: Trace, rules: Rules, fitted: Fitted, state: State) -> tuple[
 
 
 @inner
+def note(short: Columns, long: Columns, too_long: Columns, row: int, nanoseconds: int) -> None:
+    """Fill in a time of a row, in 64 bits if there is a column for that."""
+    if len(long) > 0:
+        long[row] = nanoseconds
+    elif LEAST_SHORT <= nanoseconds <= MOST_SHORT:
+        short[row] = nanoseconds
+    else:
+        too_long[0] = True
+
+
+@inner
 def read_ahead(trace: Trace, fitted: Fitted, state: State, place: int) -> int:
     """Read the next rows' columns into the processor's cache, and return a number that depends on all of them.
 
@@ -132,7 +154,11 @@ def read_ahead(trace: Trace, fitted: Fitted, state: State, place: int) -> int:
         row = row_at(trace.order, ahead)
         number ^= trace.thread[row] ^ trace.start[row] ^ trace.duration[row] ^ trace.wait[row] ^ trace.site[row]
         number ^= trace.action[row] ^ trace.stream[row] ^ trace.event[row]
-        number ^= fitted.gpu[row] ^ fitted.left[row] ^ fitted.latency[row]
+        number ^= fitted.gpu[row]
+        if len(fitted.long_left) > 0:
+            number ^= fitted.long_left[row] ^ fitted.long_latency[row]
+        else:
+            number ^= fitted.left[row] ^ fitted.latency[row]
         number ^= state.queues.before[row] ^ state.queues.begun[row]
     return number
 
@@ -171,11 +197,12 @@ def fit_wait(state: State, trace: Trace, rules: Rules, fitted: Fitted, row: int)
     elif blocks and not for_event and seen - rules.tolerance > target:
         target = lengthen(state, trace, rules, fitted.gpu, row, seen, target)
     if not works_first:
-        fitted.left[row] = left_of(state, trace, row)  # as the wait has shown
+        left = left_of(state, trace, row)  # as the wait has shown
+        note(fitted.left, fitted.long_left, fitted.too_long, row, left)
     if not for_event:
         settle(state, trace, row)
     if target > after:
-        fitted.latency[row] = end - target
+        note(fitted.latency, fitted.long_latency, fitted.too_long, row, end - target)
     return int(wait if target > after or not blocks else 0)
 
 

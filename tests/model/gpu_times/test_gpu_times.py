@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ffm.model import grouping
 from ffm.model.device import Action
 from ffm.model.estimators.replay import Replay
+from ffm.model.gpu_times import kernels
 from ffm.model.gpu_times.expected_work import LEAST_SMALL_TRANSFER_NS, MOST_SMALL_TRANSFER_NS, SMALL_TRANSFER_NS
 from ffm.model.gpu_times.inference import infer_gpu_times, infer_likely_times
 from ffm.model.gpu_times.pauses import PAUSE_NS
@@ -177,6 +178,20 @@ def test_times_in_32_bits_save_the_same(calls: list[Call]) -> None:
     wide = dataclasses.replace(found, **several)
     waits = timeline.wait > 0
     assert Replay(timeline, work, found).without(waits) == Replay(timeline, work, wide).without(waits)
+
+
+@given(programs(), st.integers(0, 30_000))
+@settings(max_examples=examples(100), deadline=None)
+def test_times_that_turn_out_to_be_longer_are_fitted_as_any_are(calls: list[Call], most: int) -> None:
+    timeline, work, _ = traced(calls)
+    found = infer_gpu_times(timeline, work)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kernels, "MOST_SHORT", most)
+        longer = infer_gpu_times(timeline, work)
+    for times, others in ((found.likely, longer.likely), (found.slow, longer.slow), (found.fast, longer.fast)):
+        assert [times.explained, times.waited] == [others.explained, others.waited]
+        for name in ("gpu", "left", "latency"):
+            assert getattr(times, name).tolist() == getattr(others, name).tolist()
 
 
 def test_longer_times_are_kept_in_64_bits() -> None:

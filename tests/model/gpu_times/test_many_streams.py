@@ -88,7 +88,8 @@ def steps_of(threads: int) -> float:
         first_gpu=np.array([0, 1], np.int32),
         events=0,
     )
-    fitted = kernels.Fitted(np.full(rows, 5000), np.empty(rows, np.int64), np.empty(rows, np.int64))
+    short, long = np.empty((2, rows), np.int32), np.empty((2, 0), np.int64)
+    fitted = kernels.Fitted(np.full(rows, 5000), *short, *long, np.zeros(1, np.bool_))
     steps = 0
 
     def count(frame: FrameType, event: str, _: Any) -> Any:
