@@ -85,9 +85,9 @@ def infer_gpu_times(
         del seen, briefest
     if np.count_nonzero(expected.gpu >= 0) == len(works.rows):  # nothing is to be guessed
         room = np.empty(0, np.int64)
+    expected = replace(expected, gpu=packed(expected.gpu))  # the next steps take most memory
     longest = _longest_times(timeline, work, shown, works, expected)
     del works
-    expected = replace(expected, gpu=packed(expected.gpu))  # the fits take most memory
     slow = _slow(timeline, work, shown, longest)
     guessed = _guessed(timeline, work, expected, room, slow.gpu)
     del room

@@ -145,27 +145,22 @@ class Owners:
 def time_by_part(timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches) -> NDArray[np.int64]:
     """Return the nanoseconds of a path by `Part`, those of the GPU's transfers apart, which come last."""
     nobody = np.zeros(0, np.int32)
-    return _tallied(timeline, work, graph, stretches, Owners(nobody, nobody, nobody, 0, 0)).part
+    return tallied(timeline, work, graph, stretches, Owners(nobody, nobody, nobody, 0, 0)).part
 
 
 def time_by_owner(
     timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
 ) -> NDArray[np.int64]:
     """Return the nanoseconds of stretches by owner; shape (owners,)."""
-    return np.asarray(time_by_part_of_owner(timeline, work, graph, stretches, owners).sum(axis=0), np.int64)
+    return np.asarray(tallied(timeline, work, graph, stretches, owners).owner.sum(axis=0), np.int64)
 
 
-def time_by_part_of_owner(
-    timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
-) -> NDArray[np.int64]:
-    """Return the nanoseconds of stretches by `Part` and by who owns them; shape (parts, owners)."""
-    return _tallied(timeline, work, graph, stretches, owners).owner
-
-
-def _tallied(
+def tallied(
     timeline: Timeline, work: DeviceWork, graph: Graph, stretches: Stretches, owners: Owners
 ) -> piece_kernels.Sums:
-    """Add up how long the pieces of stretches are; pieces of a long run never lie in memory together."""
+    """Add up how long the pieces of stretches are, by `Part` as `time_by_part` does, and by `Part` and owner; pieces of
+    a long run never lie in memory together.
+    """
     begins = _begins(timeline, work)
     sums = piece_kernels.Sums(np.zeros(len(Part) + 1, np.int64), np.zeros((len(Part), owners.count), np.int64))
     run(

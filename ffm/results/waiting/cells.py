@@ -15,7 +15,7 @@ from ffm.model import compiled
 from ffm.model.grouping import SPARE, numbered
 from ffm.model.timeline import Timeline
 from ffm.model.waiting import cell_kernels
-from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner, time_by_part_of_owner
+from ffm.model.waiting.path import Owners, Part, Path, Stretches, time_by_owner
 from ffm.results.documents.analysis import Analysis
 from ffm.results.waiting.region_names import RegionNames
 from ffm.results.waiting.run_path import RunPath
@@ -58,7 +58,7 @@ class Cells:
 
     def nanoseconds_by_part(self, run: RunPath) -> NDArray[np.int64]:
         """Return the nanoseconds of the run's path by `Part` and cell; shape (parts, cells)."""
-        return time_by_part_of_owner(run.timeline, run.work, run.graph, run.stretches, self._owners)
+        return run.by_part_of_owner(self._owners)
 
     @property
     def _owners(self) -> Owners:

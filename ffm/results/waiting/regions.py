@@ -109,7 +109,7 @@ def find_regions(analysis: Analysis, run: RunPath, told: list[Region] | None = N
     """Return the regions of a run with their times. Where these are `told`, only the rows of each are found."""
     table = CellTable(analysis, run)
     cells = table.cells
-    cell_path_s = cells.nanoseconds(run, run.stretches) / NANOSECONDS
+    cell_path_s = cells.nanoseconds_by_part(run).sum(axis=0) / NANOSECONDS
     shares = _Shares.of(run, cells) if told is None else _Shares.nothing(cells.count)
     cell_total_s, cell_counts = table.totals()
     cell_total_s[cells.before] += cell_path_s[cells.before]

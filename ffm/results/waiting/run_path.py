@@ -7,6 +7,9 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ffm.errors import FfmError
 from ffm.model.device import DeviceWork
 from ffm.model.estimators.replay import Replay
@@ -17,11 +20,13 @@ from ffm.model.waiting.fixed import Fixed
 from ffm.model.waiting.graph import Graph, Threads, build_graph
 from ffm.model.waiting.meetings import Meetings, joined_teams, lock_meetings, recorded_meetings
 from ffm.model.waiting.path import (
+    Owners,
     Part,
     Path,
     Stretches,
     cut_path,
     find_stretches,
+    tallied,
     time_by_part,
 )
 from ffm.results.documents.analysis import PathShares
@@ -58,9 +63,20 @@ class RunPath:
         """The path by rows. Of a long run, this takes more memory than anything else."""
         return cut_path(self.timeline, self.work, self.graph, self.stretches)
 
+    @functools.cached_property
+    def by_part(self) -> NDArray[np.int64]:
+        """The path's nanoseconds as `time_by_part` returns them."""
+        return time_by_part(self.timeline, self.work, self.graph, self.stretches)
+
+    def by_part_of_owner(self, owners: Owners) -> NDArray[np.int64]:
+        """Return the path's nanoseconds by `Part` and owner; shape (parts, owners)."""
+        sums = tallied(self.timeline, self.work, self.graph, self.stretches, owners)
+        self.__dict__["by_part"] = sums.part  # which takes as long to find again
+        return sums.owner
+
     def shares(self, agreed: float | None = None) -> PathShares:
         """Return the path's seconds by kind of time; `agreed` as there."""
-        seconds = time_by_part(self.timeline, self.work, self.graph, self.stretches) / 1e9
+        seconds = self.by_part / 1e9
         return PathShares(
             cpu_s=float(seconds[Part.START] + seconds[Part.WORK]),
             calls_s=float(seconds[Part.CALL]),

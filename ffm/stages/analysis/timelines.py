@@ -41,7 +41,7 @@ def traced_timeline(columns: Columns) -> Timeline:
 def numbered_threads(columns: Columns) -> NDArray[np.int32]:
     """Number the threads of all processes, for each row of a run's operations by process, thread and start."""
     number = np.zeros(len(columns["process"]), np.int32)
-    if not (columns["process"].any() or columns["thread"].any()):  # there is one, and its column takes no memory
+    if not (columns["process"].any() or columns["thread"].any()):  # of one thread, zeros take no memory
         return number
     run(number_threads, len(number), columns["process"], columns["thread"], number)
     return number
