@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Record = TypeVar("Record", bound=DataclassInstance)
 
 ROW_BYTES = 270
-"""What the analysis takes for an operation at its peak, in memory alone: 195 bytes were measured of a run of one thread
+"""What the analysis takes for an operation at its peak, in memory alone: 178 bytes were measured of a run of one thread
 (docs/benchmarks/cost.md), and other runs have columns that it lacks: of first uses, queries and places.
 """
 
