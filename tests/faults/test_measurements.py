@@ -220,6 +220,8 @@ def test_the_measurement_before_one_that_runs_or_was_killed_is_shown(ffm: Ffm, r
             assert measuring.poll() is None
         shown = ffm("report", "--results", results)
         assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in shown.err
+        said = refused(ffm("export", "--stage", "tracing", "--results", results))
+        assert said.endswith("Wait for its end.")
         measuring.send_signal(signal.SIGKILL)
     killed = ffm("report", "--results", results)
     assert shown.code == killed.code == 0 and shown.out == killed.out and "Stage baseline was started" in killed.err

@@ -18,7 +18,7 @@ from ffm.errors import DocumentError
 from ffm.regular_file import read_regular
 from ffm.results.documents.document import Document, DocumentType
 from ffm.results.documents.files import read_owned
-from ffm.results.folder.lock import LOCK_FILE, holder
+from ffm.results.folder.lock import LOCK_FILE, Holder, holder
 from ffm.results.folder.paths import STAGES, ResultsFolder
 from ffm.whole_file import write_whole
 
@@ -88,8 +88,7 @@ def newer_run(folder: Path, stage: str, document: Document) -> str:
     expected, found = ({each: runs[each] for each in compared if each in runs} for runs in (known.runs, document.runs))
     if not known.runs or found == expected:
         return ""
-    measuring = holder(folder / LOCK_FILE)
-    if measuring is not None and not measuring.is_this_process:
+    if (measuring := _measured_by(folder)) is not None:
         return f"{folder} is being measured again by {measuring}."
     began = f"Stage {known.stage} was started again in {folder} at {known.began}"
     return f"{began}, and the new measurement is not complete."
@@ -102,9 +101,14 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
         DocumentError: Says what was started since, and whether it is still running.
     """
     if newer := newer_run(folder, stage, document):
-        raise DocumentError(
-            f"{stage}.json is older than another run. {newer} Let `ffm run ./program` run what is missing."
-        )
+        missing = "`ffm run ./program` runs what is missing." if _measured_by(folder) is None else "Wait for its end."
+        raise DocumentError(f"{stage}.json is older than another run. {newer} {missing}")
+
+
+def _measured_by(folder: Path) -> Holder | None:
+    """Return who measures in a folder, if that is another process."""
+    measuring = holder(folder / LOCK_FILE)
+    return None if measuring is None or measuring.is_this_process else measuring
 
 
 def read_latest(kind: type[DocumentType], folder: ResultsFolder, stage: str) -> DocumentType:
