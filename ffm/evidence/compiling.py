@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ffm.driver.device_code import DeviceCode, device_code
 from ffm.driver.vocabulary import Kind
 from ffm.evidence.calls import calls_where
@@ -31,7 +33,8 @@ def compiled_modules(run: Run | None, modules: list[Module], capability: int) ->
 
 
 def loading_seconds(columns: Columns) -> float:
-    """Return the seconds that the program spent in calls that load or look up device code.
+    """Return the seconds that a thread spent in calls that load or look up device code: the one that spent most, since
+    threads and processes can do so at the same time.
 
     The driver may compile in any of them: when a module is loaded, or only when its first function is requested.
     """
@@ -39,7 +42,12 @@ def loading_seconds(columns: Columns) -> float:
         columns["function"],
         lambda function: function.kind is Kind.MODULE and not function.base.endswith(("Unload", "Destroy")),
     )
-    return float(columns["duration"][chosen].sum()) / 1e9
+    if not chosen.any():
+        return 0.0
+    _, thread = np.unique(
+        np.stack([columns["process"][chosen], columns["thread"][chosen]]), axis=1, return_inverse=True
+    )
+    return float(np.bincount(thread.ravel(), weights=columns["duration"][chosen]).max()) / 1e9
 
 
 def compilation_notes(tracing: Tracing, columns: Columns, wall_s: float) -> list[AnyNote]:

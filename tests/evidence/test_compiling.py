@@ -30,6 +30,8 @@ def columns(**milliseconds: float) -> dict[str, np.ndarray]:
     return {
         "function": np.array([CATALOGUE[name].index for name in milliseconds], np.int32),
         "duration": np.array([time * 1e6 for time in milliseconds.values()], np.int64),
+        "process": np.zeros(len(milliseconds), np.int64),
+        "thread": np.zeros(len(milliseconds), np.int64),
     }
 
 
@@ -43,6 +45,12 @@ TABLE = columns(cuModuleLoadData=300.0, cuLibraryGetKernel=200.0, cuModuleUnload
 
 def test_only_calls_that_load_code_are_counted() -> None:
     assert loading_seconds(TABLE) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("who", ["process", "thread"])
+def test_code_that_is_loaded_at_the_same_time_takes_no_longer(who: str) -> None:
+    ranks = columns(cuModuleLoadData=300.0, cuLibraryGetKernel=200.0, cuLibraryLoadData=100.0)
+    assert loading_seconds(ranks | {who: np.array([0, 1, 0])}) == pytest.approx(0.4)
 
 
 def test_the_note_says_how_long_and_what_to_build_for(tmp_path: Path) -> None:
