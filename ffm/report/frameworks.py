@@ -192,6 +192,11 @@ def framework_of(files: Iterable[str]) -> Framework | None:
     return None
 
 
+def framework_named(name: str) -> Framework:
+    """Return the package of a name, which can be empty as that of `PYTHON`."""
+    return next((framework for framework in _PACKAGES.values() if framework.name == name), PYTHON)
+
+
 def framework_of_site(analysis: Analysis, site: Site) -> Framework | None:
     """Return the Python package through which a site's call is made. None if its stack has no Python function, unless a
     package makes the call on a thread of its own.

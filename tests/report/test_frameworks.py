@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import orjson
 import pytest
 
 from ffm.report.frameworks import (
@@ -101,11 +102,12 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
     """Each package once, however many sites it fetches at."""
     where = place(sample_analysis(), 0)
     packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
-    waits = [FetchingWaits(where, 400, 400, 1.0, 0.0, 2.0, True, package) for package in (*packages, TORCH)]
+    waits = [FetchingWaits(where, 400, 400, 1.0, 0.0, 2.0, True, one.name) for one in (*packages, TORCH)]
     said = fetching_advice(waits)
     for package in packages:
         assert said.count(f"In {package.name or 'Python'}: {package.kept_there}") == 1
     assert CUPY.kept_there not in fetching_advice(waits[:1])
+    assert b'"package":"PyTorch"' in orjson.dumps(waits[0]) and b"loss.detach()" not in orjson.dumps(waits[0])
     assert "counts all waits for the same values" in said, "the screen of the site counts only its own"
 
 
@@ -113,7 +115,7 @@ def test_values_that_a_loop_fetches_stay_on_the_gpu_in_the_words_of_each_package
 def test_uploads_need_not_wait_in_the_words_of_each_package(pageable: bool) -> None:
     where = place(sample_analysis(), 0)
     packages = [TORCH, CUPY, NUMBA, JAX, PYCUDA, WARP, PYTHON]
-    waits = [SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one) for one in packages]
+    waits = [SendingWaits(where, 99, 100, 1.0, 0.0, 2.0, pageable, one.name) for one in packages]
     said = sending_advice(waits)
     for package in packages:
         assert said.count(f"In {package.name or 'Python'}: {package.sent_ahead}") == 1
@@ -228,7 +230,7 @@ def test_a_copy_that_a_package_makes_by_itself_names_its_function(function: str,
 
 
 def test_the_function_that_fetches_is_named() -> None:
-    wait = FetchingWaits(place(sample_analysis(), 0), 40, 40, 1.0, 0.0, 2.0, True, TORCH, "GradScaler.step")
+    wait = FetchingWaits(place(sample_analysis(), 0), 40, 40, 1.0, 0.0, 2.0, True, TORCH.name, "GradScaler.step")
     assert "40 of 40 calls wait in GradScaler.step for what the CPU then uses" in wait.sentence(Scale(10.0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ffm.report.frameworks import PYTHON, Framework, framework_of_site, in_copy, in_their_words, package_call
+from ffm.report.frameworks import PYTHON, framework_named, framework_of_site, in_copy, in_their_words, package_call
 from ffm.report.kept.kept_waits import KeptWaits
 from ffm.results.documents.analysis import Analysis
 
@@ -36,8 +36,8 @@ class FetchingWaits(KeptWaits):
 
     watched: bool = True
     """Whether the CPU was seen to use them."""
-    framework: Framework = PYTHON
-    """The package that fetches them."""
+    package: str = ""
+    """The package that fetches them; empty if it is not known."""
     function: str = ""
     """The Python function of a package that the program calls; empty if there is none."""
 
@@ -53,8 +53,8 @@ class SendingWaits(KeptWaits):
 
     pageable: bool = False
     """Whether some of them upload from pageable memory."""
-    framework: Framework = PYTHON
-    """The package that uploads."""
+    package: str = ""
+    """The package that uploads; empty if it is not known."""
 
     def what(self) -> str:
         """Return what the calls do."""
@@ -72,7 +72,7 @@ def fetching_waits(analysis: Analysis) -> list[FetchingWaits]:
             analysis,
             wait,
             watched=wait.watched,
-            framework=_package(analysis, wait.site),
+            package=_package(analysis, wait.site),
             function=_function(analysis, wait.site),
         )
         for wait in analysis.fetching
@@ -87,14 +87,14 @@ def sending_waits(analysis: Analysis) -> list[SendingWaits]:
     """
     sites = analysis.sites
     return [
-        SendingWaits.of_site(analysis, wait, pageable=wait.pageable, framework=_package(analysis, wait.site))
+        SendingWaits.of_site(analysis, wait, pageable=wait.pageable, package=_package(analysis, wait.site))
         for wait in analysis.sending
         if sites[wait.site].kind == "transfer" or in_copy(analysis, sites[wait.site])
     ]
 
 
-def _package(analysis: Analysis, site: int) -> Framework:
-    return framework_of_site(analysis, analysis.sites[site]) or PYTHON
+def _package(analysis: Analysis, site: int) -> str:
+    return (framework_of_site(analysis, analysis.sites[site]) or PYTHON).name
 
 
 def _function(analysis: Analysis, site: int) -> str:
@@ -104,11 +104,11 @@ def _function(analysis: Analysis, site: int) -> str:
 
 def fetching_advice(waits: Sequence[FetchingWaits]) -> str:
     """Return what to do about sites that fetch, in the words of the packages."""
-    steps = in_their_words((wait.framework for wait in waits), lambda framework: framework.kept_there)
+    steps = in_their_words((framework_named(wait.package) for wait in waits), lambda framework: framework.kept_there)
     return " ".join((FETCHING, *steps, FETCHING_SAVES))
 
 
 def sending_advice(waits: Sequence[SendingWaits]) -> str:
     """Return what to do about sites that upload, in the words of the packages."""
-    steps = in_their_words((wait.framework for wait in waits), lambda framework: framework.sent_ahead)
+    steps = in_their_words((framework_named(wait.package) for wait in waits), lambda framework: framework.sent_ahead)
     return " ".join((SENDING, *steps, SENDING_SAVES))
