@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ffm.report.terminal.outcome import NO_SAVING, wrapped
+from ffm.report.terminal.outcome import NO_SAVING
 from tests.conftest import ROOT
 from tests.processes import run_to_end
 
@@ -109,5 +110,5 @@ def test_a_chunk_is_found_whatever_the_order_of_its_rows() -> None:
 def test_a_loaded_machine_shows_the_same() -> None:
     """Its runs differ by more than the corrections save."""
     quiet = "  saved           0.878 s\n  by hand         0.883 s\n"
-    loaded = quiet.replace("\n", "\n" + "\n".join(wrapped(NO_SAVING)) + "\n", 1)
+    loaded = quiet.replace("\n", "\n" + "\n".join(textwrap.wrap(NO_SAVING, 80, subsequent_indent="    ")) + "\n", 1)
     assert loaded != quiet == DOUBT.sub("", loaded)
