@@ -4,10 +4,10 @@
  * is waited for. again: asynchronous downloads to one pinned place, of which only the last one is read. polled: the
  * same, but the CPU waits for each and reads it. read: a launch, a download, and work of the CPU with the result, some
  * 0.1 ms in all. several: a launch and ten downloads to arrays of the heap, all of which are read after the last one.
- * written: the CPU writes pinned memory, and uploads it, and waits. block: a launch on 64 MiB of managed memory, of
- * which the CPU then reads a word in each MiB. kept: a launch and a download to a small new array of the heap, and work
- * of the CPU with small arrays that lie between these, a few of which it uses more than all others; all downloads are
- * read at the end. */
+ * unread: a launch and a download to one array of the heap, of which only the last one is read. written: the CPU writes
+ * pinned memory, and uploads it, and waits. block: a launch on 64 MiB of managed memory, of which the CPU then reads a
+ * word in each MiB. kept: a launch and a download to a small new array of the heap, and work of the CPU with small
+ * arrays that lie between these, a few of which it uses more than all others; all downloads are read at the end. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,6 +93,19 @@ static int read_results(int turns)
     return sum;
 }
 
+static int unread(int turns)
+{
+    int *device;
+    check(cudaMalloc(reinterpret_cast<void **>(&device), count * sizeof(int)));
+    check(cudaMemset(device, 0, count * sizeof(int)));
+    std::vector<int> result(count);
+    for (int turn = 0; turn < turns; ++turn) {
+        launch(nullptr, device);
+        check(cudaMemcpy(result.data(), device, count * sizeof(int), cudaMemcpyDeviceToHost));
+    }
+    return result[0];
+}
+
 static int several(int turns)
 {
     constexpr std::size_t length = 600;
@@ -167,6 +180,8 @@ static int run(const std::string &kind, int turns)
 {
     if (kind == "ordered")
         return ordered(turns);
+    if (kind == "unread")
+        return unread(turns);
     if (kind == "several")
         return several(turns);
     if (kind == "written")
@@ -181,7 +196,7 @@ static int run(const std::string &kind, int turns)
 int main(int words, char **word)
 {
     if (words != 3) {
-        std::fprintf(stderr, "usage: watched ordered|again|polled|read|several|written|block|kept TURNS\n");
+        std::fprintf(stderr, "usage: watched ordered|again|polled|read|unread|several|written|block|kept TURNS\n");
         return 1;
     }
     std::printf("%d\n", run(word[1], std::atoi(word[2])));
