@@ -26,7 +26,7 @@ class Reader(IntEnum):
     OTHER = 0
     """A library's for its own purposes, such as a deadline or a log, or the interpreter's."""
     UNKNOWN = 1
-    """A library's that could be a part of the program."""
+    """A library's that could be a part of the program, or reads for one of another language."""
     PROGRAM = 2
 
 
@@ -46,6 +46,9 @@ _PYTHON_CLOCK = re.compile(r"(_datetime|time)[.]")
 
 INSTALLED = re.compile(r"/(usr|lib|lib32|lib64|opt|nix|snap)/|.*/(site|dist)-packages/|.*/lib/python\d|.*conda\d?/")
 """Where systems and package managers put libraries."""
+
+_VIRTUAL_MACHINE = re.compile(r"lib(jvm|ruby|lua|luajit|perl|R|mono|coreclr|julia|octinterp|tcl|guile|php|node)[-.\d]")
+"""Libraries that run programs of other languages, for which they read clocks as well as for themselves."""
 
 _STANDARD_LIBRARY = re.compile(r"<frozen |.*/lib/python\d[^/]*/(?!site-packages|dist-packages)")
 _MEASURES = re.compile(r"<timeit|.*/(timeit|benchmark|pytest_benchmark|pyperf)[/.]")
@@ -125,7 +128,8 @@ class _Readers:
                 return Reader.OTHER
             if os.path.realpath(path) == os.path.realpath(self._recording.executable):
                 return Reader.PROGRAM
-            return Reader.OTHER if INSTALLED.match(path) else Reader.UNKNOWN
+            foreign = INSTALLED.match(path) and not _VIRTUAL_MACHINE.match(name)
+            return Reader.OTHER if foreign else Reader.UNKNOWN
         return Reader.OTHER if interpreting else Reader.UNKNOWN
 
 
