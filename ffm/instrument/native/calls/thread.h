@@ -35,6 +35,7 @@ typedef struct {
     size_t left_out_bytes;  /* mapped for that */
     uint32_t enqueued;      /* index on its stream of the current call's work */
     void *timing;           /* and what times it on the GPU; NULL if nothing (gpu_times.c) */
+    void *delivery;         /* a buffer for what it downloads; NULL if there is none (delivery.c) */
     ffm_operation attached; /* the current call of a function that was attached to */
     uint64_t attached_arguments[FFM_MAX_ARGUMENTS];
     ffm_repeated_stacks callers; /* of the driver */

@@ -10,6 +10,7 @@
 #include "new_pages.h"
 #include "questions.h"
 #include "ranges.h"
+#include "thread.h"
 #include "traced.h"
 
 /* Up to so many bytes, copying them takes less time than the interrupt (docs/benchmarks/cost.md#watched-memory). */
@@ -24,19 +25,28 @@ typedef struct buffer {
 
 static buffer *spare; /* used by no thread; locked */
 
-/* Small: a process has room for few thread-local variables of libraries that it loads late. */
-static __thread buffer *own __attribute__((tls_model("initial-exec")));
-
-/* Locked. */
-static bool find_buffer(void)
+/* The calling thread's; NULL if it has none. */
+static buffer *own_buffer(void)
 {
-    if (own == NULL && spare != NULL) {
-        own = spare;
-        spare = own->next;
-    }
-    if (own == NULL)
-        own = ffm_new_pages(sizeof *own + MOST_BYTES);
-    return own != NULL;
+    const ffm_thread *thread = ffm_thread_peek();
+    return thread == NULL ? NULL : thread->delivery;
+}
+
+/* The calling thread's, which is found if it has none; NULL if memory is short. Locked. */
+static buffer *find_buffer(void)
+{
+    ffm_thread *thread = ffm_thread_peek();
+    if (thread == NULL)
+        return NULL;
+    if (thread->delivery != NULL)
+        return thread->delivery;
+    buffer *found = spare;
+    if (found != NULL)
+        spare = found->next;
+    else
+        found = ffm_new_pages(sizeof *found + MOST_BYTES);
+    thread->delivery = found;
+    return found;
 }
 
 bool ffm_delivery_prepare(const ffm_box *box)
@@ -44,7 +54,10 @@ bool ffm_delivery_prepare(const ffm_box *box)
     const bool plain = box->height == 1 && box->depth == 1 && box->width > 0 && box->width <= MOST_BYTES;
     if (!plain || !ffm_ranges_overlap(box->address, ffm_box_end(box)) || ffm_trace_on() || ffm_keys_closed(false) != 0)
         return false;
-    if (ffm_blocks_hold(box->address) || !ffm_blocks_complete() || !ffm_closed_memory_may_write() || !find_buffer())
+    if (ffm_blocks_hold(box->address) || !ffm_blocks_complete() || !ffm_closed_memory_may_write())
+        return false;
+    buffer *own = find_buffer();
+    if (own == NULL)
         return false;
     own->address = box->address;
     own->bytes = box->width;
@@ -75,17 +88,19 @@ bool ffm_delivery_begin(const ffm_box *box)
         if (until == page)
             return false;
     }
-    own->begun = true;
+    own_buffer()->begun = true;
     return true;
 }
 
 uint64_t ffm_delivery_address(void)
 {
+    buffer *own = own_buffer();
     return own != NULL && own->begun ? (uint64_t)own->content : 0;
 }
 
 void ffm_delivery_arrive(bool done)
 {
+    buffer *own = own_buffer();
     if (own == NULL || !own->begun || !done)
         return;
     ffm_ranges_lock();
@@ -99,6 +114,7 @@ void ffm_delivery_arrive(bool done)
 
 const void *ffm_delivery_piece(uint64_t start, uint64_t bytes)
 {
+    const buffer *own = own_buffer();
     if (own == NULL || !own->arrived || start < own->address || start + bytes > own->address + own->bytes)
         return NULL;
     return own->content + (start - own->address);
@@ -106,12 +122,13 @@ const void *ffm_delivery_piece(uint64_t start, uint64_t bytes)
 
 void ffm_delivery_over(void)
 {
+    buffer *own = own_buffer();
     if (own == NULL)
         return;
     ffm_ranges_lock();
     own->begun = own->arrived = false;
     own->next = spare;
     spare = own;
-    own = NULL;
+    ffm_thread_peek()->delivery = NULL;
     ffm_ranges_unlock();
 }
