@@ -57,6 +57,12 @@ class ConfinedError(InstrumentError):
     help = "Check what confines processes here: a container, a security module, limits (`ulimit -a`)."
 
 
+class OpenFilesError(InstrumentError):
+    """A process may not open as many files as instrumenting it takes."""
+
+    help = "Raise the limit: `ulimit -n 4096` in the shell, unless the program lowers it itself."
+
+
 class RecordingError(InstrumentError):
     """What a run recorded is damaged, or was recorded by another ffm."""
 

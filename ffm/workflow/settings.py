@@ -209,8 +209,12 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise SettingsError(f"{name} is a text, not {value}.")
     if any(ord(character) < ord(" ") for character in str(value)):
-        instead = " Call the program from a script, and measure that." if name in ("app", "arguments") else ""
-        raise SettingsError(f"{name} contains a line break or another control character: {value!r}.{instead}")
+        if name in ("app", "arguments"):
+            raise SettingsError(
+                f"{name} contains a line break or another control character: {value!r}. Call the program from a "
+                "script, and measure that."
+            )
+        raise SettingsError(f"{name} contains a line break or another control character: {value!r}. Use none.")
     return str(value)
 
 

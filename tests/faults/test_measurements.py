@@ -216,13 +216,15 @@ def test_the_measurement_before_one_that_runs_or_was_killed_is_shown(ffm: Ffm, r
     command = [sys.executable, "-m", "ffm", "stage", "baseline", "--results", results, "--", ending, "hang"]
     before = (results / "measurement.json").read_bytes()
     with subprocess.Popen([*map(str, command)], stderr=subprocess.DEVNULL) as measuring:
-        while (results / "measurement.json").read_bytes() == before:
-            assert measuring.poll() is None
-        shown = ffm("report", "--results", results)
-        assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in shown.err
-        said = refused(ffm("export", "--stage", "tracing", "--results", results))
-        assert said.endswith("Wait for its end.")
-        measuring.send_signal(signal.SIGKILL)
+        try:
+            while (results / "measurement.json").read_bytes() == before:
+                assert measuring.poll() is None
+            shown = ffm("report", "--results", results)
+            said = refused(ffm("export", "--stage", "tracing", "--results", results))
+        finally:
+            measuring.send_signal(signal.SIGKILL)
+    assert f"being measured again by `ffm stage baseline` (process {measuring.pid}" in shown.err
+    assert said.endswith("wait for the end of that measurement.")
     killed = ffm("report", "--results", results)
     assert shown.code == killed.code == 0 and shown.out == killed.out and "Stage baseline was started" in killed.err
     for stage in STAGES:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from ffm.errors import InstrumentError
+from ffm.errors import OpenFilesError
 
 NEEDED = 40
 """What the agent and a recording open in a process, or ffm for one: 32 with Frida 17.25, and some more."""
@@ -16,7 +16,7 @@ def require_open_files(process_id: int) -> None:
     """Refuse a process that may open too few files to be instrumented, or to instrument others.
 
     Raises:
-        InstrumentError: Says how many, and what to do.
+        OpenFilesError: Says how many.
     """
     try:
         limits = Path(f"/proc/{process_id}/limits").read_text()
@@ -25,14 +25,9 @@ def require_open_files(process_id: int) -> None:
     except (FileNotFoundError, ProcessLookupError):
         return  # it has ended, which its runner notices
     except OSError as error:
-        raise InstrumentError(f"ffm cannot see how many files it has open ({error.strerror}). {_RAISE}") from error
+        raise OpenFilesError(f"ffm cannot see how many files it has open ({error.strerror}).") from error
     most = re.search(r"^Max open files\s+(\d+)", limits, re.MULTILINE)
     if most is None or int(most[1]) - opened >= NEEDED:  # not a number: unlimited
         return
     who = "ffm" if process_id == os.getpid() else f"The process {process_id} ({name})"
-    raise InstrumentError(
-        f"{who} may have {most[1]} files open and has {opened}, but measuring takes {NEEDED} more. {_RAISE}"
-    )
-
-
-_RAISE = "Raise the limit: `ulimit -n 4096` in the shell, unless the program lowers it itself."
+    raise OpenFilesError(f"{who} may have {most[1]} files open and has {opened}, but measuring takes {NEEDED} more.")

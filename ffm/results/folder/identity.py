@@ -101,8 +101,9 @@ def require_latest(folder: Path, stage: str, document: Document) -> None:
         DocumentError: Says what was started since, and whether it is still running.
     """
     if newer := newer_run(folder, stage, document):
-        missing = "`ffm run ./program` runs what is missing." if _measured_by(folder) is None else "Wait for its end."
-        raise DocumentError(f"{stage}.json is older than another run. {newer} {missing}")
+        if _measured_by(folder) is not None:
+            raise DocumentError(f"{newer} {stage}.json is older: wait for the end of that measurement.")
+        raise DocumentError(f"{newer} {stage}.json is older: measure what is missing, by `ffm run ./program`.")
 
 
 def _measured_by(folder: Path) -> Holder | None:
