@@ -36,8 +36,8 @@ _UNTRANSLATABLE = {
     "wide": "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which "
     "Frida's Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch "
     "pages`, or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
-    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX"). The C library is told by ffm, unless '
-    "GLIBC_TUNABLES has a glibc.cpu.hwcaps of your own.",
+    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX"). ffm tells the C library itself, unless '
+    "you set glibc.cpu.hwcaps in GLIBC_TUNABLES.",
     "unknown": "`--watch trace` cannot follow this program: {module} contains an instruction that Frida's Stalker does "
     "not know, such as one of AMX. The program was ended before it executed that. Use `--watch pages`.",
     "forbidden": "`--watch trace` cannot follow this program: it forbids that its memory becomes executable "
