@@ -17,6 +17,11 @@ function ask(message, type) {
   return answer;
 }
 
+// Wait until the runner knows something: a process that ends soon would take a message with it.
+function tell(message) {
+  ask(message, "noted");
+}
+
 // Ask nothing from now on. Returns the types of the answers that the runner still owes.
 function leave() {
   attended = false;

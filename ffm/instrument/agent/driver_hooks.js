@@ -52,7 +52,7 @@ function hookDriver(module) {
   if (!recording) {
     const status = openRecording();
     if (status !== 0) {
-      send({ type: "failed", status });
+      tell({ type: "failed", status });
       return;
     }
     recording = true;
@@ -76,7 +76,7 @@ function hookDriver(module) {
   writeJumps();
   hookEntryPoints(module, plan, owners);
   Interceptor.flush();
-  tellHooks(outcomes, (Date.now() - began) / 1000);
+  tell({ type: "hooks", outcomes, seconds: (Date.now() - began) / 1000 });
 }
 
 // A wait function that is exported, too, has a hook already.
@@ -91,11 +91,6 @@ function hookWaitFunction(address) {
   } else {
     Interceptor.attach(address, collector.waitCallbacks);
   }
-}
-
-// Waits until the runner knows: a process that ends soon would take the message with it.
-function tellHooks(outcomes, seconds) {
-  ask({ type: "hooks", outcomes, seconds }, "noted");
 }
 
 // Tell the collector where the driver is, and which of its functions it may query; the remedies' library needs only the

@@ -155,6 +155,7 @@ class Hooking:
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why
                 self._fail(f"The collector could not start in process {process.process_id}: {why}.")
+                _reply(script, {"type": "noted"})
 
     def _send_plan(self, process: Instrumented, script: Any) -> None:
         offsets: tuple[int, ...] = ()
