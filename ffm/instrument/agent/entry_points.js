@@ -58,7 +58,7 @@ function hookAnswer(module, owners, base, address, version, flags) {
     ? hookFunction(form.index, form.name, address, owners, () => false) // other threads may execute it
     : ["failed", "cuGetProcAddress answers another address than the export"];
   Interceptor.flush();
-  tellHooks([[form.name, ...outcome]], 0);
+  tell({ type: "hooks", outcomes: [[form.name, ...outcome]], seconds: 0 });
 }
 
 // The newest form that the version has, in the requested default-stream variant if that exists.
