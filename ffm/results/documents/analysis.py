@@ -244,7 +244,7 @@ class Analysis(Document, frozen=True, kw_only=True):
     """
 
     format: ClassVar[str] = "ffm.analysis"
-    written: ClassVar[int] = 19
+    written: ClassVar[int] = 20
     tables: ClassVar[tuple[str, ...]] = ("timeline", "gpu_times")
     version: int = written
     application: str

@@ -14,7 +14,7 @@ from ffm.results.documents.fields import Record
 from ffm.results.documents.run import Run
 from ffm.results.documents.stacks import Module, Stack
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Of what the measuring stages write; incremented when a field changes its meaning. Readers refuse other versions."""
 
 Reference = tuple[str, Iterable[int], int]

@@ -226,7 +226,7 @@ static uint32_t actions_of(const ffm_function *called)
 static uint64_t plan_call(uint32_t index, const uint64_t *arguments, const uint64_t *frame)
 {
     bool truncated = false;
-    const uint8_t *key = ffm_stack_key(ffm_stack_of_caller(frame, &truncated));
+    const uint8_t *key = ffm_stack_key(ffm_stack_of_caller(frame, ffm_catalogue[index].name, &truncated));
     const uint32_t actions = actions_of(&ffm_catalogue[index]);
     pthread_mutex_lock(&planning);
     uint32_t place = 0;

@@ -49,7 +49,7 @@ int probe(void);
 int probe(void)
 {
     bool truncated, truncated_slowly;
-    uint32_t fast = ffm_stack_at_entry(&registers_at_entry, &truncated);
+    uint32_t fast = ffm_stack_at_entry(&registers_at_entry, NULL, &truncated);
     bool was_fast = slow_ways == 0;
     uint32_t slow = ffm_stack_from(&registers_at_entry, &truncated_slowly);
     slow_ways = 0;

@@ -74,7 +74,7 @@ static __attribute__((noinline)) void driver_call(void)
 {
     bool truncated;
     const uint64_t *frame = __builtin_frame_address(0);
-    uint32_t number = ffm_stack_of_caller(frame, &truncated);
+    uint32_t number = ffm_stack_of_caller(frame, NULL, &truncated);
     compare("as a caller's", number, truncated);
     const ffm_registers caller = {.instruction = frame[1], .stack = (uint64_t)(frame + 2), .frame = frame[0]};
     number = ffm_stack_from(&caller, &truncated);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "repeated_stacks.h"
 #include "stacks.h"
@@ -20,6 +21,9 @@ extern uint32_t generation;
 static ffm_repeated_stacks known;
 static uint64_t wrong, unwound;
 
+/* One place may call several functions of the driver. */
+static const char *function;
+
 /* The linker puts this in front of the unwinder's function. */
 int __real_unw_backtrace(void **frames, int room);
 int __wrap_unw_backtrace(void **frames, int room);
@@ -30,15 +34,17 @@ int __wrap_unw_backtrace(void **frames, int room)
 }
 
 static bool was_unwound;
+static uint32_t found;
 
 __attribute__((noinline)) static void probe(void)
 {
     const uint64_t *frame = __builtin_frame_address(0);
     const uint64_t before = unwound;
     bool truncated, truncated_as_well;
-    const uint32_t number = ffm_repeated_stack_of_caller(&known, frame, &truncated);
+    const uint32_t number = ffm_repeated_stack_of_caller(&known, frame, function, &truncated);
     was_unwound = unwound != before;
-    const uint32_t other = ffm_stack_of_caller(frame, &truncated_as_well);
+    found = number;
+    const uint32_t other = ffm_stack_of_caller(frame, function, &truncated_as_well);
     wrong += number == 0 || number != other || truncated != truncated_as_well;
 }
 
@@ -151,6 +157,22 @@ static way random_plain_way(void)
     return made;
 }
 
+/* Whether a way that is known with a function is another stack with another function, and then known with both. */
+static bool tells_functions_apart(const way *to)
+{
+    static const char one[] = "cuMemFree_v2", other[] = "cuCtxSynchronize";
+    uint32_t numbers[2], keys_alike = 0;
+    for (volatile int turn = 0; turn < 3; turn++)
+        for (volatile int i = 0; i < 2; i++) {
+            function = i == 0 ? one : other;
+            go(to, 0);
+            numbers[i] = found;
+        }
+    keys_alike = memcmp(ffm_stack_key(numbers[0]), ffm_stack_key(numbers[1]), FFM_KEY_BYTES) == 0;
+    function = NULL;
+    return numbers[0] != numbers[1] && !keys_alike && !was_unwound;
+}
+
 /* Whether, of many stacks that occur three times, the first are learned, and then one for so many that are not known.
  */
 static bool learns_on(void)
@@ -179,6 +201,8 @@ int main(void)
         return complain("a stack that occurs again is unwound again");
     if (is_learned(&handler))
         return complain("a stack through the frame of a signal counts as known");
+    if (!tells_functions_apart(&plain))
+        return complain("a stack is the same for two functions, or not known for one of them");
     generation++;
     go(&plain, 0);
     if (!was_unwound)
@@ -194,6 +218,7 @@ int main(void)
         if (i % 1000 == 0) /* it learns few stacks more than at first */
             known = (ffm_repeated_stacks){0};
         const way *next = &ways[rand() % (i % 2 == 0 ? WAYS : 16)];
+        function = &"ab"[rand() % 16 == 0];
         for (int again = rand() % 3; again >= 0; again--) {
             go(next, 0);
             known_again += !was_unwound;

@@ -233,7 +233,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
         return pass(index, arguments, thread);
     ffm_operation operation = {0};
     bool truncated;
-    operation.stack = ffm_repeated_stack_of_caller(&thread->callers, frame, &truncated);
+    operation.stack = ffm_repeated_stack_of_caller(&thread->callers, frame, ffm_catalogue[index].name, &truncated);
     if (truncated)
         operation.flags |= FFM_OPERATION_TRUNCATED;
     ffm_dispatch_pause(); /* the driver's own system calls are not the program's */
@@ -283,7 +283,7 @@ void ffm_collector_call_enter(void *opaque)
     thread->attached = (ffm_operation){0};
     bool truncated;
     ffm_registers from = ffm_registers_of(invocation->cpu_context);
-    thread->attached.stack = ffm_stack_at_entry(&from, &truncated);
+    thread->attached.stack = ffm_stack_at_entry(&from, ffm_catalogue[index].name, &truncated);
     thread->attached.flags = truncated ? FFM_OPERATION_TRUNCATED : 0;
     begin(index, thread->attached_arguments, thread, &thread->attached, false);
     thread->attached.start = ffm_now();

@@ -41,7 +41,7 @@ static void begin(const ffm_registers *registers)
     thread->wait_passes =
         thread->depth == 0 && thread->bypass == 0 && ffm_portion_limited() && !ffm_portion_takes_private(thread);
     if (thread->depth == 0 && thread->bypass == 0 && !thread->wait_passes) {
-        thread->wait_stack = ffm_stack_at_entry(registers, &thread->wait_truncated);
+        thread->wait_stack = ffm_stack_at_entry(registers, NULL, &thread->wait_truncated);
         thread->wait_start = ffm_now();
         thread->wait_probe = (uint32_t)(thread->wait_start - entered) + thread->probe_after;
         thread->probe_after = 0;

@@ -17,7 +17,7 @@
  * each record: the slot in its low byte, and then, in two bits for each word, how the difference is written (0 to 3 for
  * 0, 2, 4 and 8 bytes). */
 
-enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 19, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
+enum { FFM_HEADER_BYTES = 4096, FFM_VERSION = 20, FFM_KEY_BYTES = 16, FFM_BUILD_ID_BYTES = 20 };
 
 typedef struct {
     char magic[8]; /* "FFMTRACE" */

@@ -1,9 +1,10 @@
 /* How a recording describes call stacks, their frames and the code these are in. Like layout.h, this file may contain
  * only plain declarations. */
 
-/* A distinct call stack. Its FFM_INNER_FRAMES innermost frames are a chain, and those outside of them another one;
- * likewise those of its Python functions. Stacks differ little in their outer frames, and little in their inner ones:
- * so most chains belong to many of them.
+/* A distinct call stack, with the function of the driver that is called from there: one line of an interpreter, or of
+ * what calls C for it, calls many. Its FFM_INNER_FRAMES innermost frames are a chain, and those outside of them another
+ * one; likewise those of its Python functions. Stacks differ little in their outer frames, and little in their inner
+ * ones: so most chains belong to many of them.
  *
  * In Python, one place can show several native stacks: the interpreter specializes its instructions as a program runs,
  * and then takes other paths through its own code. They count as one stack here, with the frames seen first. */
@@ -15,7 +16,8 @@ typedef struct {
     uint32_t python_outer;
     uint32_t truncated; /* whether its outer end was cut off because it was deeper than can be recorded */
     uint8_t key[16];    /* the same in every run: XXH3-128 of the frames' build-ids and offsets; with Python frames, of
-                           these (file, function, line, column) and of the native frames outside of the interpreter */
+                           these (file, function, line, column) and of the native frames outside of the interpreter;
+                           and of the name of the function of the driver that is called from there */
 } ffm_stack;
 
 /* A frame and the rest of its chain: `next` is the number of the next frame, or 0. Frames are numbered from 1 as they

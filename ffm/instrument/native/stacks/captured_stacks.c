@@ -23,7 +23,7 @@ uint32_t ffm_stack_here(int skip, bool *truncated)
     skip++; /* this function */
     if (depth < skip)
         depth = skip;
-    uint32_t number = ffm_stack_intern(frames + skip, (uint32_t)(depth - skip), truncated);
+    uint32_t number = ffm_stack_intern(frames + skip, (uint32_t)(depth - skip), NULL, truncated);
     ffm_unwinding_end();
     return number;
 }
@@ -50,14 +50,19 @@ uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32
     return depth;
 }
 
-uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
+static uint32_t stack_from(const ffm_registers *registers, const char *function, bool *truncated)
 {
     uint64_t frames[FFM_MAX_FRAMES];
     ffm_unwinding_begin();
     const uint32_t depth = ffm_stack_walk(registers, frames, FFM_MAX_FRAMES, truncated);
-    uint32_t number = ffm_stack_intern(frames, depth, truncated);
+    uint32_t number = ffm_stack_intern(frames, depth, function, truncated);
     ffm_unwinding_end();
     return number;
+}
+
+uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated)
+{
+    return stack_from(registers, NULL, truncated);
 }
 
 /* unw_backtrace as if called by the function whose registers at its entry are given; 0 if that is not possible.
@@ -108,19 +113,19 @@ __asm__(".pushsection .text\n"
         ".size ffm_backtrace_at_entry, . - ffm_backtrace_at_entry\n"
         ".popsection\n");
 
-uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated)
+uint32_t ffm_stack_at_entry(const ffm_registers *registers, const char *function, bool *truncated)
 {
     uint64_t frames[FFM_MAX_FRAMES];
     uint32_t number;
     ffm_unwinding_begin();
     int depth = ffm_backtrace_at_entry((void **)frames, FFM_MAX_FRAMES, registers->stack, registers->frame);
     if (depth < 2) {
-        number = ffm_stack_from(registers, truncated);
+        number = stack_from(registers, function, truncated);
     } else {
         frames[0] = registers->instruction; /* instead of the frame of ffm_backtrace_at_entry */
         const uint32_t all = ffm_goroutine_frames(registers, frames, (uint32_t)depth, FFM_MAX_FRAMES);
         *truncated = all == FFM_MAX_FRAMES;
-        number = ffm_stack_intern(frames, all, truncated);
+        number = ffm_stack_intern(frames, all, function, truncated);
     }
     ffm_unwinding_end();
     return number;
@@ -136,7 +141,7 @@ static uint32_t place_of(uint64_t caller, const uint64_t *frames, uint32_t depth
 }
 
 /* The frames in between are ours and tell nothing: they are not unwound. */
-uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated)
+uint32_t ffm_stack_of_caller(const uint64_t *frame, const char *function, bool *truncated)
 {
     uint64_t frames[FFM_MAX_FRAMES];
     ffm_unwinding_begin();
@@ -147,7 +152,7 @@ uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated)
     const uint32_t all = ffm_goroutine_frames(&caller, frames, (uint32_t)depth, FFM_MAX_FRAMES);
     *truncated = all == FFM_MAX_FRAMES;
     const uint32_t place = place_of(frame[1], frames, all);
-    uint32_t number = ffm_stack_intern(frames + place, all - place, truncated);
+    uint32_t number = ffm_stack_intern(frames + place, all - place, function, truncated);
     ffm_unwinding_end();
     return number;
 }

@@ -44,8 +44,10 @@ static struct {
 
 /* The interpreter's own frames are not part of the key of a stack with Python frames: the Python frames identify the
  * place, while the paths through the interpreter's code change as it specializes. */
-void ffm_stack_describe(const uint64_t *words, uint32_t depth, uint32_t python_words, uint8_t *key)
+void ffm_stack_describe(const ffm_captured_stack *captured, uint8_t *key)
 {
+    const uint64_t *words = captured->words;
+    const uint32_t depth = captured->depth, python_words = captured->python_words;
     uint32_t native = 0, functions = 0;
     memset(described.identity, 0, depth * sizeof *described.identity);
     for (uint32_t i = 0; i < depth; i++) {
@@ -68,6 +70,8 @@ void ffm_stack_describe(const uint64_t *words, uint32_t depth, uint32_t python_w
     if (python_words > 0)
         hash = XXH3_128bits_withSeed(described.python_identity, functions * sizeof *described.python_identity,
                                      hash.low64 ^ hash.high64);
+    if (captured->function != NULL)
+        hash = XXH3_128bits_withSeed(captured->function, strlen(captured->function), hash.low64 ^ hash.high64);
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, hash);
     memcpy(key, canonical.digest, FFM_KEY_BYTES);

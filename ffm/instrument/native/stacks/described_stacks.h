@@ -8,9 +8,9 @@
 
 #include "interned.h"
 
-/* Find the places of a stack's frames: of its `depth` return addresses, and of the Python frames in the words after
- * them. Sets `key`, which is the same in every run. */
-void ffm_stack_describe(const uint64_t *words, uint32_t depth, uint32_t python_words, uint8_t *key);
+/* Find the places of a stack's frames, of its return addresses and of its Python frames. Sets `key`, which is the same
+ * in every run. */
+void ffm_stack_describe(const ffm_captured_stack *captured, uint8_t *key);
 
 /* Record the stack that was described last, and set its chains. False if memory is short. */
 bool ffm_stack_record(ffm_interned *stack, const uint64_t *words, bool truncated);

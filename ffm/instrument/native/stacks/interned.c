@@ -32,11 +32,13 @@ static uint32_t start_of(const ffm_interned *stack, bool by_key)
     return by_key ? start_of_key(stack->key) : (uint32_t)stack->hash.low;
 }
 
-ffm_stack_hash ffm_interned_hash(const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t generation)
+ffm_stack_hash ffm_interned_hash(const ffm_captured_stack *captured, uint32_t generation)
 {
-    const XXH128_hash_t hash = XXH3_128bits(words, (depth + python_words) * sizeof *words);
-    const uint64_t besides = (uint64_t)generation << 32 | python_words << 16 | depth;
-    return (ffm_stack_hash){.low = hash.low64 ^ besides * 0x9E3779B97F4A7C15ULL, .high = hash.high64};
+    const uint32_t count = captured->depth + captured->python_words;
+    const XXH128_hash_t hash = XXH3_128bits(captured->words, count * sizeof *captured->words);
+    const uint64_t besides = (uint64_t)generation << 32 | captured->python_words << 16 | captured->depth;
+    return (ffm_stack_hash){.low = hash.low64 ^ besides * 0x9E3779B97F4A7C15ULL,
+                            .high = hash.high64 ^ (uint64_t)captured->function * 0x9E3779B97F4A7C15ULL};
 }
 
 ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash hash)
@@ -51,17 +53,18 @@ ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash 
     }
 }
 
-const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation, const uint64_t *words,
-                                        uint32_t depth, uint32_t python_words, ffm_interned ***place)
+const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation,
+                                        const ffm_captured_stack *captured, ffm_interned ***place)
 {
-    const uint32_t count = depth + python_words;
-    uint64_t mixed = count;
+    const uint32_t count = captured->depth + captured->python_words;
+    uint64_t mixed = count + (uint64_t)captured->function;
     for (uint32_t i = 0; i < 4 && i < count; i++)
-        mixed = (mixed << 3) + words[i];
+        mixed = (mixed << 3) + captured->words[i];
     *place = &recent->places[mixed * 0x9E3779B97F4A7C15ULL >> 56];
     const ffm_interned *at = __atomic_load_n(*place, __ATOMIC_ACQUIRE);
-    return at != NULL && at->generation == generation && at->depth == depth && at->python_words == python_words &&
-                   memcmp(at->words, words, count * sizeof *words) == 0
+    return at != NULL && at->generation == generation && at->function == captured->function &&
+                   at->depth == captured->depth && at->python_words == captured->python_words &&
+                   memcmp(at->words, captured->words, count * sizeof *captured->words) == 0
                ? at
                : NULL;
 }

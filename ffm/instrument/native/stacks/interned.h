@@ -15,8 +15,16 @@ typedef struct {
     uint64_t low, high;
 } ffm_stack_hash;
 
+/* A stack as it was captured. */
+typedef struct {
+    const uint64_t *words; /* the return addresses, innermost first, and after them the words of the Python frames */
+    uint32_t depth, python_words;
+    const char *function; /* that is called from there, or NULL; names are compared by their addresses */
+} ffm_captured_stack;
+
 typedef struct {
     ffm_stack_hash hash;
+    const char *function;  /* as in ffm_captured_stack */
     uint32_t inner, outer; /* chains of its frames, as in ffm_stack */
     uint32_t number;
     uint32_t generation;   /* of the list of modules when it was found (modules.h): later, addresses may mean others */
@@ -34,7 +42,7 @@ typedef struct {
 } ffm_interned_table;
 
 /* The hash of a stack that was captured while the list of modules had that generation. */
-ffm_stack_hash ffm_interned_hash(const uint64_t *words, uint32_t depth, uint32_t python_words, uint32_t generation);
+ffm_stack_hash ffm_interned_hash(const ffm_captured_stack *captured, uint32_t generation);
 
 ffm_interned *ffm_interned_find(const ffm_interned_table *table, ffm_stack_hash hash);
 
@@ -55,9 +63,9 @@ typedef struct {
     ffm_interned *places[FFM_RECENT_STACKS];
 } ffm_recent_stacks;
 
-/* The stack with these words, if it is among them, or NULL; and the place where it belongs. */
-const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation, const uint64_t *words,
-                                        uint32_t depth, uint32_t python_words, ffm_interned ***place);
+/* The stack that was captured, if it is among them, or NULL; and the place where it belongs. */
+const ffm_interned *ffm_interned_recent(ffm_recent_stacks *recent, uint32_t generation,
+                                        const ffm_captured_stack *captured, ffm_interned ***place);
 
 /* In a forked child, in which nobody searches. */
 void ffm_interned_clear(ffm_interned_table *table);

@@ -15,12 +15,12 @@ enum { LEARNED_AT_ONCE = 64, CAPTURED_FOR_EACH = 1024 };
 
 static uint64_t mixed(uint64_t caller, const uint64_t *frame, uint64_t number)
 {
-    return (caller ^ (uint64_t)frame << 16 ^ number << 48) * 0x9E3779B97F4A7C15u;
+    return (caller ^ (uint64_t)frame << 16 ^ number * 0xC2B2AE3D27D4EB4Fu) * 0x9E3779B97F4A7C15u;
 }
 
-static uint32_t set_of(uint64_t caller, const uint64_t *frame)
+static uint32_t set_of(uint64_t caller, const uint64_t *frame, const char *function)
 {
-    return (uint32_t)(mixed(caller, frame, 0) >> 32) % FFM_REPEATED_SETS;
+    return (uint32_t)(mixed(caller, frame, (uint64_t)function) >> 32) % FFM_REPEATED_SETS;
 }
 
 /* The words are read in the order in which an unwinder reads them. So nothing is read that is no part of the stack. */
@@ -35,11 +35,12 @@ static bool holds(const ffm_repeated_stack *one, uint64_t frame_pointer)
 }
 
 /* False also if a handler of a signal learned another stack meanwhile. */
-static bool find(const ffm_repeated_stacks *known, const uint64_t *frame, uint32_t *number)
+static bool find(const ffm_repeated_stacks *known, const uint64_t *frame, const char *function, uint32_t *number)
 {
-    const uint32_t set = set_of(frame[1], frame), added = *(const volatile uint32_t *)&known->added;
+    const uint32_t set = set_of(frame[1], frame, function), added = *(const volatile uint32_t *)&known->added;
     for (uint32_t way = 0; way < FFM_REPEATED_WAYS; way++) {
-        if (known->starts[set][way].caller != frame[1] || known->starts[set][way].frame != (uint64_t)frame)
+        if (known->starts[set][way].caller != frame[1] || known->starts[set][way].frame != (uint64_t)frame ||
+            known->starts[set][way].function != function)
             continue;
         const ffm_repeated_stack *one = &known->stacks[set][way];
         *number = one->number;
@@ -175,20 +176,23 @@ static __attribute__((noinline)) bool learn(ffm_repeated_stack *fresh, const uin
 }
 
 /* A handler that interrupts this must not find half of it, nor change it. */
-static void add(ffm_repeated_stacks *known, const uint64_t *frame, const ffm_repeated_stack *fresh)
+static void add(ffm_repeated_stacks *known, const uint64_t *frame, const char *function,
+                const ffm_repeated_stack *fresh)
 {
-    const uint32_t set = set_of(frame[1], frame), way = known->added % FFM_REPEATED_WAYS;
+    const uint32_t set = set_of(frame[1], frame, function), way = known->added % FFM_REPEATED_WAYS;
     volatile uint64_t *caller = &known->starts[set][way].caller;
     *caller = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->stacks[set][way] = *fresh;
     known->starts[set][way].frame = (uint64_t)frame;
+    known->starts[set][way].function = function;
     known->added++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     *caller = frame[1];
 }
 
-static void note(ffm_repeated_stacks *known, const uint64_t *frame, uint32_t number, uint32_t modules)
+static void note(ffm_repeated_stacks *known, const uint64_t *frame, const char *function, uint32_t number,
+                 uint32_t modules)
 {
     known->captured++;
     if (known->changing || !met(known, frame, number) ||
@@ -199,22 +203,23 @@ static void note(ffm_repeated_stacks *known, const uint64_t *frame, uint32_t num
     known->walked++;
     ffm_repeated_stack fresh = {.frame_pointer = frame[0], .modules = modules, .number = number};
     if (learn(&fresh, frame))
-        add(known, frame, &fresh);
+        add(known, frame, function, &fresh);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->changing = false;
 }
 
-uint32_t ffm_repeated_stack_of_caller(ffm_repeated_stacks *known, const uint64_t *frame, bool *truncated)
+uint32_t ffm_repeated_stack_of_caller(ffm_repeated_stacks *known, const uint64_t *frame, const char *function,
+                                      bool *truncated)
 {
     uint32_t number;
     *truncated = false;
     if (ffm_python_is_readable()) /* its frames are not told by words of the stack */
-        return ffm_stack_of_caller(frame, truncated);
-    if (find(known, frame, &number))
+        return ffm_stack_of_caller(frame, function, truncated);
+    if (find(known, frame, function, &number))
         return number;
     const uint32_t modules = ffm_modules_generation();
-    number = ffm_stack_of_caller(frame, truncated);
+    number = ffm_stack_of_caller(frame, function, truncated);
     if (!*truncated)
-        note(known, frame, number, modules);
+        note(known, frame, function, number, modules);
     return number;
 }

@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     struct {
         uint64_t caller, frame; /* 0: none */
+        const char *function;
     } starts[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
     ffm_repeated_stack stacks[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
     uint64_t met[FFM_REPEATED_SETS * FFM_REPEATED_WAYS]; /* hashes of starts with the stacks that were captured there */
@@ -33,6 +34,7 @@ typedef struct {
 } ffm_repeated_stacks;
 
 /* The same as ffm_stack_of_caller, for the thread of which these are the stacks. */
-uint32_t ffm_repeated_stack_of_caller(ffm_repeated_stacks *known, const uint64_t *frame, bool *truncated);
+uint32_t ffm_repeated_stack_of_caller(ffm_repeated_stacks *known, const uint64_t *frame, const char *function,
+                                      bool *truncated);
 
 #endif

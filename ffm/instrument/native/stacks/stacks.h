@@ -21,8 +21,9 @@ void ffm_stack_prepare(void);
 uint32_t ffm_stack_here(int skip, bool *truncated);
 
 /* Number of the stack of a function's caller, for driver calls. `frame` is the function's own, as
- * __builtin_frame_address(0) returns it there: the caller's %rbp, and behind that the address to which it returns. */
-uint32_t ffm_stack_of_caller(const uint64_t *frame, bool *truncated);
+ * __builtin_frame_address(0) returns it there: the caller's %rbp, and behind that the address to which it returns.
+ * Stacks with different functions of the driver have different numbers and keys, and equal names are one string. */
+uint32_t ffm_stack_of_caller(const uint64_t *frame, const char *function, bool *truncated);
 
 /* Number of the stack that starts at the given registers. Slower (two system calls per frame): for signal handlers. */
 uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
@@ -32,8 +33,9 @@ uint32_t ffm_stack_from(const ffm_registers *registers, bool *truncated);
 uint32_t ffm_stack_walk(const ffm_registers *registers, uint64_t *frames, uint32_t room, bool *truncated);
 
 /* The same as ffm_stack_from, for registers at the entry of a function whose frames are still on the calling thread's
- * stack: for attached probes, from which an unwinder cannot find the way out by itself. */
-uint32_t ffm_stack_at_entry(const ffm_registers *registers, bool *truncated);
+ * stack: for attached probes, from which an unwinder cannot find the way out by itself. `function` is as for
+ * ffm_stack_of_caller, or NULL. */
+uint32_t ffm_stack_at_entry(const ffm_registers *registers, const char *function, bool *truncated);
 
 /* Number of a stack whose native frames were captured before, innermost first. It has no Python functions. */
 uint32_t ffm_stack_number(const uint64_t *frames, uint32_t depth);

@@ -97,7 +97,7 @@ uint64_t ffm_call(uint32_t index, const uint64_t *arguments, const uint64_t *fra
     if (ffm_plan_has_function(index)) {
         began_ns = ffm_now(); /* to recognize the call is a part of what correcting costs */
         bool truncated;
-        uint32_t stack = ffm_stack_of_caller(frame, &truncated);
+        uint32_t stack = ffm_stack_of_caller(frame, call.function->name, &truncated);
         FFM_COUNT(lookup_calls);
         call.site = truncated ? NULL : ffm_plan_site(index, stack);
         if (call.site != NULL) {
