@@ -37,9 +37,10 @@ enum { PAGE = 4096, SET_MDWE = 65 /* PR_SET_MDWE of linux/prctl.h (Linux 6.3) */
 
 /* A thread's translation must lie within 2 GiB of what Stalker knows about it, and Stalker crashes if there is no room
  * (frida/frida-gum#793). So addresses are reserved before the driver takes what is next to the libraries, and each
- * thread that is followed gives back as much as its stack and its translation take. glibc's arenas, of 64 MiB each,
- * would fill them. */
-enum { MOST_FOLLOWED = 96, ROOM = 40 << 20, ARENAS = 2 };
+ * thread that is followed gives back as much as its translation takes: in pieces between which a page stays, so that
+ * the stacks of hundreds of other threads, of 8 MiB each with a guard, do not fill them. glibc's arenas, of 64 MiB
+ * each, would do so, too. */
+enum { MOST_FOLLOWED = 96, ROOM = 40 << 20, PIECE = 8 << 20, ARENAS = 2 };
 
 typedef int (*create_function)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -72,8 +73,10 @@ static void make_room(void)
     if (end - trace.reserved < ROOM)
         return;
     const uint64_t last = __atomic_fetch_sub(&trace.reserved_end, ROOM, __ATOMIC_RELAXED);
-    if (last > trace.reserved)
-        munmap((void *)(last - ROOM), ROOM);
+    if (last <= trace.reserved)
+        return;
+    for (uint64_t piece = last - ROOM; piece < last; piece += PIECE)
+        munmap((void *)(piece + PAGE), PIECE - PAGE);
 }
 
 /* Frida makes system calls at which a thread can be cancelled, with locks of its own. */
