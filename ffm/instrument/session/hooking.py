@@ -20,6 +20,7 @@ from ffm.instrument.session.frida_home import local_device
 from ffm.instrument.session.held_times import HeldTimes
 from ffm.instrument.session.instruments import FoundWait, Instruments, agent_script, configuration_of
 from ffm.instrument.session.open_files import require_open_files
+from ffm.instrument.session.untranslatable import UNTRANSLATABLE, compiled_by_go
 
 COLLECTOR_FAILURES = {
     -1: "the recording could not be created (is the disk full, or the results folder not writable?)",
@@ -31,20 +32,6 @@ COLLECTOR_FAILURES = {
     "systemd does), so no function can be hooked (let it do so later, or not at all, while it is measured)",
 }
 """What `ffm_collector_open` returns (`native/collector/collector.h`), or the agent in its place."""
-
-_UNTRANSLATABLE = {
-    "wide": "`--watch trace` cannot follow this program: {module} computes in 512-bit registers (AVX-512), of which "
-    "Frida's Stalker loses the upper halves, so that results would be wrong. It was ended before it did. Use `--watch "
-    "pages`, or have the program use narrower ones: compile with -mprefer-vector-width=256, or tell the library "
-    '(NumPy: NPY_DISABLE_CPU_FEATURES="AVX512F AVX512CD AVX512_SKX"). ffm tells the C library itself, unless '
-    "you set glibc.cpu.hwcaps in GLIBC_TUNABLES.",
-    "unknown": "`--watch trace` cannot follow this program: {module} contains an instruction that Frida's Stalker does "
-    "not know, such as one of AMX. The program was ended before it executed that. Use `--watch pages`.",
-    "forbidden": "`--watch trace` cannot follow this program: it forbids that its memory becomes executable "
-    "(PR_SET_MDWE), and the trace translates its code into such memory. It was ended before it did. Use `--watch "
-    "pages`.",
-}
-"""`module` is a file, or what else the code comes from."""
 
 
 @dataclass(slots=True)
@@ -150,7 +137,7 @@ class Hooking:
                 self._held.add(process.process_id, time.monotonic() - content["seconds"])
                 _reply(script, {"type": "noted"})
             elif content["type"] == "untranslatable":
-                self._fail(_UNTRANSLATABLE[content["why"]].format(module=content["module"]))
+                self._fail(UNTRANSLATABLE[content["why"]].format(module=content["module"]))
             elif content["type"] == "failed":
                 why = COLLECTOR_FAILURES.get(content["status"], f"status {content['status']}")
                 process.failure = why
@@ -163,7 +150,10 @@ class Hooking:
         exports: list[int] = []
         refused: str | None = None
         try:
-            if process.driver is not None:
+            if self._instruments.trace and (module := compiled_by_go(process.process_id)):
+                refused = UNTRANSLATABLE["goroutines"].format(module=module)
+                self._fail(refused)
+            elif process.driver is not None:
                 process.wait_function = self._instruments.find_wait_function(process.driver)
                 offsets = process.wait_function.offsets
                 library = read_library(process.driver)
