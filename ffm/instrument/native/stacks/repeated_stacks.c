@@ -39,10 +39,11 @@ static bool find(const ffm_repeated_stacks *known, const uint64_t *frame, const 
 {
     const uint32_t set = set_of(frame[1], frame, function), added = *(const volatile uint32_t *)&known->added;
     for (uint32_t way = 0; way < FFM_REPEATED_WAYS; way++) {
-        if (known->starts[set][way].caller != frame[1] || known->starts[set][way].frame != (uint64_t)frame ||
-            known->starts[set][way].function != function)
+        if (known->starts[set][way].caller != frame[1] || known->starts[set][way].frame != (uint64_t)frame)
             continue;
         const ffm_repeated_stack *one = &known->stacks[set][way];
+        if (one->function != function)
+            continue;
         *number = one->number;
         if (holds(one, frame[0]))
             return *(const volatile uint32_t *)&known->added == added;
@@ -176,16 +177,14 @@ static __attribute__((noinline)) bool learn(ffm_repeated_stack *fresh, const uin
 }
 
 /* A handler that interrupts this must not find half of it, nor change it. */
-static void add(ffm_repeated_stacks *known, const uint64_t *frame, const char *function,
-                const ffm_repeated_stack *fresh)
+static void add(ffm_repeated_stacks *known, const uint64_t *frame, const ffm_repeated_stack *fresh)
 {
-    const uint32_t set = set_of(frame[1], frame, function), way = known->added % FFM_REPEATED_WAYS;
+    const uint32_t set = set_of(frame[1], frame, fresh->function), way = known->added % FFM_REPEATED_WAYS;
     volatile uint64_t *caller = &known->starts[set][way].caller;
     *caller = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->stacks[set][way] = *fresh;
     known->starts[set][way].frame = (uint64_t)frame;
-    known->starts[set][way].function = function;
     known->added++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     *caller = frame[1];
@@ -201,9 +200,9 @@ static void note(ffm_repeated_stacks *known, const uint64_t *frame, const char *
     known->changing = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->walked++;
-    ffm_repeated_stack fresh = {.frame_pointer = frame[0], .modules = modules, .number = number};
+    ffm_repeated_stack fresh = {.frame_pointer = frame[0], .function = function, .modules = modules, .number = number};
     if (learn(&fresh, frame))
-        add(known, frame, function, &fresh);
+        add(known, frame, &fresh);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     known->changing = false;
 }

@@ -12,6 +12,7 @@ enum { FFM_REPEATED_SETS = 32, FFM_REPEATED_WAYS = 4, FFM_REPEATED_WORDS = 48 };
 
 typedef struct {
     uint64_t frame_pointer; /* of the caller; if it is `followed`, the frames depend on it */
+    const char *function;   /* as for ffm_stack_of_caller */
     uint32_t modules;       /* the generation of modules to which the addresses belong */
     uint32_t number;
     uint16_t count;
@@ -25,7 +26,6 @@ typedef struct {
 typedef struct {
     struct {
         uint64_t caller, frame; /* 0: none */
-        const char *function;
     } starts[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
     ffm_repeated_stack stacks[FFM_REPEATED_SETS][FFM_REPEATED_WAYS];
     uint64_t met[FFM_REPEATED_SETS * FFM_REPEATED_WAYS]; /* hashes of starts with the stacks that were captured there */
