@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from ffm.vgpu.paths import sample
 
@@ -67,3 +70,47 @@ def test_a_wrong_choice_names_those_there_are(tmp_path: Path) -> None:
         check=False,
     )
     assert "'guessed' is none of 'measured', 'model'" in ended.stderr
+
+
+_BESIDE = """
+from cuda.bindings import driver
+from tests.vgpu.ptx import HEAD
+from tests.vgpu.virtual_gpu import Held, checked, context
+with context():
+    text = HEAD + ".visible .entry small() { ret; }\\n.visible .entry large() { ret; }\\n"
+    module = checked(driver.cuModuleLoadData(text.encode()))
+    streams = [checked(driver.cuStreamCreate(1)) for _ in range(3)]
+    held, released = Held(streams[0]), checked(driver.cuEventCreate(0))
+    checked(driver.cuEventRecord(released, streams[0]))
+    for name, blocks, stream in ((b"small", 1, streams[1]), (b"large", 16, streams[2])):
+        checked(driver.cuStreamWaitEvent(stream, released, 0))
+        kernel = checked(driver.cuModuleGetFunction(module, name))
+        checked(driver.cuLaunchKernel(kernel, blocks, 1, 1, 1024, 1, 1, 0, stream, 0, 0))
+    held.release()
+    checked(driver.cuCtxSynchronize())
+"""
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "beside"), [(10_000, 1_000, 2_000), (1_000, 4_000, 4_500)], ids=["all the time", "at first"]
+)
+def test_kernel_that_could_fill_the_device_starts_in_what_is_left(
+    tmp_path: Path, small: int, large: int, beside: int
+) -> None:
+    configuration = tmp_path / "given.vgpu"
+    times = f"kernel.small = {small}\nkernel.large = {large}\n"
+    configuration.write_text(f"device.code = pass\ndevice.multiprocessors = 1\n{times}")
+    subprocess.run(
+        [sys.executable, "-c", _BESIDE],
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "VGPU_CONFIGURATION": str(configuration),
+            "VGPU_TIMES": str(tmp_path / "times"),
+        },
+        check=True,
+    )
+    (written,) = tmp_path.glob("times.*")
+    kernels = sorted(tuple(map(int, line.split()))[1:] for line in written.read_text().splitlines())[-2:]
+    assert kernels[0][0] == kernels[1][0]
+    assert sorted(end - start for start, end in kernels) == sorted([1_000 * small, 1_000 * beside])

@@ -212,12 +212,18 @@ CUresult vgpu::check_launch(Kernel &kernel, const LaunchShape &shape, void *cons
 OperationReference vgpu::launch_operation(Context *context, Kernel &kernel, const LaunchShape &shape,
                                           void *const *arguments)
 {
-    double threads = 1;
-    for (int axis = 0; axis < 3; ++axis)
-        threads *= static_cast<double>(shape.grid[axis]) * shape.block[axis];
+    double blocks = 1;
+    double block_threads = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+        blocks *= shape.grid[axis];
+        block_threads *= shape.block[axis];
+    }
+    const double threads = blocks * block_threads;
+    const double room = configuration().multiprocessors * threads_per_multiprocessor;
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
-    operation->occupancy = std::min(1.0, threads / (configuration().multiprocessors * threads_per_multiprocessor));
+    operation->occupancy = std::min(1.0, threads / room);
+    operation->least_room = shape.cooperative ? operation->occupancy : block_threads / room;
     operation->work = work_of(context, kernel, shape, arguments);
     bool measured = operation->work && configuration().device_time == DeviceTime::measured;
     operation->duration = measured ? 0 : configuration().kernel(kernel.entry->name).of(threads);

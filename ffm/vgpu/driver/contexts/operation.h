@@ -58,8 +58,9 @@ using OperationReference = std::shared_ptr<Operation>;
 struct Operation {
     Engine engine = Engine::none;
     int device = 0;
-    Nanoseconds duration = 0;            /* modelled */
+    Nanoseconds duration = 0;            /* modelled; longer once it starts with less room than it can use */
     double occupancy = 0;                /* compute only: share of the multiprocessors, 0 to 1 */
+    double least_room = 0;               /* how much of that must be free for it to start */
     int priority = 0;                    /* lower is more urgent, like CUDA's stream priorities */
     std::function<void()> work;          /* moves the bytes, calls the kernel */
     RunTimeEstimate *estimate = nullptr; /* outlives the operation; may be absent */

@@ -161,7 +161,44 @@ bool Scheduler::Device::has_room(const Operation &operation) const
     int engine = index_of(operation.engine);
     if (running[engine] >= limits[engine])
         return false;
-    return operation.engine != Engine::compute || running[engine] == 0 || occupied + operation.occupancy <= 1;
+    return operation.engine != Engine::compute || running[engine] == 0 || operation.least_room <= room();
+}
+
+double Scheduler::Device::room() const
+{
+    return std::max(0.0, 1 - occupied);
+}
+
+/* A kernel that finds less room than it can use starts with some of its blocks. The others start as those of the
+ * kernels before it finish. No further kernel starts meanwhile, because `occupied` counts what it can use. */
+void Scheduler::Device::occupy(const OperationReference &operation)
+{
+    double held = room();
+    if (held < operation->occupancy) {
+        std::sort(computing.begin(), computing.end(), [](const auto &left, const auto &right) {
+            return left->start + left->duration < right->start + right->duration;
+        });
+        double work = operation->occupancy * static_cast<double>(operation->duration);
+        Nanoseconds time = operation->start;
+        for (const OperationReference &other : computing) {
+            const Nanoseconds end = std::max(time, other->start + other->duration);
+            const double done = held * static_cast<double>(end - time);
+            if (done >= work)
+                break;
+            work -= done;
+            time = end;
+            held = std::min(operation->occupancy, held + other->occupancy);
+        }
+        operation->duration = time - operation->start + static_cast<Nanoseconds>(work / held);
+    }
+    occupied += operation->occupancy;
+    computing.push_back(operation);
+}
+
+void Scheduler::Device::vacate(const OperationReference &operation)
+{
+    computing.erase(std::find(computing.begin(), computing.end(), operation));
+    occupied = computing.empty() ? 0 : occupied - operation->occupancy;
 }
 
 /* Starts the operations that are ready and fit, the most urgent first. On one engine, none overtakes another. An
@@ -175,18 +212,18 @@ void Scheduler::admit(Nanoseconds not_before, bool caller_leads)
                 OperationReference operation = *ready.begin();
                 ready.erase(ready.begin());
                 ++device.running[engine];
+                operation->start = std::max(operation->ready, not_before);
                 if (operation->engine == Engine::compute)
-                    device.occupied += operation->occupancy;
-                start(operation, not_before, caller_leads);
+                    device.occupy(operation);
+                start(operation, caller_leads);
             }
         }
     }
 }
 
 /* Leaves the operation to the leader. */
-void Scheduler::start(const OperationReference &operation, Nanoseconds not_before, bool caller_leads)
+void Scheduler::start(const OperationReference &operation, bool caller_leads)
 {
-    operation->start = std::max(operation->ready, not_before);
     operation->due = operation->start + operation->duration;
     if (operation->estimate)
         operation->due -= operation->estimate->expected(operation->size);
@@ -333,7 +370,7 @@ void Scheduler::complete(const OperationReference &operation, bool caller_leads)
     const int engine = index_of(operation->engine);
     --device.running[engine];
     if (operation->engine == Engine::compute)
-        device.occupied = device.running[engine] == 0 ? 0 : device.occupied - operation->occupancy;
+        device.vacate(operation);
     write_times(*operation);
     finish(operation, operation->end);
     admit(operation->end, caller_leads);

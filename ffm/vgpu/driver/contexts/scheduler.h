@@ -41,7 +41,7 @@ class Scheduler
     void make_ready(const OperationReference &operation);
     void finish(const OperationReference &operation, Nanoseconds end);
     void admit(Nanoseconds not_before, bool caller_leads);
-    void start(const OperationReference &operation, Nanoseconds not_before, bool caller_leads);
+    void start(const OperationReference &operation, bool caller_leads);
     void call_leader(Nanoseconds due);
     void add_worker();
     void work();
@@ -53,9 +53,13 @@ class Scheduler
     struct Device {
         std::set<OperationReference, MoreUrgent> ready[engine_count];
         int running[engine_count] = {};
-        double occupied = 0;
+        double occupied = 0;                       /* by kernels, if each had the room that it can use */
+        std::vector<OperationReference> computing; /* those kernels */
 
+        double room() const;
         bool has_room(const Operation &operation) const;
+        void occupy(const OperationReference &operation);
+        void vacate(const OperationReference &operation);
     };
 
     std::uint64_t next_sequence_ = 0;

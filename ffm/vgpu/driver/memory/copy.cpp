@@ -76,7 +76,7 @@ OperationReference make_copy(Engine engine, std::size_t bytes, double bandwidth)
     operation->engine = engine;
     operation->duration =
         microseconds(configuration().copy_latency) + transfer_time(static_cast<double>(bytes), bandwidth);
-    operation->occupancy = 0.1;
+    operation->occupancy = operation->least_room = 0.1;
     operation->size = bytes;
     operation->moves_bytes = true;
     operation->estimate = bytes >= worth_estimating ? &copy_estimate() : nullptr;

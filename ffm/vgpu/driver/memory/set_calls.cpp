@@ -91,7 +91,7 @@ OperationReference vgpu::set_operation(Context *context, const CUDA_MEMSET_NODE_
 {
     auto operation = std::make_shared<Operation>();
     operation->engine = Engine::compute;
-    operation->occupancy = 0.1;
+    operation->occupancy = operation->least_room = 0.1;
     operation->duration =
         microseconds(configuration().copy_latency) +
         transfer_time(static_cast<double>(set.width * set.height * set.elementSize), configuration().set);
