@@ -41,6 +41,7 @@ from ffm.results.documents.run import Run
 from ffm.results.folder.identity import agreeing, begin_run
 from ffm.results.folder.paths import ResultsFolder, application_name
 from ffm.results.memory.heap import kept_memory
+from ffm.results.memory.small_pages import small_pages
 from ffm.results.memory.spilling import Spilling, rows_in_memory
 from ffm.stages.analysis.descriptions import add_downloads, describe_sites, name_buffers
 from ffm.stages.analysis.findings import Findings
@@ -70,6 +71,7 @@ from ffm.symbols.named_stacks import name_stacks, unread_python
 from ffm.symbols.symbolizer import Symbolizer
 
 
+@small_pages()
 def run_analysis(
     folder: ResultsFolder,
     elsewhere: Elsewhere | None = None,
