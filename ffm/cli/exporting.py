@@ -10,6 +10,7 @@ import click
 
 from ffm.cli.options import chosen_folder, open_chosen, results_option
 from ffm.cli.printing import write_output
+from ffm.results.memory.small_pages import small_pages
 
 
 @click.command()
@@ -29,6 +30,7 @@ from ffm.cli.printing import write_output
     help="Write this stage's measurements instead of the analysis.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: standard output]")
+@small_pages()
 def export(folder: Path | None, kind: str, stage: str | None, output: Path | None) -> None:
     """Write the results as one file.
 

@@ -8,6 +8,7 @@ import click
 
 from ffm.cli.options import json_option, open_chosen, results_option, results_words, view_command
 from ffm.cli.printing import print_view
+from ffm.results.memory.small_pages import small_pages
 
 
 @click.command(
@@ -30,6 +31,7 @@ from ffm.cli.printing import print_view
 @results_option
 @json_option
 @click.option("--all", "show_all", is_flag=True, help="Show all regions, also those off the path.")
+@small_pages()
 def path(
     region: str | None,
     changes: tuple[str, ...],

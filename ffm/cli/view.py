@@ -9,6 +9,7 @@ import click
 
 from ffm.cli.options import estimator_option, json_option, open_chosen, results_option, results_words, view_command
 from ffm.cli.printing import print_view
+from ffm.results.memory.small_pages import small_pages
 
 if TYPE_CHECKING:
     from ffm.report.numbers import Estimator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write everything to one self-contained HTML file.",
 )
+@small_pages()
 def report(
     estimator: Estimator | None,
     folder: Path | None,

@@ -25,6 +25,7 @@ from ffm.results.documents.files import write_document
 from ffm.results.documents.measured import Baseline, Memory, Tracing
 from ffm.results.folder.identity import read_latest
 from ffm.results.memory.heap import kept_memory
+from ffm.results.memory.small_pages import small_pages
 from ffm.stages.judging import judged_processes
 from ffm.stages.measure import Measurement, Request, measure, require_sound
 from ffm.stages.plan_files import write_unread, write_watch_plan
@@ -96,6 +97,7 @@ def _plan(request: Request, chosen: list[str]) -> tuple[Path, list[str]]:
 
 
 @kept_memory()
+@small_pages()
 def record_memory(measured: Measurement, request: Request, planned: Sequence[str] = ()) -> Memory:
     """Judge and store a watched run; `planned` are the keys of what was watched if the run was limited to some sites.
 

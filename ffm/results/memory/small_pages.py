@@ -2,7 +2,7 @@
 
 A column lives for one step. Before its first use, a huge page has to be found, for which the kernel may move other
 pages, and cleared as a whole: on a 2-core VM that took 4 to 6 of the 18 seconds in which 10^7 operations were analysed,
-and the steps themselves took as long with them as without.
+and more when the machine was busy, while the steps themselves took as long with them as without.
 """
 
 from __future__ import annotations
