@@ -30,8 +30,9 @@ upload is of few bytes; with more, copying takes nearly all of the time.
 
 A device copies one transfer at a time in each direction, so a transfer overlaps with no more of other streams'
 transfers than it did. Kernels of different streams overlap if they fit on the device together. One that fills it
-(`ffm.model.device.Fills`) overlaps with no more of the others that do than it did. If all kernels of the device fill
-little of it, they overlap; otherwise, the lower end of the interval assumes that they overlap no more than they did.
+(`ffm.model.device.Fills`) overlaps with no more of the kernels behind it, and of the others that fill it, than it did.
+If all kernels of the device fill little of it, they overlap; otherwise, the lower end of the interval assumes that they
+overlap no more than they did.
 
 Loading device code may wait for the GPU (`ffm.model.device.Action.LOAD`). So a call that loads code overlaps with no
 more of the GPU's work than it did. The upper end of the interval assumes that it never waits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,16 @@ def test_kernels_that_fill_the_device_run_one_after_the_other(gpu: list[int], da
     most = took - sum(gpu) / SECOND
     assert saved.likely_s <= most + 1e-9
     assert saved.high_s <= most + 1e-9
+
+
+@pytest.mark.parametrize("other", [Fills.UNKNOWN, Fills.LITTLE])
+def test_kernel_comes_behind_one_that_fills_the_device_and_beside_one_before_it(other: Fills) -> None:
+    directions, gpu = [Direction.NONE] * 2, [500 * MICROSECOND] * 2
+    calls = in_turns([1, 2], gpu, directions)
+    behind, took = without_waits(calls, directions, [Fills.ALL, other])
+    assert behind.high_s <= took - sum(gpu) / SECOND + 1e-9
+    before, _ = without_waits(calls, directions, [other, Fills.ALL])
+    assert before.likely_s > took / 3
 
 
 @given(lengths, st.data())

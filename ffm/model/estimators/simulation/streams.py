@@ -41,15 +41,18 @@ def enqueue(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, no
 def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, ready: int) -> int:
     """Return when the engine that a row's work needs begins it, if it could begin at `ready`.
 
-    It may also begin in the pause before that engine's latest work.
+    It may also begin in the pause before that engine's latest work. Kernels that may run beside others begin before
+    those that need the engine alone, or when these are over, and do not keep the engine.
     """
-    engine = engine_of(trace, manner, row)
-    if engine < 0:
+    needs = trace.engine[row]
+    if needs == 0:
         return ready
+    beside = needs == PERHAPS_KERNELS and not manner.kernels_wait
+    engine = index(min(needs, KERNELS)) - 1
     place = index(3 * (ENGINES * trace.gpu_of_stream[trace.stream[row]] + engine))
     free, begin, end = state.engines[place], state.engines[place + 1], state.engines[place + 2]
     length = int(times.gpu[row])
-    before = max(ready, free) + length <= begin
+    before = max(ready, free) + (1 if beside else length) <= begin
     wait = max((free if before else end) - ready, 0)
     if manner.as_measured:
         times.beside[row] = wait
@@ -57,6 +60,8 @@ def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row:
     else:
         wait = max(wait - int(times.beside[row]), 0)
     first = ready + wait
+    if beside:
+        return int(first)
     if before:
         state.engines[place] = max(free, first + length)
     else:
@@ -65,17 +70,6 @@ def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row:
             state.engines[place + 1] = first
         state.engines[place + 2] = max(end, first + length)
     return int(first)
-
-
-@inner
-def engine_of(trace: Trace, manner: Manner, row: int) -> int:
-    """Return the engine of its device that a row's work needs alone; -1 for none."""
-    needs = trace.engine[row]
-    if needs == KERNELS:
-        return 2
-    if needs == PERHAPS_KERNELS:
-        return 2 if manner.kernels_wait else -1
-    return index(needs) - 1
 
 
 @inner
