@@ -28,11 +28,11 @@ arguments, comes before the wait or after it: the trace does not show which, if 
 it comes after a wait that a fix brings about there. For the upper end of the interval, it comes before that if the
 upload is of few bytes; with more, copying takes nearly all of the time.
 
-A device copies one transfer at a time in each direction, so a transfer overlaps with no more of other streams'
-transfers than it did. Kernels of different streams overlap if they fit on the device together. One that fills it
-(`ffm.model.device.Fills`) overlaps with no more of the kernels behind it, and of the others that fill it, than it did.
-If all kernels of the device fill little of it, they overlap; otherwise, the lower end of the interval assumes that they
-overlap no more than they did.
+A device copies one transfer at a time in each direction. Kernels of different streams overlap if they fit on the device
+together. One that fills it (`ffm.model.device.Fills`) overlaps neither with the kernels behind it nor with others that
+fill it. The measured time of such work contains what it waited for the other, and the replay determines anew how long
+it waits. What was ready first comes first. If all kernels of the device fill little of it, they overlap; otherwise, the
+lower end of the interval assumes that they overlap no more than they did.
 
 Loading device code may wait for the GPU (`ffm.model.device.Action.LOAD`). So a call that loads code overlaps with no
 more of the GPU's work than it did. The upper end of the interval assumes that it never waits.

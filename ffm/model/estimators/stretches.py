@@ -115,6 +115,7 @@ def _times(state: State) -> list[NDArray[Any]]:
 def _rest(state: State) -> list[NDArray[Any]]:
     removed = state.removed
     return [
+        state.newest,
         state.recorded_on,
         state.moved_until,
         state.reached,

@@ -47,6 +47,15 @@ def without_waits(
     return replay.selected((timeline.problem & SYNC) != 0), took
 
 
+def kernel(stream: int, length: int) -> Call:
+    """A launch; `length` is in microseconds, with what the kernel waits for others as measured."""
+    return Call(Action.ENQUEUE, Kind.LAUNCH, gpu=length * MICROSECOND, stream=stream)
+
+
+NEEDLESS = Call(Action.WAIT_STREAM, Kind.SYNCHRONIZATION, stream=2, problem=SYNC)
+LAST = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION)
+
+
 lengths = st.lists(st.integers(1, 9).map(lambda value: 100 * value * MICROSECOND), min_size=2, max_size=8)
 
 
@@ -138,3 +147,24 @@ def test_work_that_ran_at_once_still_does(gpu: list[int], data: st.DataObject) -
     saved, _ = without_waits([first, *nothing_needless], directions, fills)
     assert abs(saved.likely_s - first.own / SECOND) <= 1e-9
     assert abs(saved.low_s - first.own / SECOND) <= 1e-9
+
+
+def test_time_that_a_kernel_waited_for_room_is_none_of_its_own() -> None:
+    """Each small kernel waits 500 us for one that fills the device, and runs for 500. Without waits for the small ones,
+    they run beside the next ones that fill the device.
+    """
+    calls = [kernel(1, 500), kernel(2, 1000), NEEDLESS] * 4
+    saved, _ = without_waits([*calls, LAST], [Direction.NONE] * 8, [Fills.ALL, Fills.UNKNOWN] * 4)
+    assert saved.likely_s == pytest.approx(4 * 1000e-6 - 5 * 500e-6, abs=5e-6)
+    assert saved.low_s == 0
+
+
+def test_kernel_begins_in_a_pause_that_is_too_short_for_it() -> None:
+    """The last kernel finds the device free from 540 to 1,000 us, until a small one on another stream is over. The one
+    behind that, which fills the device, too, comes 40 us later for it.
+    """
+    calls = [kernel(1, 500), kernel(2, 1000), kernel(2, 500), kernel(1, 40), NEEDLESS, kernel(1, 500), LAST]
+    fills = [Fills.ALL, Fills.UNKNOWN, Fills.ALL, Fills.ALL, Fills.ALL]
+    saved, took = without_waits(calls, [Direction.NONE] * 5, fills)
+    assert took == pytest.approx(2000e-6)
+    assert saved.likely_s == pytest.approx(460e-6, abs=5e-6)

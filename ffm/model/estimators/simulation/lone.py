@@ -44,6 +44,7 @@ def in_registers(state: State) -> State:
         latest_on=state.latest_on,
         legacy_latest=registers((state.legacy_latest[0],)),
         engines=state.engines,
+        newest=state.newest,
         recorded=state.recorded,
         recorded_on=state.recorded_on,
         ordered=registers((state.ordered[0],)),

@@ -86,7 +86,7 @@ class Gpu(NamedTuple):
     late_limit: int
     """The latency from which on a wait was late, there."""
     beside: Columns
-    """For how long each row's work ran beside earlier work of its engine as measured (`at_once`); empty if no two
+    """For how long each row's work was ready before other work of its engine was over, as measured; empty if no two
     streams need the same engine.
     """
 
@@ -204,6 +204,8 @@ class State(NamedTuple):
     """When all work of each process is done that its legacy stream orders."""
     engines: Columns
     """For each engine of each device, when its last pause begins and ends, and when its work is done."""
+    newest: Columns
+    """The row of the latest work that each engine of each device does alone; -1 if there was none."""
     recorded: Columns
     """When the work before each event is done."""
     recorded_on: Columns
@@ -259,6 +261,7 @@ def at_the_start(trace: Trace, locks: int, encounters: int, as_measured: bool) -
         latest_on=np.zeros(int(trace.first_gpu[processes]), np.int64),
         legacy_latest=np.zeros(processes, np.int64),
         engines=np.zeros(3 * ENGINES * int(trace.first_gpu[processes]), np.int64),
+        newest=np.full(ENGINES * int(trace.first_gpu[processes]), -1, np.int64),
         recorded=np.zeros(trace.events + 1, np.int64),
         recorded_on=np.full(trace.events + 1, EVERYTHING, np.int64),
         ordered=np.zeros(processes, np.int64),

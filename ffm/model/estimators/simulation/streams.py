@@ -32,44 +32,81 @@ def enqueue(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, no
         first = max(first, state.legacy_latest[process])
     elif legacy >= 0 and not trace.apart[lane]:
         first = max(first, state.over[legacy])
-    if len(times.beside) > 0 and times.gpu[row] > 0:
-        first = begin_on_engine(state, trace, times, manner, row, first)
-    work_until(state, trace, row, first + int(times.gpu[row]))
+    length = int(times.gpu[row])
+    if len(times.beside) > 0 and length > 0 and trace.engine[row] > 0:
+        work_until(state, trace, row, over_on_engine(state, trace, times, manner, row, first))
+    else:
+        work_until(state, trace, row, first + length)
 
 
 @inner
-def begin_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, ready: int) -> int:
-    """Return when the engine that a row's work needs begins it, if it could begin at `ready`.
+def over_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row: int, ready: int) -> int:
+    """Return when the engine that a row's work needs has done it, if it could begin at `ready`.
 
-    It may also begin in the pause before that engine's latest work. Kernels that may run beside others begin before
-    those that need the engine alone, or when these are over, and do not keep the engine.
+    It also begins in the pause before that engine's latest work, which then begins later if the pause is too short.
+    Kernels that may run beside others begin before those that need the engine alone, or when these are over, and do not
+    keep the engine.
     """
     needs = trace.engine[row]
-    if needs == 0:
-        return ready
-    beside = needs == PERHAPS_KERNELS and not manner.kernels_wait
-    engine = index(min(needs, KERNELS)) - 1
-    place = index(3 * (ENGINES * trace.gpu_of_stream[trace.stream[row]] + engine))
+    engine = index(ENGINES * trace.gpu_of_stream[trace.stream[row]] + min(needs, KERNELS) - 1)
+    place = index(3 * engine)
     free, begin, end = state.engines[place], state.engines[place + 1], state.engines[place + 2]
+    in_pause = max(ready, free) < begin
+    wait = max((free if in_pause else end) - ready, 0)
     length = int(times.gpu[row])
-    before = max(ready, free) + (1 if beside else length) <= begin
-    wait = max((free if before else end) - ready, 0)
     if manner.as_measured:
         times.beside[row] = wait
         wait = 0
+    elif contains_wait(times, manner, row):
+        length -= int(times.beside[row])
     else:
         wait = max(wait - int(times.beside[row]), 0)
     first = ready + wait
-    if beside:
-        return int(first)
-    if before:
-        state.engines[place] = max(free, first + length)
-    else:
-        if first > end:
-            state.engines[place] = end
-            state.engines[place + 1] = first
-        state.engines[place + 2] = max(end, first + length)
-    return int(first)
+    over = first + length
+    if needs == PERHAPS_KERNELS and not manner.kernels_wait:
+        return int(over)
+    if in_pause:
+        state.engines[place] = max(free, over)
+        begin_later(state, trace, times, manner, engine, over - begin)
+        return int(over)
+    if first > end:
+        state.engines[place] = end
+        state.engines[place + 1] = first
+    state.engines[place + 2] = max(end, over)
+    state.newest[engine] = row
+    return int(over)
+
+
+@inner
+def contains_wait(times: Gpu, manner: Manner, row: int) -> bool:
+    """Return whether what a row's work waited for its engine, as measured, is part of its own time.
+
+    Otherwise it ran beside other work, and still does: because it is only assumed that such kernels wait, or because it
+    lasted no longer than that wait.
+    """
+    return bool(not manner.kernels_wait and times.beside[row] < times.gpu[row])
+
+
+@inner
+def begin_later(state: State, trace: Trace, times: Gpu, manner: Manner, engine: int, later: int) -> None:
+    """Let the latest work of an engine begin so much later, if at all.
+
+    Its own stream is told. Work of other streams that comes directly before it, in the same stretch without a pause, is
+    not.
+    """
+    newest, place = state.newest[engine], index(3 * engine)
+    if not manner.as_measured and not contains_wait(times, manner, newest):
+        later -= times.beside[newest]
+    if later <= 0:
+        return
+    if manner.as_measured:
+        times.beside[newest] += later
+        return
+    lane, end = trace.stream[newest], state.engines[place + 2]
+    state.engines[place + 1] += later
+    state.engines[place + 2] += later
+    if state.over[lane] == end:
+        stream_until(state, trace, process_of(trace, newest), lane, end + later)
 
 
 @inner
