@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 
-from tests.vgpu.virtual_gpu import PAGE, Held, Pinned, array_at, checked, context
+from tests.vgpu.virtual_gpu import PAGE, Held, Pinned, array_at, checked, context, load
 
 pytestmark = pytest.mark.virtual_gpu
 
@@ -107,6 +107,17 @@ def test_managed_memory_is_the_same_for_program_and_gpu() -> None:
         checked(driver.cuMemcpyDtoH(arrived.ctypes.data, device, 4096))
         assert (arrived == 3).all()
         assert (seen == 4).all()
+
+
+@pytest.mark.parametrize(("bits", "value"), [(8, 7), (16, 0x0707), (32, 0x07070707)])
+def test_first_forms_of_sets_take_whole_addresses(bits: int, value: int) -> None:
+    with context():
+        memory, host = checked(driver.cuMemAlloc(4096)), np.zeros(4096, np.uint8)
+        assert int(memory) >> 32 != 0
+        by_name = getattr(load(), f"cuMemsetD{bits}")
+        assert by_name(ctypes.c_uint64(int(memory)), value, ctypes.c_size_t(4096 * 8 // bits)) == 0
+        checked(driver.cuMemcpyDtoH(host, memory, 4096))
+        assert (host == 7).all()
 
 
 def test_registering_memory_twice_or_not_at_all() -> None:

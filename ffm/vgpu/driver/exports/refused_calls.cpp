@@ -62,6 +62,7 @@ REFUSED(cuGraphicsUnregisterResource)
 /* Functions of the first CUDA releases: shared memory configuration, launches and kernel parameters. */
 REFUSED(cuCtxGetSharedMemConfig)
 REFUSED(cuCtxSetSharedMemConfig)
+REFUSED(cuFuncSetSharedMemConfig)
 REFUSED(cuFuncSetSharedSize)
 REFUSED(cuLaunch)
 REFUSED(cuLaunchGrid)

@@ -121,3 +121,16 @@ OperationReference vgpu::set_operation(Context *context, const CUDA_MEMSET_NODE_
 SET_CALLS(8, unsigned char)
 SET_CALLS(16, unsigned short)
 SET_CALLS(32, unsigned int)
+
+/* The first forms, whose prototypes have addresses of 32 bits. Programs that look them up by name, such as hashcat,
+ * pass whole ones. */
+#define FIRST_SET_CALL(bits, Value)                                                                                    \
+    extern "C" __attribute__((visibility("hidden"))) CUresult implementation_cuMemsetD##bits(                          \
+        CUdeviceptr address, Value value, size_t count)                                                                \
+    {                                                                                                                  \
+        return implementation_cuMemsetD##bits##_v2(address, value, count);                                             \
+    }
+
+FIRST_SET_CALL(8, unsigned char)
+FIRST_SET_CALL(16, unsigned short)
+FIRST_SET_CALL(32, unsigned int)
