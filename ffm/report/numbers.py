@@ -155,8 +155,8 @@ def rests_on(basis: Basis) -> str:
         elif basis.measured == 1:
             times = "the GPU's times, measured by events,"
         else:
-            measured = f"{100 * basis.measured:.0f} % measured by events"
-            times = f"the GPU's times ({measured}, the rest inferred from the ends of waits)"
+            share = _part_of_all(100 * basis.measured)
+            times = f"the GPU's times ({share} measured by events, the rest inferred from the ends of waits)"
         saving = "the whole saving" if basis.differs >= 1 else f"{100 * basis.differs:.0f} % of the saving"
         always = f" and {1000 * basis.differs_s:.1f} ms" if basis.differs_s > 0 else ""
         again = " (measure again on a quieter machine)" if basis.differs >= 1 else ""
@@ -164,6 +164,13 @@ def rests_on(basis: Basis) -> str:
     if basis.pinned_bytes == 0:
         return words
     return f"{words}, with {basis.pinning_s:.4f} s for pinning {size(basis.pinned_bytes)} subtracted"
+
+
+def _part_of_all(percent: float) -> str:
+    """Return a share that is neither nothing nor all, in words that do not round it to either."""
+    if percent < 1:
+        return "less than 1 %"
+    return "more than 99 %" if percent >= 99.5 else f"{percent:.0f} %"
 
 
 def chosen_estimator(analysis: Analysis, wanted: Estimator | None) -> Estimator:

@@ -80,3 +80,10 @@ def test_plurals() -> None:
 )
 def test_what_an_interval_rests_on_is_said(basis: Basis, text: str) -> None:
     assert rests_on(basis) == text
+
+
+@pytest.mark.parametrize(
+    ("measured", "share"), [(0.997, "more than 99 %"), (0.994, "99 %"), (0.011, "1 %"), (0.001, "less than 1 %")]
+)
+def test_share_that_is_not_all_is_not_said_to_be_all(measured: float, share: str) -> None:
+    assert f"({share} measured by events, the rest inferred" in rests_on(Basis(measured=measured))
