@@ -216,8 +216,8 @@ def require_sound(run: Run, request: Request) -> None:
         )
     other = "" if status.code is None else f" If it should end so, give --accept-status {status.code}."
     raise ProgramError(
-        f"{request.command[0]} {status} in the {run.stage} run. {kept} Fix the program or its arguments, and run the "
-        f"stage again.{other}{_forbidden(status)}"
+        f"{request.command[0]} {status} in the {run.stage} run. {kept}{_translated(run, request)} Fix the program or "
+        f"its arguments, and run the stage again.{other}{_forbidden(status)}"
     )
 
 
@@ -237,6 +237,16 @@ def _disk_full(request: Request, recordings: list[Recording], stage: str) -> str
         "full for a while, or over its quota; or the process had given up what it takes: it had changed its user or "
         "root folder, or limited its memory or the size and number of its files. Let it do so later, or not at all, "
         "and run the stage again."
+    )
+
+
+def _translated(run: Run, request: Request) -> str:
+    """Return that the trace may have ended the program, if it was traced; otherwise nothing."""
+    if request.watch != "trace" or run.stage != "memory":
+        return ""
+    return (
+        " If it ends well in the other stages, `--watch trace` may be the cause: runtimes that handle SIGSEGV for "
+        "themselves do not find their own code, which is translated (Java, Mono, SBCL). Use `--watch pages` for these."
     )
 
 

@@ -152,6 +152,14 @@ def test_a_failed_run_is_not_analysed(ffm: Ffm, ending: Path, tmp_path: Path) ->
     assert "exited with code 3 in the sync-use run" in refused(ffm("stage", "analysis", "--results", tmp_path))
 
 
+def test_failure_in_a_traced_run_names_the_other_watch(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
+    for stage in ("baseline", "tracing"):
+        assert ffm("stage", stage, "--results", tmp_path, "--", ending).code == 0
+    traced = refused(ffm("stage", "memory", "--watch", "trace", "--results", tmp_path, "--", ending, "fail"))
+    assert "Use `--watch pages` for these" in traced
+    assert "--watch" not in refused(ffm("stage", "memory", "--results", tmp_path, "--", ending, "fail"))
+
+
 def test_a_program_may_end_with_the_accepted_status(ffm: Ffm, ending: Path, tmp_path: Path) -> None:
     options = ("--results", tmp_path, "--accept-status", 3, "--", ending, "fail")
     for stage in ("baseline", "tracing", "memory", "sync-use"):
