@@ -58,56 +58,68 @@ def sources_of_file(path: Path) -> Iterator[str]:
     """
     try:
         with open_regular(path) as file:
-            elf = ELFFile(file)
-            wrappers, code = elf.get_section_by_name(_WRAPPERS), elf.get_section_by_name(SECTION)
-            if wrappers is None or code is None or code["sh_size"] > _MOST_TO_UNPACK:
+            image = _Image(file)
+            code = image.elf.get_section_by_name(SECTION)
+            if image.wrappers is None or code is None or code["sh_size"] > _MOST_TO_UNPACK:
                 return
-            first = wrappers["sh_addr"] - _first_address(elf)
-            places = range(first, first + wrappers["sh_size"], _WRAPPER_BYTES)
+            first = image.wrappers["sh_addr"] - image.first_address
+            for place in range(first, first + image.wrappers["sh_size"], _WRAPPER_BYTES):
+                with suppress(*_UNREADABLE):
+                    yield from image.sources(place) or []
     except _UNREADABLE:
         return
-    for place in places:
-        with suppress(*_UNREADABLE):
-            yield from _sources(path, place) or []
-
-
-def _first_address(elf: ELFFile) -> int:
-    """Return the address of the first byte that is mapped, before the file is moved."""
-    return int(min(segment["p_vaddr"] for segment in elf.iter_segments("PT_LOAD")) // _PAGE * _PAGE)
 
 
 @functools.lru_cache(maxsize=256)
 def _known_sources(path: Path, offset: int, _state: tuple[int, ...]) -> list[str] | None:
-    return _sources(path, offset)
-
-
-def _sources(path: Path, offset: int) -> list[str] | None:
     with open_regular(path) as file:
-        elf = ELFFile(file)
-        mapped = list(elf.iter_segments("PT_LOAD"))
-        address = offset + _first_address(elf)
-        wrappers = elf.get_section_by_name(_WRAPPERS)
+        return _Image(file).sources(offset)
+
+
+class _Image:
+    """A file with code, of which each part is read once."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.elf = file, ELFFile(file)
+        self.wrappers = self.elf.get_section_by_name(_WRAPPERS)
+        self._mapped = list(self.elf.iter_segments("PT_LOAD"))
+
+    @property
+    def first_address(self) -> int:
+        """The address of the first byte that is mapped, before the file is moved."""
+        return int(min(segment["p_vaddr"] for segment in self._mapped) // _PAGE * _PAGE)
+
+    def sources(self, offset: int) -> list[str] | None:
+        """Return the PTX of the code at an address, as `device_sources` does."""
+        address = offset + self.first_address
+        wrappers = self.wrappers
         if wrappers is not None and 0 <= address - wrappers["sh_addr"] < wrappers["sh_size"]:
-            _, version, stored = _WRAPPER.unpack_from(wrappers.data(), address - wrappers["sh_addr"])
+            _, version, stored = _WRAPPER.unpack_from(self._wrapper_bytes, address - wrappers["sh_addr"])
             if version != _ONE_CONTAINER:
                 return None
-            address = _relocated(elf, address + 8, stored)
-        for segment in mapped:
+            address = self._relocated(address + 8, stored)
+        for segment in self._mapped:
             place = address - segment["p_vaddr"]
             if 0 <= place < segment["p_filesz"] and not segment["p_flags"] & 2:
-                file.seek(segment["p_offset"] + place)
-                return _read(file, min(segment["p_filesz"] - place, _LARGEST))
-    return None
+                self._file.seek(segment["p_offset"] + place)
+                return _read(self._file, min(segment["p_filesz"] - place, _LARGEST))
+        return None
 
+    def _relocated(self, place: int, stored: int) -> int:
+        """Return the address that the dynamic linker writes to a place of the file."""
+        if self._relocations is None:
+            return stored
+        mine = self._relocations[self._relocations["place"] == place]
+        return int(mine["value"][0]) if len(mine) == 1 and mine["kind"][0] == _RELATIVE else stored
 
-def _relocated(elf: ELFFile, place: int, stored: int) -> int:
-    """Return the address that the dynamic linker writes to a place of the file."""
-    section = elf.get_section_by_name(".rela.dyn")
-    if section is None:
-        return stored
-    rows: NDArray[np.void] = np.frombuffer(section.data(), _RELOCATION)
-    mine = rows[rows["place"] == place]
-    return int(mine["value"][0]) if len(mine) == 1 and mine["kind"][0] == _RELATIVE else stored
+    @functools.cached_property
+    def _wrapper_bytes(self) -> bytes:
+        return b"" if self.wrappers is None else bytes(self.wrappers.data())
+
+    @functools.cached_property
+    def _relocations(self) -> NDArray[np.void] | None:
+        section = self.elf.get_section_by_name(".rela.dyn")
+        return None if section is None else np.frombuffer(section.data(), _RELOCATION)
 
 
 def _read(file: BinaryIO, most_bytes: int) -> list[str] | None:

@@ -6,7 +6,7 @@ See NVIDIA's "Parallel Thread Execution ISA" for the directives.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from ffm.errors import FfmError
@@ -18,6 +18,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.DOTAL
 """Comments, and the directives that have no semicolon at their end."""
 
 _ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$%]+)\s*(?:\((?P<parameters>[^)]*)\))?[^{;]*(?P<body>\{)")
+_ENTRY_NAME = re.compile(r"\.entry\s+([\w$%]+)")
 _BRACE = re.compile(r"[{}]")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\d+)\s+"
@@ -86,9 +87,16 @@ def without_comments(ptx: str) -> str:
     return _COMMENT.sub("", ptx)
 
 
-def kernels_of(text: str) -> Iterator[KernelText]:
-    """Yield the kernels of a text without comments."""
+def names_of(ptx: str) -> list[str]:
+    """Return the names of all kernels of a text, and what comments call so."""
+    return _ENTRY_NAME.findall(ptx)
+
+
+def kernels_of(text: str, wanted: Container[str] | None = None) -> Iterator[KernelText]:
+    """Yield the kernels of a text without comments: those with `wanted` names, or all."""
     for entry in _ENTRY.finditer(text):
+        if wanted is not None and entry["name"] not in wanted:
+            continue
         begin = entry.start("body")
         yield KernelText(entry["name"], entry["parameters"] or "", begin, text[begin : _end_of_block(text, begin)])
 

@@ -6,13 +6,21 @@ A program need not set them, so they may hold anything, even something that look
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffm.driver.kernel_text import KernelText, Parameter, UnknownTypeError, kernels_of, size_of, without_comments
+from ffm.driver.kernel_text import (
+    KernelText,
+    Parameter,
+    UnknownTypeError,
+    kernels_of,
+    names_of,
+    size_of,
+    without_comments,
+)
 
 _LOAD = re.compile(
     r"ld\.param(?:::entry)?(?P<modifiers>(?:\.\w+)*)\.(?P<type>[a-z]\d+)\s+(?:\{[^}]*\}|[^,{]+),"
@@ -33,15 +41,18 @@ class UnreadBytes:
     end: int
 
 
-def unread_parameters(sources: Iterable[str]) -> list[UnreadBytes]:
-    """Return the unread bytes of all kernels of some PTX, in the order of their names and places.
+def unread_parameters(sources: Iterable[str], wanted: Set[str] | None = None) -> list[UnreadBytes]:
+    """Return the unread bytes of some PTX's kernels with `wanted` names, or of all, in the order of their names and
+    places.
 
     Where a name occurs more than once, what any of the kernels reads counts as read. A kernel for which this is not
     known reads all.
     """
     read: dict[str, NDArray[np.bool_]] = {}
     for source in sources:
-        for kernel in kernels_of(without_comments(source)):
+        if wanted is not None and wanted.isdisjoint(names_of(source)):
+            continue
+        for kernel in kernels_of(without_comments(source), wanted):
             own, before = _read(kernel), read.get(kernel.name)
             read[kernel.name] = own if before is None else _either(before, own)
     return [UnreadBytes(name, *place) for name in sorted(read) for place in _stretches(~read[name])]

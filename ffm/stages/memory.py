@@ -61,7 +61,7 @@ def run_memory(request: Request) -> Memory:
         trace=trace,
         portion=traced_portion(tracing),
         until=lasting(request.folder, request.for_s),
-        unread=write_unread([module.path for module in baseline.modules], request.folder.root),
+        unread=write_unread([module.path for module in baseline.modules], tracing, request.folder.root),
     )
     return record_memory(measured, request, planned)
 

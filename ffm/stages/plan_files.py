@@ -11,6 +11,7 @@ import xxhash
 from ffm.driver.device_sources import sources_of_file
 from ffm.driver.unread_parameters import unread_parameters
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.results.documents.measured import Tracing
 from ffm.whole_file import write_whole
 
 _MANGLED = "_Z"
@@ -29,14 +30,17 @@ def write_watch_plan(keys: list[bytes], path: Path) -> None:
     write_whole(path, header.tobytes() + b"".join(sorted(keys)))
 
 
-def write_unread(files: Iterable[str], folder: Path) -> Path:
+def write_unread(files: Iterable[str], tracing: Tracing | None, folder: Path) -> Path:
     """Write into a results folder what the kernels of a program's files never read; return the file.
+
+    If stage 2 has run, only the kernels count that it saw launched: libraries have thousands.
 
     Raises:
         OSError: The file cannot be written.
     """
+    launched = None if tracing is None else {name for one in tracing.kernels for name in one.names}
     sources = (source for file in sorted(set(files)) for source in sources_of_file(Path(file)))
-    found = [one for one in unread_parameters(sources) if one.kernel.startswith(_MANGLED)]
+    found = [one for one in unread_parameters(sources, launched) if one.kernel.startswith(_MANGLED)]
     rows = np.array(sorted((*_hashed(one.kernel), one.begin, one.end) for one in found), record_type("ffm_unread"))
     path = folder / "parameters.plan"
     header = np.array([(b"FFMUNREA", constant("FFM_VERSION"), len(rows))], record_type("ffm_plan_header"))

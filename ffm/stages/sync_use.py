@@ -69,7 +69,9 @@ def run_sync_use(request: Request) -> SyncUse:
         own_pages=requests_of(tracing) if watches else None,
         portion=portion,
         until=until,
-        unread=write_unread([module.path for module in memory.modules], request.folder.root) if watches else None,
+        unread=(
+            write_unread([module.path for module in memory.modules], tracing, request.folder.root) if watches else None
+        ),
     )
     stacks = StackTable()
     columns = operation_columns(measured.recordings, stacks)

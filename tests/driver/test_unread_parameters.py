@@ -76,3 +76,9 @@ def test_what_any_kernel_of_a_name_reads_is_read() -> None:
 def test_a_kernel_with_a_parameter_of_unknown_size_reads_all() -> None:
     unknown = SOURCE.replace("BODY", "").replace(".param .u8 kernel", ".param .u6 kernel")
     assert [one.kernel for one in unread_parameters([unknown])] == ["other"]
+
+
+@pytest.mark.parametrize("wanted", [{"other"}, {"other", "its"}, {"kernel", "other"}, {"none"}])
+def test_only_kernels_with_wanted_names_are_read(wanted: set[str]) -> None:
+    found = {one.kernel for one in unread_parameters([SOURCE.replace("BODY", "")], wanted)}
+    assert found == wanted & {"kernel", "other"}

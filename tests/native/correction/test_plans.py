@@ -104,7 +104,7 @@ def remedy_plan(tmp_path: Path) -> Path:
 def unread_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     kernels = [f".visible .entry _Z{name}(.param .u64 {name}_0) {{ ret; }}" for name in ("first", "second", "third")]
     monkeypatch.setattr(plan_files, "sources_of_file", lambda path: kernels)
-    return write_unread(["program"], tmp_path)
+    return write_unread(["program"], None, tmp_path)
 
 
 def test_a_plan_is_taken_as_it_was_written(watch_plan: Path, remedy_plan: Path, unread_plan: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_plan_is_taken_as_it_was_written(watch_plan: Path, remedy_plan: Path, 
 def test_a_plan_may_name_nothing(tmp_path: Path) -> None:
     write_watch_plan([], tmp_path / "watch")
     assert watch_status(tmp_path / "watch") == NO_FOLDER
-    assert unread_status(write_unread([], tmp_path)) == NO_FOLDER
+    assert unread_status(write_unread([], None, tmp_path)) == NO_FOLDER
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
