@@ -18,8 +18,6 @@ function loadCollector() {
     wrapper: bound("wrapper", "pointer", ["uint"]),
     bind: bound("bind", "void", ["uint", "pointer", "pointer"]),
     isBound: bound("is_bound", "bool", ["pointer"]),
-    lookBegins: optional("look_begins", "bool", []),
-    lookEnds: optional("look_ends", "void", ["bool"]),
     modulesChanged: bound("modules_changed", "void", []),
     counter: optional("counter", "void", ["pointer", "uint"]),
     instrument: bound("instrument", "void", ["pointer", "uint64"]),

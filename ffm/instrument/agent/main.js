@@ -39,11 +39,16 @@ rpc.exports = {
     }
     observer = Process.attachModuleObserver({
       onAdded(module) {
-        const before = collector.lookBegins === null ? false : collector.lookBegins();
-        try {
-          lookAt(module);
-        } finally {
-          collector.lookEnds?.(before);
+        findPython(module);
+        findClockModule(module);
+        expectResults(module);
+        if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
+          collector.foreign(module.base, module.size, 0);
+        }
+        if (DRIVER.test(module.name)) {
+          hookDriver(module);
+        } else if (recording && watchesCounters()) {
+          watchCounters(module);
         }
       },
       onRemoved() {
@@ -60,17 +65,3 @@ rpc.exports = {
     return leave();
   },
 };
-
-function lookAt(module) {
-  findPython(module);
-  findClockModule(module);
-  expectResults(module);
-  if (INSTRUMENTS.test(module.name) || RUNTIME.test(module.name)) {
-    collector.foreign(module.base, module.size, 0);
-  }
-  if (DRIVER.test(module.name)) {
-    hookDriver(module);
-  } else if (recording && watchesCounters()) {
-    watchCounters(module);
-  }
-}

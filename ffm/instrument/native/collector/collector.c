@@ -285,16 +285,6 @@ void ffm_collector_counter(void *instruction, uint32_t bytes)
     ffm_counters_watch((uint64_t)instruction, bytes);
 }
 
-bool ffm_collector_look_begins(void)
-{
-    return ffm_dispatch_pause();
-}
-
-void ffm_collector_look_ends(bool before)
-{
-    ffm_dispatch_resume(before);
-}
-
 void ffm_collector_instrument(const void *start, uint64_t bytes)
 {
     ffm_instruments_note((uint64_t)start, bytes);

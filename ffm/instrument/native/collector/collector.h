@@ -96,11 +96,6 @@ FFM_EXPORT void *ffm_collector_allocator_wrapper(uint32_t place);
 FFM_EXPORT void ffm_collector_allocator_bind(uint32_t place, void *original);
 FFM_EXPORT bool ffm_collector_allocator_is_bound(uint32_t place);
 
-/* The agent looks at a module that the calling thread loads: its system calls are not the program's. They are let
- * through until the end, which gets what the begin returned. */
-FFM_EXPORT bool ffm_collector_look_begins(void);
-FFM_EXPORT void ffm_collector_look_ends(bool before);
-
 /* A module was unloaded. */
 FFM_EXPORT void ffm_collector_modules_changed(void);
 
