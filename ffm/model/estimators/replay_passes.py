@@ -43,6 +43,13 @@ class Manners(NamedTuple):
     """If nothing is fixed."""
 
 
+class _Beside(NamedTuple):
+    """The columns of `Gpu` with the same names."""
+
+    beside: NDArray[np.int64]
+    delays: NDArray[np.int64]
+
+
 NO_ROWS = np.zeros(0, np.int64)
 _PROBES_STAY = Probes(NO_ROWS, NO_ROWS, NO_ROWS)
 NOTHING = Fix(NO_ROWS, fixes=False, needed=False, fences=False, copies=False)
@@ -95,7 +102,7 @@ class Passes:
             shortened=NO_ROWS,
             engine=needed_engines(timeline, work),
         )
-        self._beside: dict[tuple[str, bool], NDArray[np.int64]] = {}
+        self._beside: dict[tuple[str, bool], _Beside] = {}
         self.stretches = Stretches(
             timeline.start,
             comparable=len(work.process_of_thread) == 1 and met is None,
@@ -190,26 +197,26 @@ class Passes:
         course.follow(way, state, visit, reach)
         return state.early
 
-    def _beside_others(self, times: GpuTimes, kernels_wait: bool) -> NDArray[np.int64]:
-        """Return `Gpu.beside` for one of the timelines of the GPU, even if some work is faster there, where the kernels
-        need the same engine as in a manner with `kernels_wait`.
+    def _beside_others(self, times: GpuTimes, kernels_wait: bool) -> _Beside:
+        """Return how long work ran beside other work in one of the timelines of the GPU, even if some of it is faster
+        there, where the kernels need the same engine as in a manner with `kernels_wait`.
         """
         if not len(self.trace.engine):
-            return NO_ROWS
+            return _Beside(NO_ROWS, NO_ROWS)
         inference = self.inference
         given = {"likely": inference.likely, "slow": inference.slow, "fast": inference.fast}
         name = next(name for name, one in given.items() if one.latency is times.latency)
         key = name, kernels_wait
         if key not in self._beside:
             rows = len(self._timeline)
-            beside = np.zeros(rows, np.int64)
+            beside = _Beside(np.zeros(rows, np.int64), np.zeros(rows, np.int64))
             manner = self.manners().as_measured._replace(as_measured=True, kernels_wait=kernels_wait)
             gpu = self._gpu(given[name], manner, beside)
             self._simulate(rows, gpu, Course.whole(NOTHING, rows), manner, _PROBES_STAY, self.trace, 0, 0)
             self._beside[key] = beside  # only now: others may ask meanwhile
         return self._beside[key]
 
-    def _gpu(self, times: GpuTimes, manner: Manner, beside: NDArray[np.int64]) -> Gpu:
+    def _gpu(self, times: GpuTimes, manner: Manner, beside: _Beside) -> Gpu:
         """Return the GPU's times for a pass, with what is known of waits that woke late."""
         likely, late = self.inference.likely.latency, self.late
         # The other timelines are limits: in the slow one, lateness is the GPU's work, in the fast one it is all saved.
@@ -228,7 +235,7 @@ class Passes:
             after,
             likely if self._saves_lateness(times, manner) else likely[:0],
             late.limit_ns,
-            beside,
+            *beside,
         )
 
     @functools.cached_property

@@ -149,6 +149,15 @@ def test_work_that_ran_at_once_still_does(gpu: list[int], data: st.DataObject) -
     assert abs(saved.low_s - first.own / SECOND) <= 1e-9
 
 
+def test_upload_that_delays_one_before_it_on_the_cpu_delays_it_by_no_more_than_measured() -> None:
+    """The second upload begins first, and the first one's stream has a kernel behind it when the second is launched."""
+    directions = [Direction.NONE, Direction.TO_DEVICE, Direction.NONE, Direction.NONE, Direction.TO_DEVICE]
+    calls = in_turns([2, 2, 1, 2, 1], [200_000, *[100_000] * 4], directions, waits=False)
+    first = Call(Action.WAIT_CONTEXT, Kind.SYNCHRONIZATION, own=3 * MICROSECOND, problem=SYNC)
+    saved, _ = without_waits([first, *calls], directions)
+    assert saved.likely_s == pytest.approx(first.own / SECOND, abs=1e-9)
+
+
 def test_time_that_a_kernel_waited_for_room_is_none_of_its_own() -> None:
     """Each small kernel waits 500 us for one that fills the device, and runs for 500. Without waits for the small ones,
     they run beside the next ones that fill the device.

@@ -89,6 +89,10 @@ class Gpu(NamedTuple):
     """For how long each row's work was ready before other work of its engine was over, as measured; empty if no two
     streams need the same engine.
     """
+    delays: Columns
+    """For how long each row's work then lasted when other work of its engine was ready that had come before it on the
+    CPU; empty in the same case.
+    """
 
 
 class Fix(NamedTuple):
@@ -143,7 +147,7 @@ class Manner(NamedTuple):
     kernels_wait: bool
     """Kernels overlap with no more of other streams' kernels than they did, unless these surely can run at once."""
     as_measured: bool
-    """Work begins as measured, and `Gpu.beside` receives for how long it then runs beside other work."""
+    """Work begins as measured, and `Gpu.beside` and `Gpu.delays` receive how long it then runs beside other work."""
 
 
 class Removed(NamedTuple):

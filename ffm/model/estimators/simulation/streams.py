@@ -67,7 +67,10 @@ def over_on_engine(state: State, trace: Trace, times: Gpu, manner: Manner, row: 
         return int(over)
     if in_pause:
         state.engines[place] = max(free, over)
-        begin_later(state, trace, times, manner, engine, over - begin)
+        if manner.as_measured:
+            times.delays[row] = max(over - begin, 0)
+        else:
+            begin_later(state, trace, engine, over - begin - times.delays[row])
         return int(over)
     if first > end:
         state.engines[place] = end
@@ -88,20 +91,15 @@ def contains_wait(times: Gpu, manner: Manner, row: int) -> bool:
 
 
 @inner
-def begin_later(state: State, trace: Trace, times: Gpu, manner: Manner, engine: int, later: int) -> None:
+def begin_later(state: State, trace: Trace, engine: int, later: int) -> None:
     """Let the latest work of an engine begin so much later, if at all.
 
-    Its own stream is told. Work of other streams that comes directly before it, in the same stretch without a pause, is
-    not.
+    Its own stream is told, unless it has more work by now. Work of other streams that comes directly before it, in the
+    same stretch without a pause, is not.
     """
-    newest, place = state.newest[engine], index(3 * engine)
-    if not manner.as_measured and not contains_wait(times, manner, newest):
-        later -= times.beside[newest]
     if later <= 0:
         return
-    if manner.as_measured:
-        times.beside[newest] += later
-        return
+    newest, place = state.newest[engine], index(3 * engine)
     lane, end = trace.stream[newest], state.engines[place + 2]
     state.engines[place + 1] += later
     state.engines[place + 2] += later
