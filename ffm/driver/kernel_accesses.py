@@ -91,7 +91,7 @@ class Accesses:
 def kernel_accesses(ptx: str, name: str) -> Accesses | None:
     """Return what a kernel of a source reads and writes; None if that is not known, or it is not there."""
     text = without_comments(ptx)
-    kernel = next((one for one in kernels_of(text) if one.name == name), None)
+    kernel = next(kernels_of(text, {name}), None)
     if kernel is None:
         return None
     own = {*_OWN_VARIABLE.findall(text[: kernel.begin]), *_OWN_VARIABLE.findall(kernel.body)}

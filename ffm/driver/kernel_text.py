@@ -17,8 +17,8 @@ _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.DOTALL | re.MULTILINE)
 """Comments, and the directives that have no semicolon at their end."""
 
-_ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$%]+)\s*(?:\((?P<parameters>[^)]*)\))?[^{;]*(?P<body>\{)")
-_ENTRY_NAME = re.compile(r"\.entry\s+([\w$%]+)")
+_ENTRY_NAME = re.compile(r"\.entry\s+(?P<name>[\w$%]+)")
+_ENTRY = re.compile(_ENTRY_NAME.pattern + r"\s*(?:\((?P<parameters>[^)]*)\))?[^{;]*(?P<body>\{)")
 _BRACE = re.compile(r"[{}]")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]\d+)\s+"
@@ -88,7 +88,7 @@ def without_comments(ptx: str) -> str:
 
 
 def names_of(ptx: str) -> list[str]:
-    """Return the names of all kernels of a text, and what comments call so."""
+    """Return the names of all kernels of a text, and of those that only comments mention."""
     return _ENTRY_NAME.findall(ptx)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ffm.driver.catalogue import load_catalogue
 from ffm.driver.vocabulary import Kind
+from ffm.evidence.calls import calls_where
 from ffm.evidence.handles import StreamTable
 from ffm.instrument.recording.names import RecordedKernel
 from ffm.instrument.recording.reader import Recording
@@ -36,6 +37,19 @@ def launched_kernels(recordings: list[Recording], columns: Columns) -> list[Laun
     return [
         LaunchedKernels(stack=stack, names=[name for name, _ in times[stack].most_common()]) for stack in sorted(times)
     ]
+
+
+def all_launched(kernels: list[LaunchedKernels], columns: Columns) -> set[str] | None:
+    """Return the names of all kernels that a run launched; None if something was launched whose kernels the driver did
+    not name, such as a graph.
+
+    `kernels` as `launched_kernels` returns them, and `columns` are the operations of the same run.
+    """
+    launches = calls_where(columns["function"], lambda function: function.kind is Kind.LAUNCH)
+    stacks = np.unique(columns["stack"][launches])
+    if not np.isin(stacks, [one.stack for one in kernels]).all():
+        return None
+    return {name for one in kernels for name in one.names}
 
 
 def _latest(kernels: list[RecordedKernel], handle: NDArray[np.uint64], time: NDArray[np.int64]) -> NDArray[np.int64]:

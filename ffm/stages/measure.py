@@ -241,7 +241,7 @@ def _disk_full(request: Request, recordings: list[Recording], stage: str) -> str
 
 
 def _translated(run: Run, request: Request) -> str:
-    """Return that the trace may have ended the program, if it was traced; otherwise nothing."""
+    """Return a sentence that names the trace as a possible cause if the run was traced; otherwise nothing."""
     if request.watch != "trace" or run.stage != "memory":
         return ""
     return (

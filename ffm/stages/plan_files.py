@@ -10,7 +10,10 @@ import xxhash
 
 from ffm.driver.device_sources import sources_of_file
 from ffm.driver.unread_parameters import unread_parameters
+from ffm.evidence.named_work import all_launched
+from ffm.evidence.operations import EVENTS
 from ffm.instrument.recording.layout import constant, record_type
+from ffm.results.columnar.tables import stored_table
 from ffm.results.documents.measured import Tracing
 from ffm.whole_file import write_whole
 
@@ -33,12 +36,15 @@ def write_watch_plan(keys: list[bytes], path: Path) -> None:
 def write_unread(files: Iterable[str], tracing: Tracing | None, folder: Path) -> Path:
     """Write into a results folder what the kernels of a program's files never read; return the file.
 
-    If stage 2 has run, only the kernels count that it saw launched: libraries have thousands.
+    Libraries have thousands of kernels. If stage 2 knows the names of all that the program launches, only these count.
 
     Raises:
         OSError: The file cannot be written.
+        DocumentError: What stage 2 wrote is damaged.
     """
-    launched = None if tracing is None else {name for one in tracing.kernels for name in one.names}
+    launched = None
+    if tracing is not None:
+        launched = all_launched(tracing.kernels, stored_table(tracing, "events", EVENTS, folder))
     sources = (source for file in sorted(set(files)) for source in sources_of_file(Path(file)))
     found = [one for one in unread_parameters(sources, launched) if one.kernel.startswith(_MANGLED)]
     rows = np.array(sorted((*_hashed(one.kernel), one.begin, one.end) for one in found), record_type("ffm_unread"))

@@ -90,8 +90,8 @@ class Gpu(NamedTuple):
     streams need the same engine.
     """
     delays: Columns
-    """For how long each row's work then lasted when other work of its engine was ready that had come before it on the
-    CPU; empty in the same case.
+    """For how long each row's work went on, as measured, after the engine's latest work was ready that had been
+    enqueued before it; empty in the same case.
     """
 
 
